@@ -1,0 +1,1 @@
+//! Call trees of stacks: formats in and out, merging, pictures.

@@ -1,0 +1,43 @@
+"""The errors of the house. Each message says what failed, where and why; `remedy` says what to do next.
+
+Foreign exceptions (paramiko, YAML, the operating system) are translated into these once, where the
+library is called. Only `hprofiler.cli` prints them.
+"""
+
+from __future__ import annotations
+
+
+class HprofilerError(Exception):
+    """Anything that ends a command with a message instead of a traceback."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+class UsageError(HprofilerError):
+    """The command line or a file it names makes no sense (exit code 2)."""
+
+
+class SelectorError(UsageError):
+    """An unknown selector, or a selector file that breaks the rules."""
+
+
+class HostError(HprofilerError):
+    """One host could not do its part; becomes a ledger line, never the end of a run.
+
+    `stage` is one of the stages of `model.Outcome`.
+    """
+
+    def __init__(self, stage: str, reason: str, remedy: str = "") -> None:
+        super().__init__(reason, remedy)
+        self.stage = stage
+
+
+class RunFolderError(HprofilerError):
+    """A run folder cannot be written, or is not one."""
+
+
+class ProfileError(HprofilerError):
+    """A profile cannot be read: not the format it claims, truncated, or over a limit."""

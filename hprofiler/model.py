@@ -1,0 +1,146 @@
+"""The words of the house: what a target, a host, a process, a recording and an outcome are.
+
+Frozen dataclasses, no I/O, standard library only. Every other room speaks in these types; the same
+words stand in `agents/PROTOCOL.md`, in `run.json` and in the documentation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Mapping, Optional, Tuple
+
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the user asked for: `kind` is `local` or `hosts`; `name` is what they typed."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Host:
+    """One machine as a resolver yields it. `name` is what the reports show; `address` is where to connect."""
+
+    name: str
+    address: str
+    user: Optional[str] = None
+    port: Optional[int] = None
+    labels: Labels = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Selector:
+    """Which processes are meant. `text` is what the user typed; `query` is the protocol's selector object.
+
+    `kind` is one of `rule` (a YAML selector), `pipe` (a shell pipe over the process list),
+    `text` (a substring of the command line), `regex` and `pids`.
+    """
+
+    text: str
+    kind: str
+    query: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process on one host. `start_time` (clock ticks since boot) guards against a reused pid."""
+
+    host: str
+    pid: int
+    start_time: int
+    uid: int
+    user: str
+    label: str
+    main_class: str = ""
+    command: str = ""
+    namespace_pid: Optional[int] = None
+    jvm_version: str = ""
+    labels: Labels = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How to record. `frequency` is in Hz, `duration` in seconds, `event` in async-profiler's terms."""
+
+    event: str
+    frequency: int
+    duration: float
+    engine: str = "async-profiler"
+
+
+@dataclass(frozen=True)
+class Samples:
+    """How many samples a recording should have had, had, and missed (process CPU seconds x Hz; counts)."""
+
+    expected: int
+    taken: int
+    lost: int
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A process x a sampling: what was really used (`event` may be a fallback) and how much it yielded."""
+
+    process: Process
+    sampling: Sampling
+    event: str
+    samples: Samples
+    seconds: float
+    cpu_seconds: float = 0.0
+
+
+class Status(str, Enum):
+    """How it went for a host or a process."""
+
+    OK = "ok"
+    DEGRADED = "degraded"
+    FAILED = "failed"
+    IDLE = "idle"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One line of the ledger. Data, not an exception: one dead host never ends a run.
+
+    `pid` is None when the line speaks of the whole host. `stage` says how far it came:
+    connect, push, find, prepare, start, record, fetch, clean.
+    """
+
+    host: str
+    status: Status
+    stage: str
+    reason: str = ""
+    remedy: str = ""
+    pid: Optional[int] = None
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """What the agent says of its machine when it greets."""
+
+    name: str
+    arch: str
+    kernel: str
+    cpus: int
+    memory_bytes: int
+    user: str
+    boot_id: str = ""
+    agent_version: str = ""
+
+
+@dataclass(frozen=True)
+class HostResult:
+    """All that came back from one host: facts, recordings, ledger lines, timings in seconds by stage."""
+
+    host: Host
+    facts: Optional[HostFacts]
+    recordings: Tuple[Recording, ...]
+    outcomes: Tuple[Outcome, ...]
+    timings: Mapping[str, float] = field(default_factory=dict)
+    bytes_sent: int = 0
+    bytes_received: int = 0
