@@ -1,0 +1,94 @@
+"""Files that travel inside the package: agents, async-profiler's libraries, selectors, the viewer.
+
+An installed package has them all under `_data`. A checkout has the built ones there too (an editable
+install puts them), and the sources where they are written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, Optional
+
+from hprofiler.errors import UsageError
+
+ARCHITECTURES = ("x86_64", "aarch64")
+ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
+LIBRARY_VARIABLE = "HPROFILER_ASYNC_PROFILER"
+
+_DATA = Path(__file__).resolve().parent / "_data"
+_CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A file to put on a host, known there by the SHA-256 of its bytes (hex)."""
+
+    path: Path
+    sha256: str
+
+
+def agents() -> Dict[str, Blob]:
+    """The agent binary by architecture, as `uname -m` says it.
+
+    Raises UsageError when the package was built without any.
+    """
+    found = {arch: _blob(_DATA / "agent" / arch / "hprofiler-agent") for arch in ARCHITECTURES}
+    present = {arch: blob for arch, blob in found.items() if blob is not None}
+    if not present:
+        raise UsageError(
+            f"this installation has no agent binary under {_DATA / 'agent'}",
+            "install hprofiler with pip, or run `make build` in a checkout",
+        )
+    return present
+
+
+def async_profiler_libraries(named: Optional[str] = None) -> Dict[str, Blob]:
+    """async-profiler's library by architecture; `named` (or $HPROFILER_ASYNC_PROFILER) replaces the one of its own."""
+    present = {}
+    for arch in ARCHITECTURES:
+        blob = _blob(_DATA / "async-profiler" / arch / "libasyncProfiler.so")
+        if blob is not None:
+            present[arch] = blob
+    named = named or os.environ.get(LIBRARY_VARIABLE)
+    if named:
+        arch, blob = _named_library(Path(named))
+        present[arch] = blob
+    return present
+
+
+def selector_directory() -> Path:
+    """The folder of the shipped selectors."""
+    return _installed_or_source("selectors", _CHECKOUT / "selectors")
+
+
+def viewer_file(name: str) -> str:
+    """The text of one of the viewer's files."""
+    folder = _installed_or_source("viewer", _CHECKOUT / "flamegraph" / "viewer")
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def _installed_or_source(name: str, source: Path) -> Path:
+    installed = _DATA / name
+    return installed if installed.is_dir() else source
+
+
+def _blob(path: Path) -> Optional[Blob]:
+    try:
+        return Blob(path, hashlib.sha256(path.read_bytes()).hexdigest())
+    except FileNotFoundError:
+        return None
+
+
+def _named_library(path: Path) -> tuple[str, Blob]:
+    remedy = f"name a libasyncProfiler.so with --async-profiler or {LIBRARY_VARIABLE}"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read the async-profiler library {path}: {error.strerror}", remedy) from error
+    machine = int.from_bytes(content[18:20], "little")
+    if content[:4] != b"\x7fELF" or machine not in ELF_MACHINES:
+        raise UsageError(f"{path} is no x86-64 or arm64 shared library", remedy)
+    return ELF_MACHINES[machine], Blob(path, hashlib.sha256(content).hexdigest())

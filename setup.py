@@ -1,0 +1,152 @@
+"""Build of hprofiler: the Rust binding, and everything that a run needs inside the package.
+
+`hprofiler/_data` of an installed package holds the agent for each architecture, async-profiler's
+libraries, the shipped selectors and the viewer's files. An editable install writes the built ones
+(agents, libraries) into the checkout, where git ignores them; the rest is read where it lies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Dict
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+from setuptools_rust import Binding, RustExtension
+
+ROOT = Path(__file__).resolve().parent
+AGENT_TARGETS = {"x86_64": "x86_64-unknown-linux-musl", "aarch64": "aarch64-unknown-linux-musl"}
+ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hprofiler"
+
+
+class build_package(build_py):  # noqa: N801  (setuptools finds commands by this form of name)
+    """build_py, and then the package's data."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            add_built_data(ROOT / "hprofiler" / "_data")
+            return
+        data = Path(self.build_lib) / "hprofiler" / "_data"
+        add_built_data(data)
+        copy_files(sorted((ROOT / "selectors").glob("*.yaml")), data / "selectors")
+        viewer = ROOT / "flamegraph" / "viewer"
+        copy_files([f for f in sorted(viewer.iterdir()) if f.suffix != ".md"], data / "viewer")
+
+
+def add_built_data(data: Path) -> None:
+    for arch, target in AGENT_TARGETS.items():
+        agent = build_agent(target)
+        if agent is not None:
+            install_file(agent.read_bytes(), data / "agent" / arch / "hprofiler-agent", 0o755)
+    for arch, library in async_profiler_libraries().items():
+        install_file(library, data / "async-profiler" / arch / "libasyncProfiler.so", 0o644)
+
+
+def build_agent(target: str) -> Path | None:
+    """Build the agent for one target; None, and a word of why, where the target cannot be had."""
+    if not has_rust_target(target):
+        warn(f"no Rust standard library for {target}: the package will have no agent for it "
+             f"(add it with: rustup target add {target})")
+        return None
+    command = ["cargo", "build", "--locked", "--profile", "agent", "--package", "hprofiler-agent", "--target", target]
+    subprocess.run(command, cwd=ROOT, check=True)
+    target_dir = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+    return target_dir / target / "agent" / "hprofiler-agent"
+
+
+def has_rust_target(target: str) -> bool:
+    if rust_target_folder(target).is_dir():
+        return True
+    if shutil.which("rustup"):
+        subprocess.run(["rustup", "target", "add", target], cwd=ROOT, check=False)
+    return rust_target_folder(target).is_dir()
+
+
+def rust_target_folder(target: str) -> Path:
+    command = ["rustc", "--print", "target-libdir", "--target", target]
+    return Path(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip())
+
+
+def async_profiler_libraries() -> Dict[str, bytes]:
+    """Library bytes by architecture: from $HPROFILER_ASYNC_PROFILER, else from the pinned Maven artifact."""
+    named = os.environ.get("HPROFILER_ASYNC_PROFILER")
+    if named:
+        library = Path(named).read_bytes()
+        return {elf_architecture(library, named): library}
+    pin = json.loads((ROOT / "agents" / "async-profiler.json").read_text())
+    jar = fetch_artifact(pin["artifact"], pin["sha256"])
+    with zipfile.ZipFile(jar) as archive:
+        return {arch: archive.read(member) for arch, member in pin["libraries"].items()}
+
+
+def elf_architecture(library: bytes, name: str) -> str:
+    machine = int.from_bytes(library[18:20], "little")
+    if library[:4] != b"\x7fELF" or machine not in ELF_MACHINES:
+        raise SystemExit(f"hprofiler build: {name} is no x86-64 or arm64 ELF library")
+    return ELF_MACHINES[machine]
+
+
+def fetch_artifact(coordinates: str, sha256: str) -> Path:
+    """The artifact's jar from the cache or through Maven; its bytes must have the pinned hash."""
+    _, name, version = coordinates.split(":")
+    jar = CACHE / f"{name}-{version}.jar"
+    if not (jar.is_file() and file_sha256(jar) == sha256):
+        if not shutil.which("mvn"):
+            raise SystemExit("hprofiler build: Maven fetches async-profiler but mvn was not found: install the package "
+                             "maven, or name a library file in HPROFILER_ASYNC_PROFILER")
+        subprocess.run(["mvn", "--batch-mode", "--quiet", "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy",
+                        f"-Dartifact={coordinates}", f"-DoutputDirectory={CACHE}"], check=True)
+        found = file_sha256(jar)
+        if found != sha256:
+            raise SystemExit(f"hprofiler build: {coordinates} has SHA-256 {found}, not the pinned {sha256}")
+    return jar
+
+
+def file_sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def copy_files(files: list[Path], folder: Path) -> None:
+    for file in files:
+        install_file(file.read_bytes(), folder / file.name, 0o644)
+
+
+def install_file(content: bytes, path: Path, mode: int) -> None:
+    """Write by rename: a running agent or a loaded library is never overwritten in place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_bytes(content)
+    temporary.chmod(mode)
+    temporary.replace(path)
+
+
+def warn(text: str) -> None:
+    print(f"hprofiler build: {text}", file=sys.stderr)
+
+
+setup(
+    packages=["hprofiler", "hprofiler.cli", "hprofiler.demo", "hprofiler.report", "hprofiler.resolvers", "hprofiler.transports"],
+    package_data={"hprofiler": ["py.typed", "_flamegraph.pyi"], "hprofiler.demo": ["*.java"]},
+    cmdclass={"build_py": build_package},
+    rust_extensions=[
+        RustExtension(
+            "hprofiler._flamegraph",
+            "flamegraph/binding/Cargo.toml",
+            binding=Binding.PyO3,
+            py_limited_api=True,
+            cargo_manifest_args=["--locked"],
+            debug=False,
+        )
+    ],
+    options={"bdist_wheel": {"py_limited_api": "cp39"}},
+    zip_safe=False,
+)
