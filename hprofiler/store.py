@@ -1,0 +1,169 @@
+"""The run folder: what a run leaves on disk, and how it is read again.
+
+    DIR/run.json                      command, versions, target, every host and process with its outcome
+    DIR/report.html                   the page
+    DIR/cluster/cpu.{svg,folded,pb.gz}  and cpu-mean.*
+    DIR/hosts/HOST/cpu.*              one host
+    DIR/hosts/HOST/PID/cpu.pb.gz      one process, as its agent sent it
+
+Names on disk are made from host names, which nobody vouches for: they cannot leave the folder.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import shutil
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Any, BinaryIO, Dict, Iterator, Mapping, NamedTuple
+
+from hprofiler.errors import RunFolderError
+
+RUN_FILE = "run.json"
+FORMAT = 1
+
+
+class StoredProfile(NamedTuple):
+    """Where one process's profile lies (gzipped pprof)."""
+
+    host: str
+    pid: int
+    path: Path
+
+
+class RunFolder:
+    """A run folder on disk. `create` makes a new one, `open` reads an old one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, path: Path, force: bool = False) -> RunFolder:
+        """Make the folder of a new run; a run folder that is there already is kept and the new one goes beside it.
+
+        With `force` the old run folder is replaced. Raises RunFolderError for a folder with other
+        things in it, and where nothing can be written.
+        """
+        try:
+            folder = cls(_free_path(path, force))
+            folder.path.mkdir(parents=True, exist_ok=True)
+            folder.write_run({"format": FORMAT})
+        except OSError as error:
+            raise RunFolderError(
+                f"cannot write the run folder {path}: {error.strerror}", "choose another folder with -o"
+            ) from error
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """An existing run folder. Raises RunFolderError when it is none or its format is unknown."""
+        folder = cls(path)
+        found = folder.run.get("format")
+        if found != FORMAT:
+            raise RunFolderError(
+                f"{path} has run format {found}, this hprofiler reads {FORMAT}",
+                "use the hprofiler version that made it",
+            )
+        return folder
+
+    @property
+    def run(self) -> Dict[str, Any]:
+        """The content of run.json."""
+        file = self.path / RUN_FILE
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RunFolderError(f"{self.path} is no run folder: it has no {RUN_FILE}") from None
+        except (OSError, ValueError) as error:
+            raise RunFolderError(f"cannot read {file}: {error}") from error
+        if not isinstance(content, dict):
+            raise RunFolderError(f"cannot read {file}: not a JSON object")
+        return content
+
+    def write_run(self, content: Mapping[str, Any]) -> None:
+        """Replace run.json at once: a reader sees the old or the new one."""
+        with replacing(self.path / RUN_FILE) as file:
+            file.write(json.dumps(content, indent=2, default=_plain).encode() + b"\n")
+
+    @property
+    def cluster_dir(self) -> Path:
+        return self.path / "cluster"
+
+    def host_dir(self, host: str) -> Path:
+        """The host's folder; inside `hosts/` whatever the host is called."""
+        return self.path / "hosts" / safe_name(host)
+
+    def profile_path(self, host: str, pid: int, event: str) -> Path:
+        return self.host_dir(host) / str(int(pid)) / f"{safe_name(event)}.pb.gz"
+
+    def profiles(self, event: str = "cpu") -> Iterator[StoredProfile]:
+        """The stored profiles of the processes that run.json names, host by host in its order."""
+        for host in self.run.get("hosts", []):
+            for recording in host["recordings"]:
+                pid = recording["process"]["pid"]
+                path = self.profile_path(host["name"], pid, event)
+                if path.is_file():
+                    yield StoredProfile(host["name"], pid, path)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes `path`'s place when the block ends well, and is gone when it does not."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def safe_name(name: str) -> str:
+    """A file name for any text: the text itself where it is harmless, else harmless text and a hash of the original."""
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", name):
+        return name
+    readable = re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:60].strip("_")
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{readable or 'host'}-{digest}"
+
+
+def _free_path(path: Path, force: bool) -> Path:
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return path
+    if not (path / RUN_FILE).is_file():
+        raise RunFolderError(
+            f"{path} exists and is no run folder: nothing in it will be touched",
+            "choose a new or empty folder with -o",
+        )
+    if force:
+        _remove_run(path)
+        return path
+    number = 2
+    while (beside := path.with_name(f"{path.name}-{number}")).exists():
+        number += 1
+    return beside
+
+
+def _remove_run(path: Path) -> None:
+    """Remove what a run writes and nothing else: a file the user put beside it stays."""
+    for name in ("cluster", "hosts"):
+        if (path / name).is_dir() and not (path / name).is_symlink():
+            shutil.rmtree(path / name)
+    for name in ("report.html", RUN_FILE):
+        (path / name).unlink(missing_ok=True)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Enum):
+        return value.value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"no JSON form for {type(value).__name__}")

@@ -1,0 +1,80 @@
+"""The run folder: what is refused, what is kept, and that names stay inside."""
+
+import json
+
+import pytest
+
+from hprofiler.errors import RunFolderError
+from hprofiler.model import Outcome, Status
+from hprofiler.store import RunFolder, replacing, safe_name
+
+
+def test_new_run_goes_beside_an_old_one(tmp_path):
+    first = RunFolder.create(tmp_path / "out")
+    second = RunFolder.create(tmp_path / "out")
+    third = RunFolder.create(tmp_path / "out")
+    assert [f.path.name for f in (first, second, third)] == ["out", "out-2", "out-3"]
+
+
+def test_force_replaces_the_run_and_keeps_foreign_files(tmp_path):
+    old = RunFolder.create(tmp_path / "out")
+    (old.host_dir("a")).mkdir(parents=True)
+    (old.path / "notes.txt").write_text("mine")
+    new = RunFolder.create(tmp_path / "out", force=True)
+    assert new.path == old.path
+    assert not new.host_dir("a").exists()
+    assert (new.path / "notes.txt").read_text() == "mine"
+
+
+def test_folder_with_other_things_is_refused_and_untouched(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    for force in (False, True):
+        with pytest.raises(RunFolderError, match="no run folder"):
+            RunFolder.create(tmp_path, force=force)
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+def test_unwritable_output_names_the_way_out(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFolderError) as caught:
+        RunFolder.create(tmp_path / "file" / "out")
+    assert "-o" in caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["../../etc", "/etc/passwd", ".", "..", "", "a/b", "host\n", "\udcff", "x" * 300, "ho st"])
+def test_no_host_name_leaves_the_folder(tmp_path, name):
+    folder = RunFolder.create(tmp_path / "out")
+    made = folder.host_dir(name).resolve()
+    assert made.parent == (folder.path / "hosts").resolve()
+    assert len(made.name) <= 100
+
+
+def test_unlike_host_names_get_unlike_folders():
+    assert safe_name("a/b") != safe_name("a_b")
+    assert safe_name("node-1.example.org") == "node-1.example.org"
+
+
+def test_run_json_holds_dataclasses(tmp_path):
+    folder = RunFolder.create(tmp_path / "out")
+    outcome = Outcome("h", Status.FAILED, "connect", "refused")
+    folder.write_run({"format": 1, "hosts": [{"name": "h", "recordings": [], "outcomes": [outcome]}]})
+    assert json.loads((folder.path / "run.json").read_text())["hosts"][0]["outcomes"][0]["status"] == "failed"
+    assert RunFolder.open(folder.path).run["format"] == 1
+
+
+def test_open_refuses_what_is_no_run_folder(tmp_path):
+    with pytest.raises(RunFolderError, match="no run folder"):
+        RunFolder.open(tmp_path)
+    (tmp_path / "run.json").write_text('{"format": 99}')
+    with pytest.raises(RunFolderError, match="format 99"):
+        RunFolder.open(tmp_path)
+
+
+def test_replacing_leaves_nothing_of_a_failure(tmp_path):
+    target = tmp_path / "cpu.svg"
+    target.write_text("old")
+    with pytest.raises(RuntimeError), replacing(target) as file:
+        file.write(b"half")
+        raise RuntimeError
+    assert [f.name for f in tmp_path.iterdir()] == ["cpu.svg"]
+    assert target.read_text() == "old"
