@@ -1,0 +1,67 @@
+# Targets are for people and CI alike: CI calls nothing but these.
+# What is slow to make (Rust objects, JDKs of the lab, async-profiler's jar) is kept in $(CACHE), outside the checkout.
+
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hprofiler
+export CARGO_TARGET_DIR ?= $(CACHE)/target
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST_SOURCES := Cargo.toml Cargo.lock setup.py pyproject.toml agents/async-profiler.json \
+  $(shell find flamegraph agents/host .cargo -name '*.rs' -o -name '*.toml' -o -path '*flamegraph/src*' -name '*.js' 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-rust test-python lint bench dist lab-up lab-down clean prerequisites test-prerequisites
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+prerequisites:
+	@sh tests/prerequisites.sh build
+
+test-prerequisites:
+	@sh tests/prerequisites.sh test
+
+$(VENV)/.made: pyproject.toml | prerequisites
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/requirements.py)
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.made $(RUST_SOURCES)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+build: $(VENV)/.built ## virtual environment, Rust binding, agents for both architectures, async-profiler
+
+demo: build ## profile a small sample JVM job on this machine
+	@$(BIN)/hprofiler demo
+
+test: build test-prerequisites test-rust test-python ## all tests: unit, golden, contract, viewer, lab (needs root for the lab's namespaces)
+
+test-rust: build
+	cargo test --locked --quiet --workspace --exclude flamegraph-binding
+
+test-python: build test-prerequisites
+	$(BIN)/python -m pytest
+
+lint: build ## ruff, mypy --strict, clippy, rustfmt
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	cargo fmt --all --check
+	cargo clippy --locked --quiet --workspace --all-targets -- --deny warnings
+
+bench: build test-prerequisites ## measure what README promises; writes build/bench.md
+	$(BIN)/python -m tests.bench
+
+dist: $(VENV)/.made ## the wheel, into dist/
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	@ls -l dist
+
+lab-up: build test-prerequisites ## bring the lab's hosts up and leave them up
+	$(BIN)/python -m tests.lab.hosts up
+
+lab-down: ## take the lab's hosts down
+	$(BIN)/python -m tests.lab.hosts down
+
+clean: ## remove what was built in this checkout (the cache outside stays)
+	rm -rf $(VENV) build dist target hprofiler/_data hprofiler/_flamegraph*.so *.egg-info

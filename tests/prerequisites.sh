@@ -1,0 +1,53 @@
+#!/bin/sh
+# prerequisites.sh build|test: see that the tools are there. As root on a Debian-like machine what is missing is
+# installed; elsewhere it is named with the package that has it.
+set -eu
+
+missing=""
+need() { # need COMMAND PACKAGE
+  command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
+}
+
+PATH="$PATH:/usr/sbin:/sbin"
+case "$1" in
+build)
+  need "${PYTHON:-python3}" python3
+  need mvn maven
+  need javac default-jdk-headless
+  need cc gcc
+  "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
+  if ! command -v cargo >/dev/null 2>&1; then
+    echo "hprofiler needs Rust 1.85 or newer and found no cargo: install the package rustup, then run: rustup default stable" >&2
+    exit 1
+  fi
+  ;;
+test)
+  need sshd openssh-server
+  need ssh openssh-client
+  need ip iproute2
+  need sudo sudo
+  need patchelf patchelf
+  need chromium chromium
+  need chromedriver chromium-driver
+  need qemu-aarch64-static qemu-user-static
+  if [ "$(id -u)" != 0 ]; then
+    echo "make test needs root: its lab makes hosts in network, process and mount namespaces" >&2
+    exit 1
+  fi
+  ;;
+*)
+  echo "usage: prerequisites.sh build|test" >&2
+  exit 2
+  ;;
+esac
+
+[ -z "$missing" ] && exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  echo "installing:$missing"
+  apt-get update -qq
+  # shellcheck disable=SC2086  # a list of packages
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+else
+  echo "hprofiler: missing; install these packages and run make again:$missing" >&2
+  exit 1
+fi

@@ -1,0 +1,15 @@
+"""Prints the requirements of a development environment, one a line, from pyproject.toml alone.
+
+Python 3.9 and 3.10 have no TOML reader, and the environment that could bring one is not made yet;
+the two lists are plain enough to be found by their shape.
+"""
+
+import re
+from pathlib import Path
+
+text = (Path(__file__).resolve().parent.parent / "pyproject.toml").read_text(encoding="utf-8")
+for name in ("dependencies", "dev"):
+    listed = re.search(rf"^{name} = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    assert listed, f"pyproject.toml has no list called {name}"
+    for requirement in re.findall(r'"([^"]+)"', listed.group(1)):
+        print(requirement)
