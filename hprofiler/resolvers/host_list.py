@@ -1,0 +1,21 @@
+"""`-H host1,user@host2:2222,node[01-12]`: hosts named on the command line."""
+
+from __future__ import annotations
+
+from typing import List, Tuple
+
+from hprofiler.errors import UsageError
+from hprofiler.model import Host, Target
+from hprofiler.resolvers.host_names import HostEntry, named_hosts, parse_entries
+from hprofiler.resolvers.options import Resolver, TargetOptions
+
+
+def _resolve(options: TargetOptions) -> Tuple[Target, List[Host]]:
+    text = (options.hosts or "").strip()
+    entries: List[HostEntry] = parse_entries(text, "-H")
+    if not entries:
+        raise UsageError("-H names no host", "write -H host1,host2")
+    return Target("hosts", text), named_hosts(entries, "-H")
+
+
+RESOLVER = Resolver("-H", lambda options: options.hosts is not None, _resolve)

@@ -1,0 +1,17 @@
+"""This machine, without a network: the target when no host option is given."""
+
+from __future__ import annotations
+
+import socket
+from typing import List, Tuple
+
+from hprofiler.model import Host, Target
+from hprofiler.resolvers.options import Resolver, TargetOptions
+
+
+def _resolve(_options: TargetOptions) -> Tuple[Target, List[Host]]:
+    name = socket.gethostname() or "localhost"
+    return Target("local", name), [Host(name, "localhost")]
+
+
+RESOLVER = Resolver("no host option", lambda _options: True, _resolve)
