@@ -1,0 +1,56 @@
+"""`hprofiler completion SHELL`: scripts made from the same table of verbs and options as the help."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Dict
+
+from hprofiler.cli.exits import Exit
+from hprofiler.cli.parser import VERBS, option_strings
+
+FILE_OPTIONS = ("--hosts-file", "--identity", "--ssh-config", "--async-profiler", "--selectors", "-o", "--output")
+
+
+def command(options: argparse.Namespace) -> int:
+    by_verb = {verb: " ".join(option_strings(verb)) for verb in VERBS}
+    print({"bash": _bash, "zsh": _zsh, "fish": _fish}[options.shell](by_verb), end="")
+    return Exit.OK
+
+
+def _bash(by_verb: Dict[str, str]) -> str:
+    cases = "\n".join(f"    {verb}) options='{options}' ;;" for verb, options in by_verb.items())
+    return f"""\
+_hprofiler() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options
+  case $before in
+    -j|--selector) COMPREPLY=($(compgen -W "$(hprofiler selectors 2>/dev/null | cut -d' ' -f1)" -- "$word")); return ;;
+    {"|".join(FILE_OPTIONS)}) COMPREPLY=($(compgen -f -- "$word")); return ;;
+  esac
+  case ${{COMP_WORDS[1]}} in
+{cases}
+    *) options='{by_verb["run"]}' ;;
+  esac
+  if [ "$COMP_CWORD" = 1 ]; then options="{" ".join(by_verb)} --version $options"; fi
+  case $word in
+    -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
+    *) if [ "$COMP_CWORD" = 1 ]; then COMPREPLY=($(compgen -W "$options" -- "$word")); else COMPREPLY=($(compgen -f -- "$word")); fi ;;
+  esac
+}}
+complete -o filenames -F _hprofiler hprofiler
+"""
+
+
+def _zsh(by_verb: Dict[str, str]) -> str:
+    return "autoload -U +X bashcompinit && bashcompinit\n" + _bash(by_verb)
+
+
+def _fish(by_verb: Dict[str, str]) -> str:
+    lines = ["complete -c hprofiler -f -n __fish_use_subcommand -a '" + " ".join(by_verb) + "'"]
+    for verb, options in by_verb.items():
+        condition = "__fish_use_subcommand" if verb == "run" else f"__fish_seen_subcommand_from {verb}"
+        for option in options.split():
+            flag = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
+            files = " -r -F" if option in FILE_OPTIONS else ""
+            lines.append(f"complete -c hprofiler -n '{condition}' {flag}{files}")
+    lines.append("complete -c hprofiler -s j -l selector -x -a '(hprofiler selectors 2>/dev/null | string split -f1 \" \")'")
+    return "\n".join(lines) + "\n"

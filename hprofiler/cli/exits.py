@@ -1,0 +1,11 @@
+"""Exit codes; README's section EXIT STATUS says the same."""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    OK = 0  # everything that matched was recorded
+    USAGE = 2  # the command line, or a file it names, makes no sense
+    PARTIAL = 3  # something was recorded, and something was not
+    NOTHING = 4  # nothing was recorded
+    INTERRUPTED = 130  # Ctrl-C; what had been recorded by then is in the run folder

@@ -1,0 +1,283 @@
+"""Options and verbs. Only argparse is imported here: `--help` has to answer at once."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from typing import Callable, List, Optional, Sequence
+
+from hprofiler import __version__
+
+# verb -> (module in hprofiler.cli, one line for the help)
+VERBS = {
+    "run": ("run", "profile every matching process (the default: `hprofiler -j …` is `hprofiler run -j …`)"),
+    "ps": ("ps", "list the hosts and processes that a run would profile; touches no process"),
+    "selectors": ("selectors", "list the selectors that -j knows by name"),
+    "convert": ("convert", "merge profiles and write them in another format"),
+    "report": ("report", "make the pictures and the page of a run folder again"),
+    "cleanup": ("cleanup", "remove whatever hprofiler left on hosts, its cached agent too"),
+    "demo": ("demo", "start a small JVM job on this machine and profile it"),
+    "completion": ("completion", "print a completion script for bash, zsh or fish"),
+}
+
+RUN_EXAMPLES = """\
+examples:
+  hprofiler -j spark-executor                         every Spark executor on this machine, 99 Hz, 5 s
+  hprofiler -f 300 -t 60 -j spark-executor -h n1,n2   on two hosts over SSH
+  hprofiler -f 300 -t 60 -j "grep 123456789 | grep -v root" --hosts-file nodes.txt
+  hprofiler -t 30 -j pid:4242                         one process here
+  hprofiler -t 30 -j 're:Main --job \\d+' -h 'node[01-40]' --become sudo -o results
+
+exit status: 0 all recorded, 2 bad usage, 3 recorded in part, 4 nothing recorded, 130 interrupted
+"""
+
+
+class HostsOrHelp(argparse.Action):
+    """`-h` alone is help; `-h host1,host2` is the list of hosts, as it always was in hprofiler."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: Optional[str] = None,
+    ) -> None:
+        if values is None:
+            parser.print_help()
+            parser.exit()
+        setattr(namespace, self.dest, values)
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Options of the verb, with `command`: the function that carries it out. Exits 2 on bad usage, 0 after help."""
+    words = list(argv)
+    if not words or words[0] in ("-h", "--help", "help") and len(words) == 1:
+        parser = general_parser()
+        parser.print_help()
+        parser.exit(0 if words else 2)
+    if words[0] == "--version":
+        print(f"hprofiler {__version__}")
+        general_parser().exit()
+    verb = words.pop(0) if words[0] in VERBS else "run"
+    if verb == "run" and words and not words[0].startswith("-"):
+        general_parser().error(f"unknown verb {words[0]!r}; verbs are {', '.join(VERBS)}")
+    parser = verb_parser(verb)
+    options = parser.parse_args(words)
+    options.words = [verb, *words]
+    options.command = _command(VERBS[verb][0])
+    return options
+
+
+def general_parser() -> argparse.ArgumentParser:
+    """The help of `hprofiler` itself: the main job's options and the verbs."""
+    verbs = "\n".join(f"  {verb:<11} {text}" for verb, (_, text) in VERBS.items())
+    parser = _new_parser("hprofiler", "Where does my distributed job spend its time?")
+    parser.usage = "hprofiler [run] -j SELECTOR [-f HZ] [-t SECONDS] [-h HOSTS | --hosts-file F] [-o DIR] …\n       hprofiler VERB …"
+    parser.epilog = f"verbs (hprofiler VERB --help tells more):\n{verbs}\n\n{RUN_EXAMPLES}"
+    _run_options(parser)
+    parser.add_argument("--version", action="version", version=f"hprofiler {__version__}")
+    return parser
+
+
+def verb_parser(verb: str) -> argparse.ArgumentParser:
+    """The parser of one verb."""
+    parser = _new_parser(f"hprofiler {verb}", _capitalised(VERBS[verb][1]) + ".")
+    _VERB_OPTIONS[verb](parser)
+    return parser
+
+
+def _new_parser(name: str, description: str) -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(
+        prog=name,
+        description=description,
+        add_help=False,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _help_option(parser: argparse._ActionsContainer, *names: str) -> None:
+    parser.add_argument(*names, action="help", help="this help")
+
+
+def _run_options(parser: argparse.ArgumentParser) -> None:
+    _sampling_options(parser)
+    _selection_options(parser, required=True)
+    _host_options(parser)
+    _output_options(parser)
+    parser.epilog = parser.epilog or RUN_EXAMPLES
+
+
+def _sampling_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what to record")
+    group.add_argument(
+        "-f", "--frequency", type=_frequency, default=99, metavar="HZ", help="samples a second of CPU time (default 99)"
+    )
+    group.add_argument(
+        "-t", "--duration", type=_seconds, default=5.0, metavar="SECONDS", help="how long to sample (default 5)"
+    )
+    group.add_argument("-e", "--event", default="cpu", choices=["cpu"], help="what to sample (default cpu)")
+    group.add_argument(
+        "--async-profiler",
+        metavar="FILE",
+        help="a libasyncProfiler.so to use instead of the one inside ($HPROFILER_ASYNC_PROFILER does the same)",
+    )
+
+
+def _selection_options(parser: argparse.ArgumentParser, required: bool) -> None:
+    group = parser.add_argument_group("which processes")
+    group.add_argument(
+        "-j",
+        "--selector",
+        required=required,
+        metavar="SELECTOR",
+        help="a name (`hprofiler selectors` lists them); pid:123,456; a shell pipe over the process list "
+        "('grep X | grep -v Y'); re:REGEX or plain text found in the command line",
+    )
+    _selector_directory_option(group)
+
+
+def _selector_directory_option(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--selectors", metavar="DIR", dest="selector_dir", help="a folder with more *.yaml selectors, which win over others"
+    )
+
+
+def _host_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("which hosts (none: this machine)")
+    group.add_argument(
+        "-h",
+        "-H",
+        "--hosts",
+        nargs="?",
+        action=HostsOrHelp,
+        metavar="HOSTS",
+        help="[user@]host[:port],… with ranges such as node[01-12]; -h alone is this help",
+    )
+    _help_option(group, "--help")
+    group.add_argument("--hosts-file", metavar="FILE", help="hosts, one a line, # comments; - reads them from stdin")
+    _ssh_options(parser)
+
+
+def _ssh_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how to reach them")
+    group.add_argument("--user", help="user to connect as (default: ssh_config's, else yours)")
+    group.add_argument("--port", type=_port, help="SSH port (default: ssh_config's, else 22)")
+    group.add_argument("--identity", metavar="FILE", help="private key to use")
+    group.add_argument("--ssh-config", metavar="FILE", help="SSH configuration to read (default ~/.ssh/config)")
+    group.add_argument(
+        "--accept-new-host-keys", action="store_true", help="trust and remember hosts never seen; a changed key is refused all the same"
+    )
+    group.add_argument("--become", choices=["sudo"], help="run the agent as root through sudo, to attach to JVMs of other users")
+    group.add_argument("--parallel", type=_positive, default=32, metavar="N", help="hosts to connect to at once (default 32)")
+    group.add_argument(
+        "--timeout", type=_seconds, default=30.0, metavar="S", help="seconds a host may take for each step before it is given up (default 30)"
+    )
+
+
+def _output_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what to write")
+    group.add_argument("-o", "--output", metavar="DIR", help="run folder (default hprofiler-DATE-TIME); an old run in it is kept, the new one goes beside")
+    group.add_argument("--force", action="store_true", help="replace the old run in the folder")
+    group.add_argument("--json", action="store_true", help="print the outcome as JSON on stdout")
+
+
+def _ps_options(parser: argparse.ArgumentParser) -> None:
+    _selection_options(parser, required=True)
+    _host_options(parser)
+    parser.add_argument("--json", action="store_true", help="print the list as JSON")
+    parser.epilog = "example:\n  hprofiler ps -j spark-executor -h node1,node2\n\nexit status: 0 something found everywhere it could look, 3 some hosts failed, 4 nothing found"
+
+
+def _selectors_options(parser: argparse.ArgumentParser) -> None:
+    _help_option(parser, "-h", "--help")
+    _selector_directory_option(parser)
+    parser.add_argument("--json", action="store_true", help="print the list as JSON")
+
+
+def _convert_options(parser: argparse.ArgumentParser) -> None:
+    _help_option(parser, "-h", "--help")
+    parser.add_argument("inputs", nargs="+", metavar="IN", help="folded or pprof file, gzipped or not; - is stdin")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="what to write, by extension: .folded .svg .html .pb.gz")
+    parser.add_argument("--title", help="title of the picture (default: the name of the first input)")
+    parser.epilog = (
+        "examples:\n  hprofiler convert a.folded b.folded.gz -o both.svg\n"
+        "  hprofiler convert results/hosts/*/cpu.pb.gz -o cluster.html"
+    )
+
+
+def _report_options(parser: argparse.ArgumentParser) -> None:
+    _help_option(parser, "-h", "--help")
+    parser.add_argument("folder", metavar="DIR", help="a run folder (it has a run.json)")
+
+
+def _cleanup_options(parser: argparse.ArgumentParser) -> None:
+    _host_options(parser)
+    parser.add_argument("--json", action="store_true", help="print what was removed as JSON")
+    parser.epilog = "example:\n  hprofiler cleanup --hosts-file nodes.txt --become sudo"
+
+
+def _demo_options(parser: argparse.ArgumentParser) -> None:
+    _help_option(parser, "-h", "--help")
+    _sampling_options(parser)
+    _output_options(parser)
+
+
+def _completion_options(parser: argparse.ArgumentParser) -> None:
+    _help_option(parser, "-h", "--help")
+    parser.add_argument("shell", choices=["bash", "zsh", "fish"])
+    parser.epilog = "example:\n  source <(hprofiler completion bash)"
+
+
+_VERB_OPTIONS = {
+    "run": _run_options,
+    "ps": _ps_options,
+    "selectors": _selectors_options,
+    "convert": _convert_options,
+    "report": _report_options,
+    "cleanup": _cleanup_options,
+    "demo": _demo_options,
+    "completion": _completion_options,
+}
+
+
+def _command(module: str) -> Callable[[argparse.Namespace], int]:
+    function: Callable[[argparse.Namespace], int] = importlib.import_module(f"hprofiler.cli.{module}").command
+    return function
+
+
+def _frequency(text: str) -> int:
+    return _number_between(text, 1, 10_000, "a frequency from 1 to 10000 Hz")
+
+
+def _port(text: str) -> int:
+    return _number_between(text, 1, 65_535, "a port from 1 to 65535")
+
+
+def _positive(text: str) -> int:
+    return _number_between(text, 1, 10_000, "a number from 1 to 10000")
+
+
+def _number_between(text: str, least: int, most: int, meaning: str) -> int:
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {meaning}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.1 <= seconds <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time from 0.1 to 86400 seconds")
+    return seconds
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def option_strings(verb: str) -> List[str]:
+    """The options of a verb, for completion scripts."""
+    return sorted(option for action in verb_parser(verb)._actions for option in action.option_strings)

@@ -1,0 +1,108 @@
+"""Who may import whom: the rooms of docs/architecture.md, held by reading every import statement."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BASE = {"model", "errors"}
+
+# room -> (rooms it may import besides itself, third-party libraries it may import)
+ALLOWED = {
+    "__init__": (set(), set()),
+    "__main__": ({"cli"}, set()),
+    "model": (set(), set()),
+    "errors": (set(), set()),
+    "resources": ({"errors"}, set()),
+    "selection": (BASE | {"selector_file"}, set()),
+    "selector_file": (BASE, {"yaml"}),
+    "resolvers": (BASE, set()),
+    "transports": (BASE, {"paramiko"}),
+    "agent": (BASE | {"transports"}, set()),
+    "store": (BASE, set()),
+    "collect": (BASE | {"transports", "agent"}, set()),
+    "report": (BASE | {"store", "resources", "_flamegraph"}, set()),
+    "demo": (BASE, set()),
+    "run": (BASE | {"resolvers", "selection", "collect", "transports", "store", "report", "resources", "agent", "__init__"}, set()),
+    "cli": (
+        BASE
+        | {"run", "resolvers", "selection", "collect", "transports", "agent", "store", "report", "resources", "demo", "_flamegraph", "__init__"},
+        {"rich"},
+    ),
+}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT / "hprofiler").parts[0].removesuffix(".py")
+
+
+def imports(path: Path):
+    """(room or library, whether it is ours, line) of every import, lazy ones included."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
+            names = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "hprofiler" else [node.module]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            top, _, rest = name.partition(".")
+            if top == "hprofiler":
+                first = rest.split(".")[0]
+                yield ("__init__" if first.startswith("__version__") else first), True, node.lineno
+            elif is_third_party(top):
+                yield top, False, node.lineno
+
+
+def is_third_party(module: str) -> bool:
+    spec = importlib.util.find_spec(module)
+    return spec is None or "site-packages" in (spec.origin or "")
+
+
+MODULES = sorted(p for p in (ROOT / "hprofiler").rglob("*.py") if "_data" not in p.parts)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_stay_in_their_rooms(path):
+    room = room_of(path)
+    assert room in ALLOWED, f"{path}: a room that docs/architecture.md and this test do not know"
+    rooms, libraries = ALLOWED[room]
+    for name, ours, line in imports(path):
+        if ours:
+            assert name == room or name in rooms, f"{path}:{line}: {room} may not import hprofiler.{name}"
+        else:
+            assert name in libraries, f"{path}:{line}: {room} may not import {name}"
+
+
+def test_model_and_errors_do_no_io():
+    for name in ("model", "errors"):
+        tree = ast.parse((ROOT / "hprofiler" / f"{name}.py").read_text())
+        used = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        used |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert used <= {"__future__", "dataclasses", "enum", "typing"}
+
+
+def test_help_imports_nothing_heavy():
+    """The promise of `--help` in an instant, held without a clock."""
+    code = "import sys, hprofiler.cli\ntry: hprofiler.cli.main(['--help'])\nexcept SystemExit: pass\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    for heavy in ("paramiko", "rich", "yaml", "cryptography", "hprofiler._flamegraph", "hprofiler.collect", "ssl", "asyncio"):
+        assert heavy not in loaded
+
+
+def test_flamegraph_knows_nothing_of_the_agent():
+    for manifest in (ROOT / "flamegraph" / "Cargo.toml", ROOT / "flamegraph" / "binding" / "Cargo.toml"):
+        assert "agents/" not in manifest.read_text()
+    assert 'path = "../../flamegraph"' in (ROOT / "agents" / "host" / "Cargo.toml").read_text()
+
+
+def test_selectors_are_data_only():
+    assert {p.suffix for p in (ROOT / "selectors").iterdir()} <= {".yaml"}
