@@ -1,0 +1,124 @@
+"""Progress of a run on stderr: a live display on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Dict, Iterator, Protocol
+
+if TYPE_CHECKING:
+    from hprofiler.collect import HostProgress
+
+# Stages in the order a host passes them; `idle`, `failed` and `done` are ends.
+STAGES = ("connect", "push", "find", "prepare", "ready", "record", "fetch", "done")
+WORDS = {
+    "connect": "connecting",
+    "push": "pushing the agent",
+    "find": "looking for processes",
+    "prepare": "preparing",
+    "ready": "ready",
+    "record": "recording",
+    "fetch": "fetching profiles",
+    "done": "done",
+    "idle": "idle: no process matches",
+    "failed": "failed",
+}
+
+
+class Listener(Protocol):
+    """Told of every step of every host, from many threads."""
+
+    def __call__(self, progress: HostProgress) -> None: ...
+
+
+@contextmanager
+def display(hosts: int, duration: float) -> Iterator[Listener]:
+    """A listener that shows what it is told for as long as the block runs."""
+    if sys.stderr.isatty():
+        with _live(hosts, duration) as listener:
+            yield listener
+    else:
+        yield PlainLines()
+
+
+class PlainLines:
+    """One line a step that a reader of a log wants to see; safe from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __call__(self, progress: HostProgress) -> None:
+        if progress.stage in ("connect", "find", "prepare"):
+            return
+        words = WORDS.get(progress.stage, progress.stage)
+        processes = f" {progress.processes} processes" if progress.stage == "record" and progress.processes else ""
+        detail = f": {progress.detail}" if progress.detail else ""
+        with self._lock:
+            print(f"{progress.host}: {words}{processes}{detail}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _live(hosts: int, duration: float) -> Iterator[Listener]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description:<9}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"))
+    with Progress(*columns, console=console, transient=True) as progress:
+        yield LiveDisplay(progress, hosts, duration)
+
+
+class LiveDisplay:
+    """Three bars: hosts ready, seconds recorded, hosts collected; failures scroll above them."""
+
+    def __init__(self, progress: object, hosts: int, duration: float) -> None:
+        from rich.progress import Progress
+
+        assert isinstance(progress, Progress)
+        self._progress = progress
+        self._duration = duration
+        self._stage: Dict[str, str] = {}
+        self._processes: Dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._ready = progress.add_task("ready", total=hosts, note="")
+        self._record = progress.add_task("record", total=round(duration), note="s", start=False)
+        self._collect = progress.add_task("collect", total=hosts, note="")
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+        self._recording = threading.Event()
+
+    def __call__(self, progress: HostProgress) -> None:
+        from rich.text import Text
+
+        with self._lock:
+            self._stage[progress.host] = progress.stage
+            if progress.processes:
+                self._processes[progress.host] = progress.processes
+            if progress.stage == "failed":
+                self._progress.console.print(Text(f"{progress.host}: {progress.detail}", style="red"))
+            if progress.stage == "record" and not self._recording.is_set():
+                self._recording.set()
+                self._progress.start_task(self._record)
+                self._ticker.start()
+            self._show()
+
+    def _show(self) -> None:
+        stages = list(self._stage.values())
+        past = {stage: sum(_at_least(s, stage) for s in stages) for stage in ("ready", "done")}
+        busy = sorted({f"{WORDS[s]} {stages.count(s)}" for s in stages if s in STAGES[:4]})
+        self._progress.update(self._ready, completed=past["ready"], note=", ".join(busy))
+        self._progress.update(self._record, note=f"s on {sum(self._processes.values())} processes")
+        self._progress.update(self._collect, completed=past["done"])
+
+    def _tick(self) -> None:
+        """Move the time bar once a second: a clock's hand, nothing waits on it."""
+        task = next(t for t in self._progress.tasks if t.id == self._record)
+        clock = threading.Event()
+        while not self._progress.finished and (task.elapsed or 0) < self._duration:
+            clock.wait(min(1.0, self._duration))
+            self._progress.update(self._record, completed=min(round(task.elapsed or 0), round(self._duration)))
+
+
+def _at_least(stage: str, wanted: str) -> bool:
+    """Whether a host at `stage` has passed `wanted`; a host that fell out counts, for nothing waits on it."""
+    return stage not in STAGES or STAGES.index(stage) >= STAGES.index(wanted)
