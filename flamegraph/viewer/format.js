@@ -1,0 +1,78 @@
+// @ts-check
+/** Numbers and names as people read them. */
+
+/** @typedef {import("./profile.js").ValueType} ValueType */
+
+const NARROW_SPACE = "\u202f";
+const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
+/**
+ * A share in percent with as many digits as it deserves: "52.3 %", "0.04 %".
+ * @param {number} part
+ * @param {number} whole
+ */
+export function percent(part, whole) {
+  const share = whole > 0 ? (100 * part) / whole : 0;
+  if (share > 0 && share < 0.01) return `<0.01${NARROW_SPACE}%`;
+  const digits = share === 0 || share >= 99.95 ? 0 : share < 1 ? 2 : 1;
+  return `${share.toFixed(digits)}${NARROW_SPACE}%`;
+}
+
+/**
+ * A value with its unit: "1,234 samples", "4.1 s", "12.0 MB".
+ * @param {number} value
+ * @param {ValueType} type
+ */
+export function quantity(value, type) {
+  if (type.unit === "nanoseconds") return duration(value / 1e9);
+  if (type.unit === "bytes") return bytes(value);
+  const what = type.unit === "count" ? type.type : type.unit;
+  const one = value === 1 ? what.replace(/s$/, "") : what;
+  return `${grouped.format(value)} ${one}`;
+}
+
+/** @param {number} seconds */
+function duration(seconds) {
+  if (seconds >= 7200) return `${(seconds / 3600).toFixed(1)} h`;
+  if (seconds >= 120) return `${(seconds / 60).toFixed(1)} min`;
+  if (seconds >= 1) return `${seconds.toFixed(1)} s`;
+  return `${(seconds * 1000).toFixed(seconds >= 0.01 ? 0 : 2)} ms`;
+}
+
+/** @param {number} count */
+function bytes(count) {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let size = count;
+  let unit = 0;
+  while (size >= 1000 && unit < units.length - 1) {
+    size /= 1000;
+    unit++;
+  }
+  return `${size.toFixed(unit === 0 ? 0 : 1)} ${units[unit]}`;
+}
+
+/**
+ * Where the package ends and class and method begin: "org.apache.Foo.bar" → 11. 0 when there is no package.
+ * @param {string} name
+ */
+export function packageLength(name) {
+  if (/[\s<>():[\]]/.test(name.slice(0, 200))) return javaPackage(name.split(/[(<[\s]/, 1)[0]);
+  return javaPackage(name);
+}
+
+/**
+ * Packages are the leading lower-case segments, as long as a class or a method still follows.
+ * @param {string} name
+ */
+function javaPackage(name) {
+  const found = /^(?:[a-z_][\w$]*[./])+(?=[^./]+[./][^./]*$|[A-Z])/.exec(name);
+  return found ? found[0].length : 0;
+}
+
+/**
+ * The name without its package.
+ * @param {string} name
+ */
+export function shortName(name) {
+  return name.slice(packageLength(name));
+}

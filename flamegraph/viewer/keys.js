@@ -1,0 +1,67 @@
+// @ts-check
+/** The keyboard: arrows walk over frames as the eye sees them, the rest are single letters. */
+
+/** @typedef {import("./graph.js").Graph} Graph */
+/** @typedef {import("./profile.js").Profile} Profile */
+
+/**
+ * Walks the graph.
+ * @param {Graph} graph
+ * @param {string} key an arrow
+ * @returns {boolean} whether the key meant a walk
+ */
+export function walk(graph, key) {
+  const profile = graph.profile;
+  if (!profile) return false;
+  const from = graph.selected >= 0 ? graph.selected : graph.zoomed;
+  const inward = graph.flame ? "ArrowUp" : "ArrowDown";
+  const outward = graph.flame ? "ArrowDown" : "ArrowUp";
+  /** @type {Record<string, (profile: Profile, node: number) => number>} */
+  const steps = { [inward]: widestChild, [outward]: parentOf, ArrowLeft: before, ArrowRight: after };
+  const step = steps[key];
+  if (!step) return false;
+  graph.select(step(profile, from));
+  return true;
+}
+
+/**
+ * @param {Profile} profile
+ * @param {number} node
+ */
+function widestChild(profile, node) {
+  const total = profile.total[0];
+  let widest = node;
+  for (let child = node + 1; child < profile.end[node]; child = profile.end[child]) {
+    if (widest === node || total[child] > total[widest]) widest = child;
+  }
+  return widest;
+}
+
+/**
+ * @param {Profile} profile
+ * @param {number} node
+ */
+function parentOf(profile, node) {
+  return Math.max(0, profile.parent[node]);
+}
+
+/**
+ * @param {Profile} profile
+ * @param {number} node
+ */
+function before(profile, node) {
+  if (node === 0) return 0;
+  let previous = node;
+  for (let at = profile.parent[node] + 1; at < node; at = profile.end[at]) previous = at;
+  return previous;
+}
+
+/**
+ * @param {Profile} profile
+ * @param {number} node
+ */
+function after(profile, node) {
+  if (node === 0) return 0;
+  const next = profile.end[node];
+  return next < profile.end[profile.parent[node]] ? next : node;
+}

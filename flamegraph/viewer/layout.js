@@ -1,0 +1,94 @@
+// @ts-check
+/** Where frames lie: pure arithmetic over the profile, no canvas. */
+
+/** @typedef {import("./profile.js").Profile} Profile */
+
+/** What is too narrow to tell apart, in pixels: drawn together as one grey remainder. */
+export const NARROW = 0.6;
+
+/**
+ * @typedef {object} View
+ * @property {number} from left edge, in units of the first value
+ * @property {number} to right edge
+ * @property {number} width in pixels
+ * @property {number} first depth to draw
+ * @property {number} last depth to draw
+ */
+
+/**
+ * Calls `frame` for each frame wide enough to see and `rest` for each run of frames that are not.
+ * @param {Profile} profile
+ * @param {View} view
+ * @param {(node: number, x: number, width: number) => void} frame
+ * @param {(depth: number, x: number, width: number) => void} rest
+ */
+export function layOut(profile, view, frame, rest) {
+  const { start, end, depth, count } = profile;
+  const total = profile.total[0];
+  const scale = view.width / (view.to - view.from);
+  let node = 0;
+  let restDepth = -1;
+  let restX = 0;
+  let restEnd = 0;
+  while (node < count) {
+    const left = (start[node] - view.from) * scale;
+    const width = total[node] * scale;
+    const outside = left + width <= 0 || left >= view.width || depth[node] > view.last;
+    if (!outside && width < NARROW) {
+      if (restDepth !== depth[node] || left > restEnd + 0.5) {
+        if (restDepth >= 0) rest(restDepth, restX, restEnd - restX);
+        restDepth = depth[node];
+        restX = left;
+      }
+      restEnd = left + width;
+    } else if (!outside && depth[node] >= view.first) {
+      const x = Math.max(left, 0);
+      frame(node, x, Math.min(left + width, view.width) - x);
+    }
+    node = outside || width < NARROW ? end[node] : node + 1;
+  }
+  if (restDepth >= 0) rest(restDepth, restX, restEnd - restX);
+}
+
+/**
+ * The depth of the deepest frame one can see.
+ * @param {Profile} profile
+ * @param {number} root the node that fills the width
+ * @param {number} width in pixels
+ */
+export function deepest(profile, root, width) {
+  const { depth, end } = profile;
+  const total = profile.total[0];
+  const least = (NARROW * total[root]) / Math.max(width, 1);
+  let deep = depth[root];
+  let node = root + 1;
+  while (node < end[root]) {
+    if (total[node] < least) {
+      node = end[node];
+      continue;
+    }
+    if (depth[node] > deep) deep = depth[node];
+    node++;
+  }
+  return deep;
+}
+
+/**
+ * The node at a depth over a position, or -1.
+ * @param {Profile} profile
+ * @param {number} position in units of the first value
+ * @param {number} level depth
+ */
+export function nodeAt(profile, position, level) {
+  const { start, end, depth } = profile;
+  const total = profile.total[0];
+  let node = 0;
+  if (position < 0 || position >= total[0]) return -1;
+  while (depth[node] < level) {
+    let child = node + 1;
+    while (child < end[node] && position >= start[child] + total[child]) child = end[child];
+    if (child >= end[node] || position < start[child]) return -1;
+    node = child;
+  }
+  return node;
+}
