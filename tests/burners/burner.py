@@ -1,0 +1,129 @@
+"""A running burner: a JVM whose shares are known beforehand, and its own count of what it burnt."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import IO, Any, Callable, List, Optional, Sequence
+
+from tests.burners import build
+from tests.lab import procs
+
+Wrap = Callable[[Sequence[str]], List[str]]
+
+HOT = {role: f"Burner.hot{role.capitalize()}" for role in ("alpha", "beta", "gamma", "alloc")}
+"""The method that burns 70 % of a role's CPU time; Burner.warm burns 20 %, Burner.cool 10 %."""
+PATHS = {
+    "Burner.warm": ["Burner.work", "Burner$Warm.burn", "Burner.outer", "Burner.middle", "Burner.warm"],
+    "Burner.cool": ["Burner.work", "Burner$Cool.burn", "Burner.cool"],
+}
+"""Callers, outermost first, that a stack ending in the method must show in this order."""
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What a burner says it burnt: CPU nanoseconds by method, and rounds of work done."""
+
+    hot: int
+    warm: int
+    cool: int
+    rounds: int
+
+    def __sub__(self, earlier: "Counters") -> "Counters":
+        pairs = zip(self.tuple(), earlier.tuple())
+        return Counters(*(later - before for later, before in pairs))
+
+    def tuple(self) -> Sequence[int]:
+        return (self.hot, self.warm, self.cool, self.rounds)
+
+    @property
+    def nanos(self) -> int:
+        return self.hot + self.warm + self.cool
+
+
+def arguments(
+    java: str = "java",
+    role: str = "alpha",
+    load: float = 1.0,
+    seconds: int = 0,
+    options: Sequence[str] = (),
+    extra: Sequence[str] = (),
+) -> List[str]:
+    """The command line of a burner; `extra` words stand at its end for selectors to match."""
+    small = ["-Xmx48m", "-XX:+UseSerialGC"]
+    program = ["-cp", str(build.classes()), "Burner", "--role", role, "--load", str(load)]
+    timer = ["--seconds", str(seconds)] if seconds else []
+    return [java, *small, *options, *program, *timer, *extra]
+
+
+class Burner:
+    """A running burner; it ends with its stdin, so never outlives this process.
+
+    `wrap` makes the command that enters another machine from the command to run there; without it the
+    burner runs here. `options` are those of `arguments`. `pid` is the JVM's as its own pid namespace
+    counts, `outer` its identity as this process sees it.
+    """
+
+    def __init__(self, role: str = "alpha", wrap: Optional[Wrap] = None, **options: Any) -> None:
+        argv = arguments(role=role, **options)
+        self.role = role
+        self.process = subprocess.Popen(
+            wrap(argv) if wrap else argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+        self._unread = b""
+        self.pid = int(self._line("ready pid=")[len("ready pid=") :])
+        # nsenter stays behind as the parent of what it started in another pid namespace
+        outer = procs.Identity.of((procs.only_child(self.process.pid) or 0) if wrap else self.process.pid)
+        if outer is None:
+            raise RuntimeError("the burner ended while it started")
+        self.outer = outer
+
+    def counters(self) -> Counters:
+        """Its counters as of now."""
+        _pipe(self.process.stdin).write(b"\n")
+        return _parse(self._line("hot="))
+
+    def finish(self) -> Counters:
+        """End it; its last counters."""
+        _pipe(self.process.stdin).close()
+        last = _parse(self._line("hot="))
+        self.process.wait(20)
+        _pipe(self.process.stdout).close()
+        return last
+
+    def kill(self) -> None:
+        """End it whatever its state; harmless when it has ended."""
+        self.outer.kill()
+        for pipe in (self.process.stdin, self.process.stdout):
+            _pipe(pipe).close()
+        self.process.wait(20)
+
+    def _line(self, start: str, timeout: float = 60) -> str:
+        """The next line that starts so; others (the JVM's own, a profiler's) are passed over."""
+        end, pipe = time.monotonic() + timeout, _pipe(self.process.stdout)
+        while True:
+            line, newline, rest = self._unread.partition(b"\n")
+            if newline:
+                self._unread = rest
+                if line.startswith(start.encode()):
+                    return line.decode()
+                continue
+            if not select.select([pipe], [], [], max(0.0, end - time.monotonic()))[0]:
+                raise TimeoutError(f"the burner did not say {start!r} within {timeout:g} s")
+            chunk = os.read(pipe.fileno(), 65536)
+            if not chunk:
+                raise RuntimeError(f"the burner ended before it said {start!r}")
+            self._unread += chunk
+
+
+def _parse(line: str) -> Counters:
+    values = dict(word.split("=") for word in line.split())
+    return Counters(*(int(values[name]) for name in ("hot", "warm", "cool", "rounds")))
+
+
+def _pipe(pipe: Optional[IO[bytes]]) -> IO[bytes]:
+    assert pipe is not None
+    return pipe

@@ -1,0 +1,88 @@
+"""The tests' own HotSpot attach: asks a JVM what the profiler inside it is doing.
+
+Independent of the product on purpose: it is the witness that nothing was left running.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import stat
+import tempfile
+from pathlib import Path
+from typing import List
+
+from tests.lab import procs
+
+
+def execute(pid: int, command: str, *arguments: str) -> str:
+    """Send an attach command to the JVM `pid` (as seen from here; any namespace, any uid); its whole reply."""
+    status = procs.status(pid)
+    inner, uid, gid = int(status["NStgid"][-1]), int(status["Uid"][1]), int(status["Gid"][1])
+    door = Path(f"/proc/{pid}/root/tmp/.java_pid{inner}")
+    if not _is_socket(door):
+        _ask_for_a_door(pid, inner, uid, gid, door)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(20)
+        _connect_as(connection, door, uid, gid)
+        words = ["1", command, *arguments, *[""] * (3 - len(arguments))]
+        connection.sendall(b"".join(word.encode() + b"\0" for word in words))
+        reply = b""
+        while True:
+            chunk = connection.recv(65536)
+            if not chunk:
+                return reply.decode("utf-8", "replace")
+            reply += chunk
+
+
+def profiler_libraries(pid: int) -> List[str]:
+    """Paths under which async-profiler is mapped in a JVM, also where the file is deleted by now."""
+    maps = Path(f"/proc/{pid}/maps").read_text()
+    found = re.findall(r"(/\S*[Aa]syncProfiler\S*\.so\S*|/\S*/\.hprofiler\S*)", maps)
+    return sorted(set(found))
+
+
+def profiling_status(pid: int, library: str) -> str:
+    """What the async-profiler loaded from `library` says: "Profiling is running for…" or "…not active"."""
+    folder = f"/proc/{pid}/root/tmp"
+    descriptor, name = tempfile.mkstemp(prefix="lab-status-", dir=folder)
+    os.close(descriptor)
+    os.chmod(name, 0o666)
+    try:
+        inner = f"/tmp/{os.path.basename(name)}"
+        reply = execute(pid, "load", library, "true", f"status,file={inner}")
+        return Path(name).read_text().strip() or reply
+    finally:
+        os.unlink(name)
+
+
+def _is_socket(path: Path) -> bool:
+    try:
+        return stat.S_ISSOCK(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def _ask_for_a_door(pid: int, inner: int, uid: int, gid: int, door: Path) -> None:
+    """A trigger file and SIGQUIT make the JVM open its attach socket."""
+    trigger = Path(f"/proc/{pid}/root/tmp/.attach_pid{inner}")
+    trigger.touch()
+    try:
+        os.chown(trigger, uid, gid)
+        os.kill(pid, signal.SIGQUIT)
+        procs.wait_for(lambda: _is_socket(door), 10, f"attach socket of {pid}")
+    finally:
+        trigger.unlink(missing_ok=True)
+
+
+def _connect_as(connection: socket.socket, door: Path, uid: int, gid: int) -> None:
+    """The JVM looks at the ids the peer had when it connected."""
+    os.setegid(gid)
+    os.seteuid(uid)
+    try:
+        connection.connect(str(door))
+    finally:
+        os.seteuid(0)
+        os.setegid(0)

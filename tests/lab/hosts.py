@@ -1,0 +1,310 @@
+"""The lab: several machines on one kernel, to profile over real ssh.
+
+Each host has its own network, pid, mount, UTS and IPC namespaces, a copy-on-write root, /tmp, /data
+and sshd. Nothing is made outside the lab's folder and the namespaces; killing a host's PID 1 makes
+the kernel take the rest away. The command line keeps a lab up between test runs:
+
+    python -m tests.lab.hosts up | down | status | enter HOST CMD... | coord CMD...
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any, Dict, List, Optional, Sequence, Set
+
+from tests.lab import cache, keys, procs
+
+SHARED_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
+"""Where anything left behind by the product would lie."""
+TOOLS = ("unshare", "nsenter", "setpriv", "pivot_root", "ip", "sshd", "ssh-keygen")
+SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class LabError(Exception):
+    """A host did not come up, or was asked for what it cannot do."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a host shall be. `network` is "own", or the name of the host whose network it lives in."""
+
+    name: str
+    address: str
+    port: int = 22
+    network: str = "own"
+
+
+def default_plans(count: int = 3) -> List[Plan]:
+    """The coordinator's machine, which carries the bridge, and host1…hostN."""
+    hosts = [Plan(f"host{n}", f"10.77.0.{10 + n}") for n in range(1, count + 1)]
+    return [Plan("coord", "10.77.0.10"), *hosts]
+
+
+def why_not() -> str:
+    """The reason no lab can be had here; empty when one can."""
+    if os.geteuid() != 0:
+        return "the lab needs root (namespaces, mounts)"
+    missing = [tool for tool in TOOLS if not shutil.which(tool, path=SEARCH_PATH)]
+    return f"the lab needs {', '.join(missing)} (openssh-server, util-linux, iproute2)" if missing else ""
+
+
+class Host:
+    """One machine of the lab that is up."""
+
+    def __init__(self, plan: Plan, init: procs.Identity) -> None:
+        self.plan = plan
+        self.name = plan.name
+        self.init = init
+        self.namespace = os.readlink(f"/proc/{init.pid}/ns/pid")
+
+    def command(self, argv: Sequence[str], user: str = "root") -> List[str]:
+        """The command that runs `argv` inside, as `user`, with a login's environment."""
+        home = "/root" if user == "root" else f"/home/{user}"
+        become = ["setpriv", "--reuid", user, "--regid", user, "--init-groups"]
+        clean = ["env", "-i", f"HOME={home}", f"USER={user}", f"PATH={SEARCH_PATH}", "LANG=C.UTF-8"]
+        return ["nsenter", "-t", str(self.init.pid), "-n", "-p", "-m", "-u", "-i", "-r", "-w", *clean, *become, *argv]
+
+    def run(self, argv: Sequence[str], user: str = "root", check: bool = True, timeout: float = 60) -> str:
+        """Run to the end inside; what it wrote on stdout."""
+        done = subprocess.run(
+            self.command(argv, user), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout
+        )
+        if check and done.returncode:
+            raise LabError(f"{self.name}: {' '.join(argv)}: exit code {done.returncode}: {done.stderr.strip()}")
+        return done.stdout
+
+    def start(self, argv: Sequence[str], user: str = "root", **options: Any) -> "subprocess.Popen[str]":
+        """Start inside; `options` are Popen's."""
+        return subprocess.Popen(self.command(argv, user), text=True, **options)
+
+    def processes(self) -> List[procs.Seen]:
+        """Everything that runs on this host."""
+        return list(procs.inside(self.namespace))
+
+    def path(self, inner: str) -> Path:
+        """A path of this host as it is reached from out here."""
+        return Path(f"/proc/{self.init.pid}/root") / inner.lstrip("/")
+
+    def temporary_files(self) -> Set[str]:
+        """Every path (as the host names it) below its world-writable folders."""
+        found: Set[str] = set()
+        for folder in SHARED_FOLDERS:
+            base = str(self.path(folder))
+            for parent, folders, files in os.walk(base):
+                found.update(folder + os.path.join(parent, name)[len(base) :] for name in folders + files)
+        return found
+
+
+class Lab:
+    """The hosts of one folder. `tied` hosts die with the process that made them, however it ends."""
+
+    def __init__(self, folder: Path, plans: Sequence[Plan], tied: bool = False, show: Sequence[Path] = ()) -> None:
+        self.folder = folder
+        self.plans = list(plans)
+        self.tied = tied
+        self.show = [cache.folder("jdks"), cache.folder("burners"), *show]
+        self.hosts: Dict[str, Host] = {}
+        self._launchers: List["subprocess.Popen[bytes]"] = []
+        if (folder / "state.json").exists():
+            self._load()
+
+    @property
+    def keys(self) -> Path:
+        return self.folder / "keys"
+
+    @property
+    def coord(self) -> Host:
+        """The machine on which the coordinator's network lives: the first one planned."""
+        return self.hosts[self.plans[0].name]
+
+    def up(self) -> "Lab":
+        """Start every host and wait until its sshd listens; all or nothing."""
+        if self.hosts:
+            raise LabError(f"already up: {', '.join(self.hosts)}")
+        self._write_keys()
+        try:
+            first, rest = self.plans[0], self.plans[1:]
+            self._boot([first])
+            self._boot(rest)
+        except BaseException:
+            self.down()
+            raise
+        return self
+
+    def down(self) -> None:
+        """Kill every host's PID 1, and with it all that runs there; does nothing for a host that is gone."""
+        for host in reversed(list(self.hosts.values())):
+            host.init.kill()
+        for launcher in self._launchers:
+            launcher.kill()
+            launcher.wait()
+        self.hosts.clear()
+        self._launchers.clear()
+        (self.folder / "state.json").unlink(missing_ok=True)
+
+    def coordinator(self, argv: Sequence[str], uid: int = 0) -> List[str]:
+        """The command that runs `argv` of this machine in the coordinator's network, as `uid`."""
+        network = ["nsenter", "-t", str(self.coord.init.pid), "-n"]
+        become = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"] if uid else []
+        return [*network, *become, *argv]
+
+    def home(self, uid: int = 0) -> Path:
+        """A fresh home for a user at the coordinator, who can reach every host as any of its users."""
+        return keys.make_home(self.folder / f"home-{uid}", self.keys, uid)
+
+    def plug(self, name: str, connected: bool) -> None:
+        """Put the host's network cable in, or pull it out at the coordinator's end."""
+        self._ip(self.coord, "link", "set", f"v-{name}", "up" if connected else "down")
+
+    def _write_keys(self) -> None:
+        self.keys.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o755)
+        entries = [(plan.name, plan.address, plan.port) for plan in self.plans]
+        keys.generate(self.keys / "id", "lab user")
+        keys.generate(self.keys / "stranger", "nobody the lab knows")
+        public = [keys.generate(self._hostkey(plan), plan.name).with_suffix(".pub") for plan in self.plans]
+        known = [keys.known_hosts_line(entry, key) for entry, key in zip(entries, public)]
+        (self.keys / "known_hosts").write_text("".join(known))
+        (self.keys / "config").write_text(keys.client_config(entries))
+        names = "".join(f"{plan.address} {plan.name}\n" for plan in self.plans)
+        (self.keys / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
+
+    def _hostkey(self, plan: Plan) -> Path:
+        folder = self.folder / plan.name
+        (folder / "root").mkdir(parents=True, exist_ok=True)
+        return folder / "hostkey"
+
+    def _boot(self, plans: Sequence[Plan]) -> None:
+        starting = [(plan, self._launch(plan)) for plan in plans]
+        for plan, launcher in starting:
+            self._expect(plan, launcher, "network")
+            host = Host(plan, self._init_of(launcher))
+            self.hosts[plan.name] = host
+            self._save()
+            self._wire(host)
+            _pipe(launcher.stdin).write(b"\n")
+            _pipe(launcher.stdin).close()
+        for plan, launcher in starting:
+            self._expect(plan, launcher, "ready")
+            _pipe(launcher.stdout).close()
+
+    def _launch(self, plan: Plan) -> "subprocess.Popen[bytes]":
+        join = [] if plan.network == "own" else ["nsenter", "-t", str(self.hosts[plan.network].init.pid), "-n"]
+        tie = ["setpriv", "--pdeathsig", "KILL"] if self.tied else []
+        namespaces = ["--pid", "--fork", "--kill-child", "--mount", "--propagation", "private", "--uts", "--ipc"]
+        own = ["--net"] if plan.network == "own" else []
+        init = ["bash", str(Path(__file__).with_name("host_init.sh"))]
+        with open(self.folder / plan.name / "log", "wb") as log:
+            launcher = subprocess.Popen(
+                [*join, *tie, "unshare", *own, *namespaces, *init],
+                env=self._environment(plan),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._launchers.append(launcher)
+        return launcher
+
+    def _environment(self, plan: Plan) -> Dict[str, str]:
+        return {
+            "PATH": SEARCH_PATH,
+            "LAB_NAME": plan.name,
+            "LAB_ADDRESS": plan.address,
+            "LAB_PORT": str(plan.port),
+            "LAB_FOLDER": str(self.folder / plan.name),
+            "LAB_KEYS": str(self.keys),
+            "LAB_HIDE": str(cache.CHECKOUT),
+            "LAB_SHOW": ":".join(str(path) for path in self.show),
+        }
+
+    def _expect(self, plan: Plan, launcher: "subprocess.Popen[bytes]", word: str, timeout: float = 30) -> None:
+        """Read the word PID 1 says next."""
+        pipe, end = _pipe(launcher.stdout).fileno(), time.monotonic() + timeout
+        said = b""
+        while not said.endswith(b"\n") and select.select([pipe], [], [], max(0.0, end - time.monotonic()))[0]:
+            chunk = os.read(pipe, 1)
+            if not chunk:
+                break
+            said += chunk
+        if said.decode().strip() != word:
+            log = (self.folder / plan.name / "log").read_text()[-2000:]
+            raise LabError(f"{plan.name} did not say {word!r} but {said.decode()!r}:\n{log}")
+
+    def _init_of(self, launcher: "subprocess.Popen[bytes]") -> procs.Identity:
+        init = procs.Identity.of(procs.only_child(launcher.pid) or 0)
+        if init is None:
+            raise LabError("a host ended while it started")
+        return init
+
+    def _wire(self, host: Host) -> None:
+        """Give a host its address: the first carries the bridge, the others hang on it by a veth pair."""
+        if host.plan.network != "own":
+            return
+        if host is self.coord:
+            self._ip(host, "link", "add", "br0", "type", "bridge")
+            device = "br0"
+        else:
+            end = f"v-{host.name}"
+            peer = ["peer", "name", "eth0", "netns", str(host.init.pid)]
+            self._ip(self.coord, "link", "add", end, "type", "veth", *peer)
+            self._ip(self.coord, "link", "set", end, "master", "br0", "up")
+            device = "eth0"
+        self._ip(host, "addr", "add", f"{host.plan.address}/24", "dev", device)
+        self._ip(host, "link", "set", device, "up")
+
+    def _ip(self, host: Host, *arguments: str) -> None:
+        subprocess.run(["nsenter", "-t", str(host.init.pid), "-n", "ip", *arguments], check=True)
+
+    def _save(self) -> None:
+        state = [{"plan": asdict(host.plan), "init": asdict(host.init)} for host in self.hosts.values()]
+        (self.folder / "state.json").write_text(json.dumps(state, indent=1))
+
+    def _load(self) -> None:
+        for entry in json.loads((self.folder / "state.json").read_text()):
+            init = procs.Identity(**entry["init"])
+            if init.alive():
+                plan = Plan(**entry["plan"])
+                self.hosts[plan.name] = Host(plan, init)
+
+
+def _pipe(pipe: Optional[IO[bytes]]) -> IO[bytes]:
+    assert pipe is not None
+    return pipe
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command line of the module's docstring."""
+    verb, rest = (arguments[0] if arguments else "status"), list(arguments[1:])
+    lab = Lab(cache.folder("hosts"), default_plans())
+    if verb == "up":
+        lab.up()
+    elif verb == "down":
+        lab.down()
+    elif verb == "enter" and len(rest) > 1:
+        command = lab.hosts[rest[0]].command(rest[1:])
+        os.execvp(command[0], command)
+    elif verb == "coord" and rest:
+        os.environ["HOME"] = str(lab.home())
+        command = lab.coordinator(rest)
+        os.execvp(command[0], command)
+    elif verb != "status":
+        print(__doc__, file=sys.stderr)
+        return 2
+    for plan in lab.plans:
+        host = lab.hosts.get(plan.name)
+        print(f"{plan.name} {plan.address} {f'up, pid {host.init.pid}' if host else 'down'}")
+    return 0
+
+
+if __name__ == "__main__":
+    reason = why_not()
+    sys.exit(reason or main(sys.argv[1:]))

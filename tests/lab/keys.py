@@ -1,0 +1,46 @@
+"""The lab's ssh material: one user key, a stranger's key, a host key for every host, known_hosts, homes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Iterable, Tuple
+
+Entry = Tuple[str, str, int]
+"""(name, address, port) of a host."""
+
+
+def generate(path: Path, comment: str) -> Path:
+    """An ed25519 key pair without passphrase at `path` and `path`.pub."""
+    if not path.exists():
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(path)]
+        subprocess.run(command, check=True)
+    return path
+
+
+def known_hosts_line(entry: Entry, public_key: Path) -> str:
+    """One line that knows a host by its name and by its address."""
+    name, address, port = entry
+    names = [name, address] if port == 22 else [f"[{name}]:{port}", f"[{address}]:{port}"]
+    kind, key = public_key.read_text().split()[:2]
+    return f"{','.join(names)} {kind} {key}\n"
+
+
+def client_config(entries: Iterable[Entry]) -> str:
+    """An ssh_config that finds the hosts by name: the coordinator has no resolver for them."""
+    return "".join(f"Host {name}\n  HostName {address}\n  Port {port}\n" for name, address, port in entries)
+
+
+def make_home(home: Path, keys: Path, uid: int) -> Path:
+    """A home whose ~/.ssh holds key, known_hosts and config, owned by `uid`: what a user of the lab has."""
+    ssh = home / ".ssh"
+    ssh.mkdir(parents=True, exist_ok=True)
+    for source, name in (("id", "id_ed25519"), ("known_hosts", "known_hosts"), ("config", "config")):
+        shutil.copyfile(keys / source, ssh / name)
+        os.chmod(ssh / name, 0o600)
+    for path in (home, ssh, *ssh.iterdir()):
+        os.chown(path, uid, uid)
+    os.chmod(ssh, 0o700)
+    return home

@@ -1,0 +1,99 @@
+"""Processes as /proc tells them: identity that survives pid reuse, namespaces, waiting."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, Optional, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A process for good: `start_time` (clock ticks since boot) tells it from a later one of the same pid."""
+
+    pid: int
+    start_time: int
+
+    @classmethod
+    def of(cls, pid: int) -> Optional["Identity"]:
+        """None when there is no such process, or only its zombie."""
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            return None
+        fields = stat[stat.rindex(")") + 2 :].split()
+        return None if fields[0] in "ZX" else cls(pid, int(fields[19]))
+
+    def alive(self) -> bool:
+        return Identity.of(self.pid) == self
+
+    def kill(self, sig: int = signal.SIGKILL, timeout: float = 20.0) -> None:
+        """Signal exactly this process and, for SIGKILL and SIGTERM, wait until it is gone."""
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return
+        try:
+            if not self.alive():
+                return
+            signal.pidfd_send_signal(handle, sig)
+            if sig in (signal.SIGKILL, signal.SIGTERM) and not select.select([handle], [], [], timeout)[0]:
+                raise TimeoutError(f"process {self.pid} still runs {timeout:g} s after signal {sig}")
+        finally:
+            os.close(handle)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A process of a lab host: its pid out here, its pid in there, who owns it and what it runs."""
+
+    pid: int
+    inner_pid: int
+    uid: int
+    command: str
+
+
+def inside(namespace: str) -> Iterator[Seen]:
+    """Every process of a pid namespace (`pid:[…]`, as the link /proc/PID/ns/pid reads)."""
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            if os.readlink(f"/proc/{entry}/ns/pid") != namespace:
+                continue
+            facts = status(int(entry))
+            command = Path(f"/proc/{entry}/cmdline").read_bytes()
+        except OSError:
+            continue  # it ended while we looked
+        text = command.rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "replace")
+        yield Seen(int(entry), int(facts["NSpid"][-1]), int(facts["Uid"][0]), text)
+
+
+def status(pid: int) -> Dict[str, List[str]]:
+    """/proc/PID/status: the words after each name. OSError when the process is gone."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {key: value.split() for key, _, value in (line.partition(":") for line in lines)}
+
+
+def only_child(pid: int) -> Optional[int]:
+    """The first child of a process, None when it has none."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(children[0]) if children else None
+
+
+def wait_for(probe: Callable[[], Optional[T]], timeout: float, what: str) -> T:
+    """The probe's first value that is true; TimeoutError naming `what` and the last value otherwise."""
+    end = time.monotonic() + timeout
+    while True:
+        value = probe()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what}: not within {timeout:g} s (last seen: {value!r})")
+        time.sleep(0.05)
