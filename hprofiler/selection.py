@@ -149,10 +149,10 @@ def _pipe(typed: str) -> str:
 
 
 def _refuse_near_name(typed: str, names: Iterable[str]) -> None:
-    if not NAME.fullmatch(typed):
+    if len(typed) < 3 or not NAME.fullmatch(typed):
         return
     known = list(names)
-    near = [name for name in known if name.startswith(typed + "-") or name.endswith("-" + typed)]
+    near = [name for name in known if (name + "-").startswith(typed) or name.endswith("-" + typed)]
     near += [name for name in difflib.get_close_matches(typed, known, n=5, cutoff=0.7) if name not in near]
     if near:
         raise SelectorError(

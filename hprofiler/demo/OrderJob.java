@@ -122,7 +122,7 @@ final class OrderEnricher implements Role {
         for (int pass = 0; pass < PASSES; pass++) {
             sum += countBySku(lines, pass).size();
             for (String line : lines) {
-                sum += describe(line, pass).length();
+                sum += describe(line).length();
             }
         }
         return sum;
@@ -138,10 +138,10 @@ final class OrderEnricher implements Role {
         return counts;
     }
 
-    private String describe(String line, int pass) {
+    private String describe(String line) {
         StringBuilder text = new StringBuilder();
         for (int copy = 0; copy < 4; copy++) {
-            text.append("order ").append(pass).append(" of ").append(line).append("; ");
+            text.append("copy of ").append(line).append("; ");
         }
         return text.reverse().toString();
     }
