@@ -1,0 +1,154 @@
+"""The sample job runs, says so when it is hot, and leaves nothing behind however it ends."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from hprofiler.demo import DemoJob, running_job
+from hprofiler.demo.jdk import find_jdk
+from hprofiler.errors import HprofilerError, UsageError
+
+
+def command_line(pid: int) -> List[str]:
+    return Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
+
+
+def cpu_ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def folders(temp: Path) -> List[Path]:
+    return sorted(temp.glob("hprofiler-demo-*"))
+
+
+@pytest.fixture
+def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
+
+
+class Interruption(BaseException):
+    """Stands for Ctrl-C: no Exception, so that nothing on the way may swallow it."""
+
+
+def test_two_hot_jvms_that_end_with_the_block(temp: Path) -> None:
+    jobs: List[DemoJob] = []
+    with pytest.raises(Interruption), running_job() as job:
+        jobs.append(job)
+        assert len(folders(temp)) == 1
+        assert [process.role for process in job.processes] == ["parse", "enrich"]
+        for process in job.processes:
+            assert command_line(process.pid)[-3:] == ["com.example.orders.OrderJob", "--role", process.role]
+            assert cpu_ticks(process.pid) >= 50  # half a second: it is warm, not merely started
+            assert os.getsid(process.pid) != os.getsid(0)
+        raise Interruption
+    assert jobs[0].selector == "hprofiler-demo"
+    assert folders(temp) == []
+    for process in jobs[0].processes:
+        assert not Path(f"/proc/{process.pid}").exists()
+
+
+def test_the_jvms_end_when_their_parent_is_killed(temp: Path) -> None:
+    code = (
+        "import sys\n"
+        "from hprofiler.demo import running_job\n"
+        "with running_job() as job:\n"
+        "    print(*(process.pid for process in job.processes), flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert parent.stdin is not None and parent.stdout is not None
+    with parent:
+        pidfds = [os.pidfd_open(int(pid)) for pid in parent.stdout.readline().split()]
+        assert len(pidfds) == 2
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    for pidfd in pidfds:
+        # An end of process makes its pidfd readable.
+        assert select.select([pidfd], [], [], 10)[0]
+        os.close(pidfd)
+
+
+def fake_jdk(home: Path, javac: str, java: str = "exit 0") -> Path:
+    (home / "bin").mkdir(parents=True)
+    for tool, script in (("javac", javac), ("java", java)):
+        path = home / "bin" / tool
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return home
+
+
+def test_jdk_of_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = fake_jdk(tmp_path / "first", "exit 0")
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    assert find_jdk() == home
+
+
+def test_jdk_of_the_path_behind_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = fake_jdk(tmp_path / "second", "exit 0")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "javac").symlink_to(home / "bin" / "javac")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "a-jre"))
+    assert find_jdk() == home
+
+
+def test_no_jdk_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("hprofiler.demo.jdk.JVM_FOLDER", tmp_path / "jvm")
+    with pytest.raises(UsageError, match="no JDK was found") as caught:
+        find_jdk()
+    assert "default-jdk-headless" in caught.value.remedy
+
+
+BROKEN = [
+    (
+        "does not compile",
+        "echo no such option; exit 2",
+        "exit 0",
+        "could not compile the sample job: no such option",
+    ),
+    ("ends at once", "exit 0", "echo out of memory >&2; exit 1", "ended at its start: out of memory"),
+]
+
+
+@pytest.mark.parametrize(("desc", "javac", "java", "part"), BROKEN, ids=[case[0] for case in BROKEN])
+def test_a_broken_jdk_is_quoted(
+    temp: Path, monkeypatch: pytest.MonkeyPatch, desc: str, javac: str, java: str, part: str
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(fake_jdk(temp / "jdk", javac, java)))
+    with pytest.raises(HprofilerError, match=part), running_job():
+        pass
+    assert folders(temp) == []
+
+
+def test_a_jvm_that_never_gets_ready(temp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(fake_jdk(temp / "jdk", "exit 0", "exec cat")))
+    monkeypatch.setattr("hprofiler.demo.demo.START_SECONDS", 0.2)
+    with pytest.raises(HprofilerError, match="not ready within"), running_job():
+        pass
+    assert folders(temp) == []
+
+
+def test_a_jvm_that_does_not_heed_its_end_is_killed(temp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(
+        "JAVA_HOME", str(fake_jdk(temp / "jdk", "exit 0", "echo ready; exec tail -f /dev/null"))
+    )
+    monkeypatch.setattr("hprofiler.demo.demo.END_SECONDS", 0.1)
+    with running_job() as job:
+        pass
+    for process in job.processes:
+        assert not Path(f"/proc/{process.pid}").exists()

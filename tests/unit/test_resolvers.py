@@ -1,0 +1,167 @@
+"""From -H, --hosts-file or nothing to hosts; what makes no sense is named with its place."""
+
+from __future__ import annotations
+
+import io
+import socket
+import sys
+from pathlib import Path
+from typing import List, Optional, Tuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hprofiler.errors import UsageError
+from hprofiler.model import Host, Target
+from hprofiler.resolvers import RESOLVERS, TargetOptions, resolve
+
+Row = Tuple[str, str, Optional[str], Optional[int]]
+
+
+def rows(hosts: List[Host]) -> List[Row]:
+    return [(host.name, host.address, host.user, host.port) for host in hosts]
+
+
+def names(text: str) -> List[str]:
+    return [host.name for host in resolve(TargetOptions(hosts=text))[1]]
+
+
+def test_no_option_means_this_machine() -> None:
+    name = socket.gethostname()
+    assert resolve(TargetOptions()) == (Target("local", name), [Host(name, "localhost")])
+
+
+def test_host_list() -> None:
+    target, hosts = resolve(
+        TargetOptions(hosts="a.example, root@b:2222 ,[fe80::1%eth0]:22,user@corp@c,[::1],a.example")
+    )
+    assert target.kind == "hosts"
+    assert rows(hosts) == [
+        ("a.example", "a.example", None, None),
+        ("b", "b", "root", 2222),
+        ("fe80::1%eth0", "fe80::1%eth0", None, 22),
+        ("c", "c", "user@corp", None),
+        ("::1", "::1", None, None),
+    ]
+
+
+def test_hosts_of_one_address_get_names_of_their_own() -> None:
+    assert names("h:2201,h:2202") == ["h:2201", "h:2202"]
+    assert names("a@h,b@h") == ["a@h", "b@h"]
+    assert names("[::1]:22,[::1]:23") == ["[::1]:22", "[::1]:23"]
+    assert names("a@h:22,b@h:22,h") == ["a@h:22", "b@h:22", "h"]
+
+
+RANGES = [
+    ("node[1-3]", ["node1", "node2", "node3"]),
+    ("node[08-11].dc", ["node08.dc", "node09.dc", "node10.dc", "node11.dc"]),
+    ("n[1,3,5-6]", ["n1", "n3", "n5", "n6"]),
+    ("r[1-2]n[1-2]", ["r1n1", "r1n2", "r2n1", "r2n2"]),
+    ("10.0.0.[9-11]", ["10.0.0.9", "10.0.0.10", "10.0.0.11"]),
+    ("n[1-2],n[2-3]", ["n1", "n2", "n3"]),
+]
+
+
+@pytest.mark.parametrize(("text", "expanded"), RANGES, ids=[case[0] for case in RANGES])
+def test_range(text: str, expanded: List[str]) -> None:
+    assert names(text) == expanded
+
+
+def test_a_range_keeps_user_and_port() -> None:
+    hosts = resolve(TargetOptions(hosts="root@n[1-2]:2222"))[1]
+    assert rows(hosts) == [("n1", "n1", "root", 2222), ("n2", "n2", "root", 2222)]
+
+
+ERRORS = [
+    ("nothing", " , ", "-H names no host"),
+    ("an option for ssh", "-oProxyCommand=x", "is not a host"),
+    ("a user that is an option", "-x@h", "is not a user name"),
+    ("no user", "@h", "'' is not a user name"),
+    ("blank inside", "a b", "is not a host"),
+    ("shell in the name", "h;reboot", "is not a host"),
+    ("path in the name", "../etc", "is not a host"),
+    ("port 0", "h:0", "'0' is not a port"),
+    ("port too large", "h:65536", "'65536' is not a port"),
+    ("no port", "h:", "'' is not a port"),
+    ("IPv6 without brackets", "fe80::1", "more than one colon"),
+    ("not IPv6", "[zz::1]", "is not an IPv6 address in brackets"),
+    ("open bracket", "[::1", "is not an IPv6 address in brackets"),
+    ("text after the bracket", "[::1]x", "is not an IPv6 address in brackets"),
+    ("backwards", "n[3-1]", "the range 3-1 runs backwards"),
+    ("unlike widths", "n[1-012]", "mixes numbers of unlike width"),
+    ("no numbers", "n[-]", "'-' is not a range of numbers"),
+    ("open range", "n[1-", "is not a host"),
+    ("a billion hosts", "n[1-999999999]", "more than 5000 hosts"),
+    ("a product of ranges", "n[1-100][1-100]", "more than 5000 hosts"),
+    ("many small ranges", ",".join(f"n{i}x[1-1000]" for i in range(6)), "more than 5000 hosts"),
+]
+
+
+@pytest.mark.parametrize(("desc", "text", "part"), ERRORS, ids=[case[0] for case in ERRORS])
+def test_error(desc: str, text: str, part: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        resolve(TargetOptions(hosts=text))
+    assert caught.value.reason.startswith("-H")
+    assert part in caught.value.reason
+
+
+def test_hosts_file(tmp_path: Path) -> None:
+    path = tmp_path / "hosts"
+    path.write_text("\ufeff# the cluster\n\nn[1-2]  # workers\nroot@gate:2222\r\nn1\n", encoding="utf-8")
+    target, hosts = resolve(TargetOptions(hosts_file=str(path)))
+    assert target == Target("hosts", str(path))
+    assert rows(hosts) == [("n1", "n1", None, None), ("n2", "n2", None, None), ("gate", "gate", "root", 2222)]
+
+
+def test_hosts_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\n")))
+    assert [host.name for host in resolve(TargetOptions(hosts_file="-"))[1]] == ["a", "b"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n-b\n")))
+    with pytest.raises(UsageError, match=r"^standard input:2: '-b' is not a host"):
+        resolve(TargetOptions(hosts_file="-"))
+
+
+FILE_ERRORS = [
+    ("bad line", b"a\n\n# c\nb c\n", "hosts:4: 'b c' is not a host"),
+    ("empty", b"\n# nothing\n", "hosts: names no host"),
+    ("not text", b"a\n\xff\xfe\n", "hosts:2: is not UTF-8 text"),
+    ("too large", b"#" * (1024 * 1024 + 1), "hosts: larger than 1024 KiB"),
+    ("too many", b"".join(b"h%d\n" % i for i in range(5001)), "hosts: more than 5000 hosts"),
+]
+
+
+@pytest.mark.parametrize(("desc", "content", "part"), FILE_ERRORS, ids=[case[0] for case in FILE_ERRORS])
+def test_error_names_file_and_line(tmp_path: Path, desc: str, content: bytes, part: str) -> None:
+    (tmp_path / "hosts").write_bytes(content)
+    with pytest.raises(UsageError) as caught:
+        resolve(TargetOptions(hosts_file=str(tmp_path / "hosts")))
+    assert part in caught.value.reason
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nowhere: cannot be read: No such file"):
+        resolve(TargetOptions(hosts_file=str(tmp_path / "nowhere")))
+
+
+def test_two_targets() -> None:
+    with pytest.raises(UsageError, match="-H and --hosts-file name two targets"):
+        resolve(TargetOptions(hosts="a", hosts_file="b"))
+    assert [resolver.option for resolver in RESOLVERS] == ["-H", "--hosts-file"]
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_hosts_or_an_explained_error(text: str) -> None:
+    try:
+        hosts = resolve(TargetOptions(hosts=text))[1]
+    except UsageError as error:
+        assert error.reason
+        return
+    assert hosts
+    assert len({host.name for host in hosts}) == len(hosts)
+    assert all(not host.address.startswith("-") and host.address.isprintable() for host in hosts)
+
+
+@given(st.text(alphabet="n1203[]-,:@.a", max_size=24))
+def test_any_notation_is_hosts_or_an_explained_error(text: str) -> None:
+    test_any_text_is_hosts_or_an_explained_error.hypothesis.inner_test(text)  # type: ignore[attr-defined]

@@ -1,0 +1,212 @@
+"""Selector files: the shipped ones keep the rules, and every broken rule is explained."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from hprofiler.errors import SelectorError
+from hprofiler.selection import load_selectors
+from hprofiler.selector_file import MAX_FILE_BYTES, read_selector_file
+
+SHIPPED = Path(__file__).resolve().parent.parent.parent / "selectors"
+NAMES = [
+    "cassandra",
+    "flink-jobmanager",
+    "flink-taskmanager",
+    "hbase-master",
+    "hbase-regionserver",
+    "hdfs-datanode",
+    "hdfs-journalnode",
+    "hdfs-namenode",
+    "hive-metastore",
+    "hive-server",
+    "hprofiler-demo",
+    "java",
+    "kafka-broker",
+    "mapreduce-appmaster",
+    "mapreduce-task",
+    "spark-driver",
+    "spark-executor",
+    "sqoop",
+    "tez-appmaster",
+    "tez-task",
+    "trino",
+    "yarn-nodemanager",
+    "yarn-resourcemanager",
+    "zookeeper",
+]
+
+
+def test_shipped_names() -> None:
+    assert list(load_selectors([SHIPPED])) == NAMES
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.iterdir()), ids=lambda path: path.name)
+def test_shipped_file(path: Path) -> None:
+    selector = read_selector_file(path)
+    assert path.name == f"{selector.name}.yaml"
+    assert len(selector.summary) <= 110
+    assert json.loads(json.dumps(selector.query)) == selector.query
+    for alternative in selector.query["any"]:
+        # A glob that starts with * would make a name mean half the cluster; only `java` means every JVM.
+        assert selector.name == "java" or all(re.match(r"[a-z]", glob) for glob in alternative["main_class"])
+
+
+def read(tmp_path: Path, text: str) -> dict[str, object]:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text, encoding="utf-8")
+    return dict(read_selector_file(path).query)
+
+
+def test_every_key(tmp_path: Path) -> None:
+    query = read(
+        tmp_path,
+        """
+name: mine
+summary: All there is
+any:
+  - main_class: com.acme.Main
+    arguments: '--queue (\\S+)'
+    options: -Dacme
+    environment: {ACME: '^1$'}
+    user: [acme, etl]
+    cgroup: kubepods
+  - user: root
+labels:
+  queue: {from: arguments, regex: '--queue (\\S+)'}
+  zone: {from: environment, name: ZONE, regex: '(.+)'}
+process_label: '{queue} in {zone}'
+""",
+    )
+    assert query == {
+        "kind": "rule",
+        "any": [
+            {
+                "main_class": ["com.acme.Main"],
+                "arguments": r"--queue (\S+)",
+                "options": "-Dacme",
+                "environment": {"ACME": "^1$"},
+                "user": ["acme", "etl"],
+                "cgroup": "kubepods",
+            },
+            {"user": ["root"]},
+        ],
+        "labels": {
+            "queue": {"from": "arguments", "regex": r"--queue (\S+)"},
+            "zone": {"from": "environment", "name": "ZONE", "regex": "(.+)"},
+        },
+        "process_label": "{queue} in {zone}",
+    }
+
+
+HEAD = "name: mine\nsummary: S\n"
+RULE = HEAD + "any: [{main_class: [A]}]\n"
+ERRORS = [
+    (
+        "unknown key",
+        RULE + "label: {}",
+        "unknown key 'label'; known keys: name, summary, any, labels, process_label",
+    ),
+    (
+        "unknown matcher",
+        HEAD + "any: [{mainclass: A}]",
+        "any[0]: unknown key 'mainclass'; known keys: main_class, argum",
+    ),
+    (
+        "unknown capture key",
+        RULE + "labels: {a: {from: options, regexp: x}}",
+        "labels.a: unknown key 'regexp'",
+    ),
+    ("missing keys", "name: mine", "missing key 'summary', 'any'"),
+    ("not a mapping", "- a", "must be a mapping of keys to values, not a list"),
+    ("nothing", "", "must be a mapping of keys to values, not nothing"),
+    ("bad name", "name: Mine_1\nsummary: S\nany: [{user: a}]", "name: a name is made of"),
+    (
+        "name is a number",
+        "name: 12\nsummary: S\nany: [{user: a}]",
+        "name: must be text, not a number; put it in quotes",
+    ),
+    ("no summary", "name: mine\nsummary:\nany: [{user: a}]", "summary: must be text, not nothing"),
+    ("any is a mapping", HEAD + "any: {main_class: [A]}", "any: must be a list with at least one entry"),
+    ("any is empty", HEAD + "any: []", "any: must be a list with at least one entry, not nothing"),
+    ("empty alternative", HEAD + "any: [{}]", "any[0]: is empty and would match every JVM"),
+    ("no class", HEAD + "any: [{main_class: []}]", "any[0].main_class: must be a list with at least one"),
+    (
+        "a user that YAML reads as a number",
+        HEAD + "any: [{user: [1000]}]",
+        "any[0].user[0]: must be text, not a number",
+    ),
+    ("a user that YAML reads as yes/no", HEAD + "any: [{user: [on]}]", "must be text, not a yes/no value"),
+    (
+        "broken regex",
+        HEAD + "any: [{arguments: '(a'}]",
+        "any[0].arguments: bad regular expression '(a': missing )",
+    ),
+    ("look-around", HEAD + "any: [{cgroup: 'a(?=b)'}]", "any[0].cgroup: bad regular expression"),
+    (
+        "broken environment",
+        HEAD + "any: [{environment: {A: '['}}]",
+        "any[0].environment.A: bad regular expression",
+    ),
+    (
+        "empty environment",
+        HEAD + "any: [{environment: {}}]",
+        "any[0].environment: must name at least one variable",
+    ),
+    ("label name", RULE + "labels: {A-b: {from: options, regex: (a)}}", "labels: label 'A-b'"),
+    (
+        "unknown source",
+        RULE + "labels: {a: {from: jar, regex: (a)}}",
+        "labels.a.from: 'jar' is none of: arguments",
+    ),
+    ("no group", RULE + "labels: {a: {from: options, regex: a}}", "labels.a.regex: needs exactly one group"),
+    (
+        "two groups",
+        RULE + "labels: {a: {from: options, regex: (a)(b)}}",
+        "labels.a.regex: needs exactly one group",
+    ),
+    (
+        "no variable",
+        RULE + "labels: {a: {from: environment, regex: (a)}}",
+        "labels.a: 'name' is the variable's",
+    ),
+    (
+        "needless name",
+        RULE + "labels: {a: {from: options, name: A, regex: (a)}}",
+        "labels.a: 'name' is the variable's",
+    ),
+    (
+        "unknown label",
+        RULE + "process_label: 'x {b}'",
+        "process_label: {b} is none of the labels: there are none",
+    ),
+    ("lone brace", RULE + "process_label: 'x {b'", "process_label: has a brace without its partner"),
+    ("repeated key", RULE + "any: [{user: a}]", "line 4: key 'any' is given twice"),
+    ("repeated nested key", HEAD + "any:\n  - {user: a, user: b}", "line 4: key 'user' is given twice"),
+    ("not YAML", "name: [", "not valid YAML"),
+    ("two documents", RULE + "---\n" + RULE, "not valid YAML"),
+    ("a Python object", RULE + "process_label: !!python/object/apply:os.getpid []", "not valid YAML"),
+    ("a date that is none", "name: 2026-99-99", "not valid YAML"),
+    ("deep nesting", "[" * 20000, "not valid YAML"),
+    ("a key that is a list", "? [a]\n: b", "not valid YAML"),
+    ("too large", "#" * (MAX_FILE_BYTES + 1), "larger than 64 KiB"),
+]
+
+
+@pytest.mark.parametrize(("desc", "text", "part"), ERRORS, ids=[case[0] for case in ERRORS])
+def test_error_names_file_and_key(tmp_path: Path, desc: str, text: str, part: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        read(tmp_path, text)
+    assert caught.value.reason.startswith(f"{tmp_path / 'mine.yaml'}: ")
+    assert part in caught.value.reason
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"name: a\x00", b"name: \xe9"])
+def test_bytes_that_are_no_text(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "mine.yaml").write_bytes(content)
+    with pytest.raises(SelectorError, match=r"mine\.yaml: "):
+        read_selector_file(tmp_path / "mine.yaml")
