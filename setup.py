@@ -17,7 +17,7 @@ import zipfile
 from pathlib import Path
 from typing import Dict
 
-from setuptools import setup
+from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 from setuptools_rust import Binding, RustExtension
 
@@ -134,7 +134,7 @@ def warn(text: str) -> None:
 
 
 setup(
-    packages=["hprofiler", "hprofiler.cli", "hprofiler.demo", "hprofiler.report", "hprofiler.resolvers", "hprofiler.transports"],
+    packages=find_packages(include=["hprofiler", "hprofiler.*"]),
     package_data={"hprofiler": ["py.typed", "_flamegraph.pyi"], "hprofiler.demo": ["*.java"]},
     cmdclass={"build_py": build_package},
     rust_extensions=[

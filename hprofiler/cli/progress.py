@@ -11,15 +11,16 @@ if TYPE_CHECKING:
     from hprofiler.collect import HostProgress
 
 # Stages in the order a host passes them; `idle`, `failed` and `done` are ends.
-STAGES = ("connect", "push", "find", "prepare", "ready", "record", "fetch", "done")
+STAGES = ("connect", "push", "find", "prepare", "wait", "record", "fetch", "clean", "done")
 WORDS = {
     "connect": "connecting",
     "push": "pushing the agent",
     "find": "looking for processes",
     "prepare": "preparing",
-    "ready": "ready",
+    "wait": "ready",
     "record": "recording",
     "fetch": "fetching profiles",
+    "clean": "cleaning up",
     "done": "done",
     "idle": "idle: no process matches",
     "failed": "failed",
@@ -27,7 +28,7 @@ WORDS = {
 
 
 class Listener(Protocol):
-    """Told of every step of every host, from many threads."""
+    """Told of every step of every host, one at a time."""
 
     def __call__(self, progress: HostProgress) -> None: ...
 
@@ -43,19 +44,15 @@ def display(hosts: int, duration: float) -> Iterator[Listener]:
 
 
 class PlainLines:
-    """One line a step that a reader of a log wants to see; safe from many threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    """One line a step that a reader of a log wants to see."""
 
     def __call__(self, progress: HostProgress) -> None:
-        if progress.stage in ("connect", "find", "prepare"):
+        if progress.stage in ("connect", "find", "prepare", "clean"):
             return
         words = WORDS.get(progress.stage, progress.stage)
         processes = f" {progress.processes} processes" if progress.stage == "record" and progress.processes else ""
         detail = f": {progress.detail}" if progress.detail else ""
-        with self._lock:
-            print(f"{progress.host}: {words}{processes}{detail}", file=sys.stderr, flush=True)
+        print(f"{progress.host}: {words}{processes}{detail}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -80,33 +77,29 @@ class LiveDisplay:
         self._duration = duration
         self._stage: Dict[str, str] = {}
         self._processes: Dict[str, int] = {}
-        self._lock = threading.Lock()
         self._ready = progress.add_task("ready", total=hosts, note="")
         self._record = progress.add_task("record", total=round(duration), note="s", start=False)
         self._collect = progress.add_task("collect", total=hosts, note="")
         self._ticker = threading.Thread(target=self._tick, daemon=True)
-        self._recording = threading.Event()
 
     def __call__(self, progress: HostProgress) -> None:
         from rich.text import Text
 
-        with self._lock:
-            self._stage[progress.host] = progress.stage
-            if progress.processes:
-                self._processes[progress.host] = progress.processes
-            if progress.stage == "failed":
-                self._progress.console.print(Text(f"{progress.host}: {progress.detail}", style="red"))
-            if progress.stage == "record" and not self._recording.is_set():
-                self._recording.set()
-                self._progress.start_task(self._record)
-                self._ticker.start()
-            self._show()
+        self._stage[progress.host] = progress.stage
+        if progress.processes:
+            self._processes[progress.host] = progress.processes
+        if progress.stage == "failed":
+            self._progress.console.print(Text(f"{progress.host}: {progress.detail}", style="red"))
+        if progress.stage == "record" and self._ticker.ident is None():
+            self._progress.start_task(self._record)
+            self._ticker.start()
+        self._show()
 
     def _show(self) -> None:
         stages = list(self._stage.values())
-        past = {stage: sum(_at_least(s, stage) for s in stages) for stage in ("ready", "done")}
+        past = {stage: sum(_at_least(s, stage) for s in stages) for stage in ("wait", "done")}
         busy = sorted({f"{WORDS[s]} {stages.count(s)}" for s in stages if s in STAGES[:4]})
-        self._progress.update(self._ready, completed=past["ready"], note=", ".join(busy))
+        self._progress.update(self._ready, completed=past["wait"], note=", ".join(busy))
         self._progress.update(self._record, note=f"s on {sum(self._processes.values())} processes")
         self._progress.update(self._collect, completed=past["done"])
 

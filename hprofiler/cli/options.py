@@ -1,0 +1,97 @@
+"""From parsed options to the objects that the other rooms take."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, List, Optional, Tuple
+
+from hprofiler.errors import UsageError
+from hprofiler.model import Host, Sampling, Selector, Target
+
+if TYPE_CHECKING:
+    from hprofiler.agent import AgentBinaries
+    from hprofiler.collect import Reach
+
+
+def selector_directories(options: argparse.Namespace) -> List[Path]:
+    from hprofiler import selection
+    from hprofiler.resources import selector_directory
+
+    extra = [Path(options.selector_dir)] if options.selector_dir else []
+    return selection.selector_directories(selector_directory(), extra)
+
+
+def selector(options: argparse.Namespace) -> Selector:
+    from hprofiler.selection import parse_selector
+
+    return parse_selector(options.selector, selector_directories(options))
+
+
+def target(options: argparse.Namespace) -> Tuple[Target, List[Host]]:
+    from hprofiler.resolvers import TargetOptions, resolve
+
+    return resolve(TargetOptions(hosts=options.hosts, hosts_file=options.hosts_file))
+
+
+def sampling(options: argparse.Namespace) -> Sampling:
+    return Sampling(event=options.event, frequency=options.frequency, duration=options.duration)
+
+
+def output_folder(options: argparse.Namespace) -> Path:
+    return Path(options.output or f"hprofiler-{datetime.now():%Y%m%d-%H%M%S}")
+
+
+def local_reach(options: argparse.Namespace) -> Reach:
+    """How to reach this machine: without SSH."""
+    from hprofiler.collect import Reach
+    from hprofiler.transports import LocalTransport
+
+    become: Optional[str] = getattr(options, "become", None)
+    timeout: float = getattr(options, "timeout", 30.0)
+    return Reach(lambda host: LocalTransport(host, become), _binaries(options), 1, timeout)
+
+
+def reach(options: argparse.Namespace, where: Target) -> Reach:
+    """How to reach the target's hosts."""
+    if where.kind == "local":
+        return local_reach(options)
+    from hprofiler.collect import Reach
+    from hprofiler.transports import SshConnector, SshOptions
+
+    ssh = SshOptions(
+        user=options.user,
+        port=options.port,
+        identity=_file(options.identity, "--identity"),
+        config_path=_file(options.ssh_config, "--ssh-config"),
+        accept_new_host_keys=options.accept_new_host_keys,
+        timeout=options.timeout,
+        become=options.become,
+    )
+    connector = SshConnector(ssh, ask_passphrase)
+    return Reach(connector.transport, _binaries(options), options.parallel, options.timeout)
+
+
+def ask_passphrase(prompt: str) -> Optional[str]:
+    """Ask on the terminal; None where nobody is there to answer."""
+    return getpass.getpass(prompt) if sys.stdin.isatty() else None
+
+
+def _binaries(options: argparse.Namespace) -> AgentBinaries:
+    from hprofiler import resources
+    from hprofiler.agent import AgentBinaries
+
+    library = getattr(options, "async_profiler", None)
+    return AgentBinaries(resources.agents(), resources.async_profiler_libraries(library))
+
+
+def _file(name: Optional[str], option: str) -> Optional[Path]:
+    if name is None:
+        return None
+    path = Path(name).expanduser()
+    if not path.is_file():
+        raise UsageError(f"{option} {name}: no such file")
+    return path

@@ -1,0 +1,78 @@
+"""`hprofiler ps`: what a run would profile. Nothing is attached to, nothing is signalled."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from typing import TYPE_CHECKING, Sequence
+
+from hprofiler.cli import options as chosen
+from hprofiler.cli.exits import Exit
+from hprofiler.model import Process, Status
+
+if TYPE_CHECKING:
+    from hprofiler.collect import HostFound
+
+
+def command(options: argparse.Namespace) -> int:
+    from hprofiler.collect import find_only
+
+    target, hosts = chosen.target(options)
+    found = find_only(hosts, chosen.selector(options), chosen.reach(options, target))
+    (_print_json if options.json else _print_table)(found)
+    failed = any(outcome.status is Status.FAILED for host in found for outcome in host.outcomes)
+    if not any(host.processes for host in found):
+        return Exit.NOTHING
+    return Exit.PARTIAL if failed else Exit.OK
+
+
+def _print_table(found: Sequence[HostFound]) -> None:
+    width = max(len(host.host.name) for host in found)
+    columns = shutil.get_terminal_size((160, 24)).columns
+    for host in found:
+        for process in host.processes:
+            print(_row(host.host.name.ljust(width), process)[:columns])
+        for outcome in host.outcomes:
+            where = f"{outcome.host} pid {outcome.pid}" if outcome.pid else outcome.host
+            print(f"{where}: {outcome.status.value}: {outcome.reason}", file=sys.stderr)
+            if outcome.remedy:
+                print(f"  {outcome.remedy}", file=sys.stderr)
+    total = sum(len(host.processes) for host in found)
+    print(f"{total} processes on {sum(bool(h.processes) for h in found)} of {len(found)} hosts", file=sys.stderr)
+
+
+def _row(host: str, process: Process) -> str:
+    version = f"JDK {process.jvm_version}" if process.jvm_version else ""
+    return f"{host}  {process.pid:>7}  {process.user:<10}  {version:<12}  {process.label}  {process.command}"
+
+
+def _print_json(found: Sequence[HostFound]) -> None:
+    print(
+        json.dumps(
+            [
+                {
+                    "host": host.host.name,
+                    "processes": [
+                        {
+                            "pid": process.pid,
+                            "user": process.user,
+                            "label": process.label,
+                            "labels": dict(process.labels),
+                            "main_class": process.main_class,
+                            "jvm_version": process.jvm_version,
+                            "command": process.command,
+                        }
+                        for process in host.processes
+                    ],
+                    "outcomes": [
+                        {"status": o.status.value, "stage": o.stage, "reason": o.reason, "remedy": o.remedy}
+                        for o in host.outcomes
+                    ],
+                }
+                for host in found
+            ],
+            indent=2,
+        )
+    )

@@ -1,0 +1,120 @@
+"""The main job, and what it says when it is done."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, List, Sequence
+
+from hprofiler.cli import options as chosen
+from hprofiler.cli.exits import Exit
+
+if TYPE_CHECKING:
+    from hprofiler.collect import Reach
+    from hprofiler.model import Host, Selector, Target
+    from hprofiler.run import RunResult
+
+HOTTEST = 5
+FAILURES_SHOWN = 20
+
+
+def command(options: argparse.Namespace) -> int:
+    target, hosts = chosen.target(options)
+    selector = chosen.selector(options)
+    return record(options, target, hosts, selector, chosen.reach(options, target))
+
+
+def record(
+    options: argparse.Namespace, target: Target, hosts: Sequence[Host], selector: Selector, reach: Reach
+) -> int:
+    """Carry out a run, show its progress, say how it went; returns the exit code."""
+    from hprofiler.cli.progress import display
+    from hprofiler.run import RunRequest, run
+
+    sampling = chosen.sampling(options)
+    request = RunRequest(
+        target, hosts, selector, sampling, chosen.output_folder(options), options.force, ("hprofiler", *options.words)
+    )
+    with display(len(hosts), sampling.duration) as listener:
+        result = run(request, reach, listener)
+    (print_json if options.json else print_summary)(result, selector)
+    return exit_code(result)
+
+
+def exit_code(result: RunResult) -> Exit:
+    if result.interrupted:
+        return Exit.INTERRUPTED
+    if result.coverage.processes_recorded == 0:
+        return Exit.NOTHING
+    return Exit.OK if result.coverage.complete else Exit.PARTIAL
+
+
+def print_summary(result: RunResult, selector: Selector) -> None:
+    """Troubles on stderr; hottest methods and the report's path on stdout."""
+    coverage = result.coverage
+    _print_failures(result)
+    if coverage.processes_recorded == 0:
+        _print_nothing(result, selector)
+        return
+    from hprofiler._flamegraph import Profile
+    from hprofiler.report import hottest
+
+    print(f"recorded {_covered(result)}{' before the interrupt' if result.interrupted else ''}")
+    print()
+    print(hottest(Profile.read(str(result.folder.cluster_dir / "cpu.pb.gz")), HOTTEST))
+    print(f"report: {result.page}")
+
+
+def _covered(result: RunResult) -> str:
+    coverage = result.coverage
+    words = f"{coverage.processes_recorded} of {coverage.processes_found} processes on "
+    words += f"{coverage.hosts_recorded} of {coverage.hosts_all} hosts"
+    return words + (f" ({coverage.hosts_idle} idle)" if coverage.hosts_idle else "")
+
+
+def _print_failures(result: RunResult) -> None:
+    from hprofiler.run import failures
+
+    failed = failures(result.results)
+    for where, reason, remedy in failed[:FAILURES_SHOWN]:
+        print(f"{where}: {reason}" + (f"\n  {remedy}" if remedy else ""), file=sys.stderr)
+    if len(failed) > FAILURES_SHOWN:
+        more = len(failed) - FAILURES_SHOWN
+        print(f"… and {more} more: see the ledger in {result.page}", file=sys.stderr)
+
+
+def _print_nothing(result: RunResult, selector: Selector) -> None:
+    reached = [r.host.name for r in result.results if r.facts is not None]
+    searched = f"searched {_some(reached)}" if reached else "no host could be searched"
+    found = result.coverage.processes_found
+    what = f"none of {found} matching processes could be recorded" if found else f"no process matches {selector.text!r}"
+    print(f"hprofiler: nothing recorded: {what}; {searched}", file=sys.stderr)
+    if reached and not found:
+        print("  see what is there with: hprofiler ps -j java … (same host options)", file=sys.stderr)
+    print(f"  the ledger is in {result.page}", file=sys.stderr)
+
+
+def _some(names: List[str], most: int = 8) -> str:
+    shown = ", ".join(names[:most])
+    return shown + (f" and {len(names) - most} more hosts" if len(names) > most else "")
+
+
+def print_json(result: RunResult, selector: Selector) -> None:
+    """The outcome for scripts: where the files are, coverage, failures, hottest methods."""
+    from hprofiler.run import failures
+
+    record = result.folder.run
+    print(
+        json.dumps(
+            {
+                "folder": str(Path(result.folder.path).resolve()),
+                "report": str(Path(result.page).resolve()),
+                "interrupted": result.interrupted,
+                "coverage": record["coverage"],
+                "failures": [dict(zip(("where", "reason", "remedy"), f)) for f in failures(result.results)],
+            },
+            indent=2,
+        )
+    )

@@ -1,0 +1,179 @@
+"""The story of a run: hosts → recordings → run folder → report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+
+from hprofiler import __version__
+from hprofiler.collect import Listener, Reach, Stop, collect
+from hprofiler.errors import HostError
+from hprofiler.model import Host, HostResult, Recording, Sampling, Selector, Status, Target
+from hprofiler.store import FORMAT, RunFolder, replacing
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """Everything a run needs to know; `command` is what the user typed, for the record."""
+
+    target: Target
+    hosts: Sequence[Host]
+    selector: Selector
+    sampling: Sampling
+    output: Path
+    force: bool
+    command: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of what was meant is in the pictures: "37 of 40 processes on 9 of 10 hosts"."""
+
+    hosts_all: int
+    hosts_recorded: int
+    hosts_idle: int
+    hosts_failed: int
+    processes_found: int
+    processes_recorded: int
+
+    @property
+    def complete(self) -> bool:
+        """Nothing that was found, and no host, is missing."""
+        return self.hosts_failed == 0 and self.processes_recorded == self.processes_found
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run came to, and where its page is."""
+
+    folder: RunFolder
+    coverage: Coverage
+    results: Tuple[HostResult, ...]
+    interrupted: bool
+    page: Path
+
+
+def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
+    """Record, keep and draw. Raises RunFolderError before anything is touched when nothing can be written."""
+    from hprofiler.report import make_report
+
+    folder = RunFolder.create(request.output, request.force)
+    started = datetime.now(timezone.utc)
+    stop = Stop()
+    results = tuple(
+        collect(request.hosts, request.selector, request.sampling, reach, FolderSink(folder), listener, stop)
+    )
+    coverage = coverage_of(results)
+    interrupted = stop.level > 0
+    folder.write_run(_run_record(request, results, coverage, started, interrupted))
+    report = make_report(folder.path)
+    return RunResult(folder, coverage, results, interrupted, report.page)
+
+
+class FolderSink:
+    """Writes each profile to the run folder as its bytes arrive."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+
+    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> None:
+        path = self._folder.profile_path(host.name, recording.process.pid, recording.sampling.event)
+        try:
+            with replacing(path) as file:
+                for piece in pieces:
+                    file.write(piece)
+        except OSError as error:
+            reason = f"cannot write {path}: {error.strerror}"
+            raise HostError("fetch", reason, "free some space, or choose another -o") from error
+
+
+def coverage_of(results: Sequence[HostResult]) -> Coverage:
+    """Count hosts and processes; a host is failed when its own ledger line says so, or none of its processes made it."""
+    found = [_processes_found(result) for result in results]
+    recorded = [len(result.recordings) for result in results]
+    failed = sum(_host_failed(result) for result in results)
+    idle = sum(_host_idle(result) for result in results)
+    return Coverage(
+        hosts_all=len(results),
+        hosts_recorded=sum(n > 0 for n in recorded),
+        hosts_idle=idle,
+        hosts_failed=failed,
+        processes_found=sum(found),
+        processes_recorded=sum(recorded),
+    )
+
+
+def _processes_found(result: HostResult) -> int:
+    pids = {recording.process.pid for recording in result.recordings}
+    return len(pids | {outcome.pid for outcome in result.outcomes if outcome.pid is not None})
+
+
+def _host_failed(result: HostResult) -> bool:
+    return any(outcome.pid is None and outcome.status is Status.FAILED for outcome in result.outcomes)
+
+
+def _host_idle(result: HostResult) -> bool:
+    return any(outcome.pid is None and outcome.status is Status.IDLE for outcome in result.outcomes)
+
+
+def _run_record(
+    request: RunRequest, results: Sequence[HostResult], coverage: Coverage, started: datetime, interrupted: bool
+) -> Dict[str, Any]:
+    """The content of run.json."""
+    return {
+        "format": FORMAT,
+        "hprofiler": __version__,
+        "command": list(request.command),
+        "target": request.target,
+        "selector": request.selector.text,
+        "sampling": request.sampling,
+        "started": started.isoformat(timespec="seconds"),
+        "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "interrupted": interrupted,
+        "coverage": _coverage_record(coverage),
+        "hosts": [_host_record(result) for result in results],
+    }
+
+
+def _coverage_record(coverage: Coverage) -> Dict[str, Dict[str, int]]:
+    return {
+        "hosts": {
+            "all": coverage.hosts_all,
+            "reached": coverage.hosts_all - coverage.hosts_failed,
+            "recorded": coverage.hosts_recorded,
+            "idle": coverage.hosts_idle,
+            "failed": coverage.hosts_failed,
+        },
+        "processes": {"found": coverage.processes_found, "recorded": coverage.processes_recorded},
+    }
+
+
+def _host_record(result: HostResult) -> Mapping[str, Any]:
+    return {
+        "name": result.host.name,
+        "address": result.host.address,
+        "labels": dict(result.host.labels),
+        "facts": result.facts,
+        "timings": {stage: round(seconds, 3) for stage, seconds in result.timings.items()},
+        "bytes_sent": result.bytes_sent,
+        "bytes_received": result.bytes_received,
+        "recordings": [_recording_record(recording) for recording in result.recordings],
+        "outcomes": list(result.outcomes),
+    }
+
+
+def _recording_record(recording: Recording) -> Recording:
+    """Command lines stay out of run.json: they may hold what is nobody's business."""
+    return replace(recording, process=replace(recording.process, command=""))
+
+
+def failures(results: Sequence[HostResult]) -> List[Tuple[str, str, str]]:
+    """(where, reason, remedy) of each ledger line that says failed, hosts in order."""
+    return [
+        (f"{outcome.host} pid {outcome.pid}" if outcome.pid else outcome.host, outcome.reason, outcome.remedy)
+        for result in results
+        for outcome in result.outcomes
+        if outcome.status is Status.FAILED
+    ]
