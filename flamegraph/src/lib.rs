@@ -1,1 +1,33 @@
 //! Call trees of stacks: formats in and out, merging, pictures.
+//!
+//! A [`Profile`] is a call tree over interned frames with typed values. Readers ([`folded`],
+//! [`pprof`], or [`read`] which detects the format) build one; writers (folded, pprof, SVG, the
+//! viewer's data) walk it. Nothing here is recursive, and everything a reader gets is held to [`Limits`].
+
+pub mod folded;
+pub mod pprof;
+pub mod svg;
+
+mod error;
+mod frames;
+mod input;
+mod limits;
+mod mean;
+mod profile;
+mod proto;
+mod tiers;
+mod top;
+mod tree;
+mod values;
+mod viewer;
+mod walk;
+mod wire;
+
+pub use error::{Error, Result};
+pub use frames::Kind;
+pub use input::{read, Format};
+pub use limits::Limits;
+pub use mean::MeanMerger;
+pub use profile::{Labels, Profile};
+pub use top::Method;
+pub use values::ValueType;

@@ -1,0 +1,91 @@
+//! What can go wrong, said so that a person knows where and why.
+
+use std::fmt;
+use std::io;
+
+/// The result of everything here that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a profile could not be read, merged or written.
+#[derive(Debug)]
+pub enum Error {
+    /// The underlying reader or writer failed.
+    Io(io::Error),
+    /// Folded text broke a rule at this line (the first line is 1).
+    Line {
+        /// The number of the line.
+        line: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A pprof message is damaged or lies about itself.
+    Pprof(String),
+    /// The input is larger than a reader may accept.
+    Limit {
+        /// What is too large.
+        what: &'static str,
+        /// The most that is accepted.
+        limit: u64,
+    },
+    /// A sum does not fit in 64 bits.
+    Overflow(String),
+    /// Profiles of unlike values do not add up.
+    UnlikeValues {
+        /// The values of the profile merged into.
+        ours: String,
+        /// The values of the profile that was to be added.
+        theirs: String,
+    },
+    /// There is nothing to draw, and why.
+    Empty(String),
+    /// The caller asked for something there is not (a value, a palette, a format).
+    Usage(String),
+}
+
+impl Error {
+    /// The same error with the line of folded text at which it arose.
+    pub(crate) fn at_line(self, line: u64) -> Error {
+        match self {
+            Error::Io(_) | Error::Line { .. } => self,
+            other => Error::Line {
+                line,
+                reason: other.to_string(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Io(error) => write!(f, "{error}"),
+            Error::Line { line, reason } => write!(f, "folded text, line {line}: {reason}"),
+            Error::Pprof(reason) => write!(f, "pprof: {reason}"),
+            Error::Limit { what, limit } => write!(f, "{what}: more than {limit}"),
+            Error::Overflow(what) => write!(f, "{what}: the sum does not fit in 64 bits"),
+            Error::UnlikeValues { ours, theirs } => {
+                write!(f, "unlike values do not add up: {ours} and {theirs}")
+            }
+            Error::Empty(reason) | Error::Usage(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        // A bounded reader reports its limit through io::Error; it comes out as what it is.
+        match error.downcast::<Error>() {
+            Ok(ours) => ours,
+            Err(error) => Error::Io(error),
+        }
+    }
+}

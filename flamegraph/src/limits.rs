@@ -1,0 +1,68 @@
+//! How much a reader accepts, and the reader that holds bytes to it.
+
+use std::io::{self, Read};
+
+use crate::error::Error;
+
+/// What a reader accepts at most. Input comes from hosts, and a small file can claim to be huge.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes of folded text, after decompression.
+    pub text_bytes: u64,
+    /// Bytes of a pprof message, after decompression (it is held in memory).
+    pub pprof_bytes: u64,
+    /// Bytes of one frame's name.
+    pub name_bytes: usize,
+    /// Nodes of the tree times values of a node.
+    pub cells: usize,
+    /// Frames walked over all samples of a pprof message: short samples can name long stacks.
+    pub walked_frames: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            text_bytes: 2 << 30,
+            pprof_bytes: 256 << 20,
+            name_bytes: 64 << 10,
+            cells: 1 << 25,
+            walked_frames: 1 << 30,
+        }
+    }
+}
+
+/// Passes on at most `limit` bytes; one more is an error, not a silent end.
+pub(crate) struct Bounded<R> {
+    inner: R,
+    what: &'static str,
+    limit: u64,
+    left: u64,
+}
+
+impl<R: Read> Bounded<R> {
+    pub(crate) fn new(inner: R, what: &'static str, limit: u64) -> Bounded<R> {
+        Bounded {
+            inner,
+            what,
+            limit,
+            left: limit,
+        }
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        match self.left.checked_sub(count as u64) {
+            Some(left) => self.left = left,
+            None => {
+                let error = Error::Limit {
+                    what: self.what,
+                    limit: self.limit,
+                };
+                return Err(io::Error::other(error));
+            }
+        }
+        Ok(count)
+    }
+}

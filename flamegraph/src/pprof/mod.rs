@@ -1,0 +1,10 @@
+//! pprof's `profile.proto`, gzipped or not.
+//!
+//! A frame's plain name is the function's name, its annotated name the system name, so that kinds
+//! survive. The profile's labels stand on every sample; read back, what all samples share are the
+//! profile's labels.
+
+mod read;
+mod write;
+
+pub use read::read;

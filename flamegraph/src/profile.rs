@@ -1,0 +1,226 @@
+//! The profile: a call tree with typed values and labels.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+use crate::frames::{Frame, Frames};
+use crate::tree::{Node, Tree, ROOT};
+use crate::values::{self, ValueType};
+
+/// What holds for a whole profile: host, pid, process ...
+pub type Labels = BTreeMap<String, String>;
+
+/// Stacks and how often each was seen.
+///
+/// A node of the tree is a frame under a parent, a frame is a name and a [`Kind`](crate::Kind); each
+/// node has one self value for each [`ValueType`]. Values are never negative, and the sum of a value
+/// always fits in an `i64`, therefore so does every total of a subtree.
+#[derive(Clone)]
+pub struct Profile {
+    values: Vec<ValueType>,
+    labels: Labels,
+    malformed_lines: u64,
+    pub(crate) frames: Frames,
+    pub(crate) tree: Tree,
+    /// Self values: one column for each value type, one entry for each node.
+    columns: Vec<Vec<i64>>,
+    totals: Vec<i64>,
+    most_nodes: usize,
+}
+
+impl Profile {
+    /// An empty profile of these values.
+    pub fn new(values: Vec<ValueType>) -> Profile {
+        Profile {
+            columns: vec![vec![0]; values.len()],
+            totals: vec![0; values.len()],
+            values,
+            labels: Labels::new(),
+            malformed_lines: 0,
+            frames: Frames::default(),
+            tree: Tree::new(),
+            most_nodes: usize::MAX,
+        }
+    }
+
+    /// An empty profile whose nodes times values stay within `cells`.
+    pub(crate) fn bounded(values: Vec<ValueType>, cells: usize) -> Profile {
+        let most_nodes = cells / values.len().max(1);
+        Profile {
+            most_nodes,
+            ..Profile::new(values)
+        }
+    }
+
+    /// What the values mean, in their order.
+    pub fn values(&self) -> &[ValueType] {
+        &self.values
+    }
+
+    /// What holds for the whole profile.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// Sets a label.
+    pub fn set_label(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.labels.insert(name.into(), value.into());
+    }
+
+    pub(crate) fn set_labels(&mut self, labels: Labels) {
+        self.labels = labels;
+    }
+
+    /// Lines of folded text that were counted and left out.
+    pub fn malformed_lines(&self) -> u64 {
+        self.malformed_lines
+    }
+
+    pub(crate) fn add_malformed_lines(&mut self, lines: u64) {
+        self.malformed_lines += lines;
+    }
+
+    /// Number of nodes of the tree, without the root.
+    pub fn node_count(&self) -> usize {
+        self.tree.len() - 1
+    }
+
+    /// The sum of one value over all stacks.
+    pub fn total(&self, value: usize) -> Result<i64> {
+        self.check_value(value)?;
+        Ok(self.totals[value])
+    }
+
+    /// True when no stack has any value.
+    pub fn is_empty(&self) -> bool {
+        self.totals.iter().all(|&total| total == 0)
+    }
+
+    /// Adds a stack of annotated names, root first, with one amount for each value.
+    pub fn add_stack<S: AsRef<[u8]>>(&mut self, stack: &[S], amounts: &[i64]) -> Result<()> {
+        let mut node = ROOT;
+        for name in stack {
+            let frame = self.frames.intern(name.as_ref())?;
+            node = self.child(node, frame)?;
+        }
+        for (value, &amount) in amounts.iter().enumerate() {
+            self.add(node, value, amount)?;
+        }
+        Ok(())
+    }
+
+    /// Adds another profile by sum. Labels that are not the same in both are dropped.
+    pub fn merge(&mut self, other: &Profile) -> Result<()> {
+        self.check_same_values(&other.values)?;
+        for value in 0..self.values.len() {
+            // Before anything is changed: a merge that fails leaves the profile as it was.
+            self.sum(value, other.totals[value])?;
+        }
+        let nodes = self.graft(other)?;
+        for (value, column) in other.columns.iter().enumerate() {
+            for (&amount, &node) in column.iter().zip(&nodes) {
+                self.columns[value][node as usize] += amount;
+            }
+            self.totals[value] += other.totals[value];
+        }
+        keep_common(&mut self.labels, &other.labels);
+        self.malformed_lines += other.malformed_lines;
+        Ok(())
+    }
+
+    /// Makes every node of `other` exist here; returns for each of its nodes the one here.
+    pub(crate) fn graft(&mut self, other: &Profile) -> Result<Vec<Node>> {
+        let mut names = Vec::with_capacity(other.frames.len());
+        for name in 0..other.frames.len() as u32 {
+            names.push(
+                self.frames
+                    .intern_name(other.frames.name(name).as_bytes())?,
+            );
+        }
+        let mut nodes = vec![ROOT; other.tree.len()];
+        for node in other.tree.nodes() {
+            let parent = nodes[other.tree.parent(node) as usize];
+            let frame = other.tree.frame(node);
+            let frame = Frame::new(names[frame.name() as usize], frame.kind());
+            nodes[node as usize] = self.child(parent, frame)?;
+        }
+        Ok(nodes)
+    }
+
+    pub(crate) fn child(&mut self, parent: Node, frame: Frame) -> Result<Node> {
+        let node = self.tree.child(parent, frame, self.most_nodes)?;
+        if node as usize == self.columns.first().map_or(0, Vec::len) {
+            for column in &mut self.columns {
+                column.push(0);
+            }
+        }
+        Ok(node)
+    }
+
+    /// Adds to the self value of a node.
+    pub(crate) fn add(&mut self, node: Node, value: usize, amount: i64) -> Result<()> {
+        if amount < 0 {
+            return Err(Error::Usage(format!(
+                "{}: {amount} is negative",
+                self.values[value]
+            )));
+        }
+        self.totals[value] = self.sum(value, amount)?;
+        // A self value is never more than the total, which was just seen to fit.
+        self.columns[value][node as usize] += amount;
+        Ok(())
+    }
+
+    fn sum(&self, value: usize, amount: i64) -> Result<i64> {
+        self.totals[value]
+            .checked_add(amount)
+            .ok_or_else(|| Error::Overflow(self.values[value].to_string()))
+    }
+
+    /// Self values of all nodes.
+    pub(crate) fn selves(&self, value: usize) -> &[i64] {
+        &self.columns[value]
+    }
+
+    /// Totals of all nodes: own value and that of everything below.
+    pub(crate) fn node_totals(&self, value: usize) -> Vec<i64> {
+        self.tree.sum_up(&self.columns[value])
+    }
+
+    /// The frames some node has.
+    pub(crate) fn used_frames(&self) -> Vec<Frame> {
+        let mut used = vec![false; self.frames.index_len()];
+        for node in self.tree.nodes() {
+            used[self.tree.frame(node).index()] = true;
+        }
+        (0..used.len())
+            .filter(|&index| used[index])
+            .map(Frame::from_index)
+            .collect()
+    }
+
+    pub(crate) fn check_value(&self, value: usize) -> Result<()> {
+        if value < self.values.len() {
+            return Ok(());
+        }
+        let there_are = values::list(&self.values);
+        Err(Error::Usage(format!(
+            "no value {value} in this profile; there are: {there_are}"
+        )))
+    }
+
+    pub(crate) fn check_same_values(&self, theirs: &[ValueType]) -> Result<()> {
+        if self.values == theirs {
+            return Ok(());
+        }
+        Err(Error::UnlikeValues {
+            ours: values::list(&self.values),
+            theirs: values::list(theirs),
+        })
+    }
+}
+
+/// Keeps the labels that both have with the same value: the only rule under which merging associates.
+pub(crate) fn keep_common(ours: &mut Labels, theirs: &Labels) {
+    ours.retain(|name, value| theirs.get(name) == Some(value));
+}

@@ -1,0 +1,68 @@
+//! The messages of `profile.proto` that stand within the outermost one.
+//!
+//! Names and numbers of fields are those of the published schema; strings are indices into its string table.
+
+/// Field numbers of the outermost message.
+pub(crate) mod field {
+    pub(crate) const SAMPLE_TYPE: u64 = 1;
+    pub(crate) const SAMPLE: u64 = 2;
+    pub(crate) const LOCATION: u64 = 4;
+    pub(crate) const FUNCTION: u64 = 5;
+    pub(crate) const STRING: u64 = 6;
+}
+
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub(crate) struct ValueType {
+    #[prost(int64, tag = "1")]
+    pub(crate) r#type: i64,
+    #[prost(int64, tag = "2")]
+    pub(crate) unit: i64,
+}
+
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub(crate) struct Sample {
+    /// The leaf comes first.
+    #[prost(uint64, repeated, tag = "1")]
+    pub(crate) location_id: Vec<u64>,
+    #[prost(int64, repeated, tag = "2")]
+    pub(crate) value: Vec<i64>,
+    #[prost(message, repeated, tag = "3")]
+    pub(crate) label: Vec<Label>,
+}
+
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub(crate) struct Label {
+    #[prost(int64, tag = "1")]
+    pub(crate) key: i64,
+    #[prost(int64, tag = "2")]
+    pub(crate) str: i64,
+    #[prost(int64, tag = "3")]
+    pub(crate) num: i64,
+}
+
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub(crate) struct Location {
+    #[prost(uint64, tag = "1")]
+    pub(crate) id: u64,
+    #[prost(uint64, tag = "3")]
+    pub(crate) address: u64,
+    /// The innermost inlined function comes first.
+    #[prost(message, repeated, tag = "4")]
+    pub(crate) line: Vec<Line>,
+}
+
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub(crate) struct Line {
+    #[prost(uint64, tag = "1")]
+    pub(crate) function_id: u64,
+}
+
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub(crate) struct Function {
+    #[prost(uint64, tag = "1")]
+    pub(crate) id: u64,
+    #[prost(int64, tag = "2")]
+    pub(crate) name: i64,
+    #[prost(int64, tag = "3")]
+    pub(crate) system_name: i64,
+}
