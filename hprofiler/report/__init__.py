@@ -1,0 +1,111 @@
+"""Reports: every picture and the page, made from a run folder alone, so that they can be made again later."""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, List, Optional, Tuple
+
+from hprofiler._flamegraph import Profile
+from hprofiler.model import Outcome
+from hprofiler.report import page as pages
+from hprofiler.report.facts import RunFacts, read_facts
+from hprofiler.report.gather import Gathered, gather, picture_title
+from hprofiler.report.headline import empty_headline, headline, plain_headline
+from hprofiler.report.hottest import hottest, hottest_section
+from hprofiler.report.page import Page, Scope
+from hprofiler.report.tables import facts_section, hosts_section, ledger_section
+from hprofiler.report.words import coverage
+from hprofiler.store import RunFolder
+
+__all__ = ["Report", "hottest", "make_report", "write_page"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was made. `cluster` is None when there was not one sample; the page then says why.
+
+    `coverage` is a phrase such as "37 of 40 processes on 9 of 10 hosts"; `problems` are the stored
+    profiles that could not be used.
+    """
+
+    page: Path
+    cluster: Optional[Profile]
+    coverage: str
+    problems: Tuple[Outcome, ...]
+
+
+def make_report(folder: Path) -> Report:
+    """Make all pictures of a run folder, and its page.
+
+    Raises RunFolderError when it is no run folder, OSError when nothing can be written there.
+    """
+    run_folder = RunFolder.open(folder)
+    facts = read_facts(run_folder.run)
+    out = folder / "report.html"
+    with tempfile.TemporaryFile(dir=folder) as spool:
+        gathered = gather(run_folder, facts, spool)
+        page = _run_page(facts, gathered, spool)
+        pages.write(page, out)
+    covered, _ = coverage(facts, len(gathered.problems))
+    return Report(out, gathered.cluster, covered, tuple(gathered.problems))
+
+
+def write_page(profile: Profile, out: Path, title: str) -> None:
+    """A page with one profile (it has samples) and no run around it. Raises OSError when it cannot be written."""
+    scope = Scope("all", title, "", "data-all")
+    picture = pages.static_picture(profile, title, "")
+    sections = {
+        "headline": plain_headline(profile, title),
+        "explorer": pages.explorer(picture, title),
+        "hottest": hottest_section(profile, []),
+    }
+    pages.write(Page(title, sections, [scope], lambda file: _write_profile(file, scope, profile)), out)
+
+
+def _run_page(facts: RunFacts, gathered: Gathered, spool: BinaryIO) -> Page:
+    sections = {
+        "hosts": hosts_section(facts, gathered.hosts),
+        "ledger": ledger_section(facts, gathered.problems),
+        "facts": facts_section(facts),
+    }
+    title = picture_title(facts, "hprofiler")
+    cluster, mean = gathered.cluster, gathered.mean
+    if cluster is None or mean is None:
+        sections["headline"] = empty_headline(facts, gathered.problems)
+        return Page(title, sections, [], lambda file: None)
+    covered, _ = coverage(facts, len(gathered.problems))
+    picture = pages.static_picture(cluster, picture_title(facts, "cluster"), covered)
+    sections["headline"] = headline(facts, cluster, gathered.hosts, len(gathered.problems))
+    sections["hottest"] = hottest_section(cluster, gathered.hosts)
+    sections["explorer"] = pages.explorer(picture, f"Flame graph of {title}")
+    clusters, hosts = _scopes(gathered, covered)
+
+    def write_data(file: BinaryIO) -> None:
+        for scope, profile in zip(clusters, (cluster, mean)):
+            _write_profile(file, scope, profile)
+        pages.copy_blocks(spool, file, hosts)
+
+    return Page(title, sections, [*clusters, *hosts], write_data)
+
+
+def _scopes(gathered: Gathered, covered: str) -> Tuple[List[Scope], List[Scope]]:
+    """The cluster's scopes and the hosts'; a single host is all there is to choose."""
+    if len(gathered.hosts) == 1:
+        return [Scope("cluster", gathered.hosts[0].name, "", "data-cluster", covered)], []
+    total = sum(host.total for host in gathered.hosts)
+    clusters = [
+        Scope("cluster", "Cluster, sum", "Cluster", "data-cluster", f"{covered}. Every sample counts once."),
+        Scope("mean", "Cluster, average", "Cluster", "data-mean", f"{covered}. Every host weighs the same."),
+    ]
+    hosts = [
+        Scope(f"host{n}", host.name, "Hosts", f"data-host{n}", f"{host.total:,} of {total:,} samples.")
+        for n, host in enumerate(gathered.hosts)
+    ]
+    return clusters, hosts
+
+
+def _write_profile(file: BinaryIO, scope: Scope, profile: Profile) -> None:
+    pages.write_block(file, scope, base64.b64encode(profile.to_viewer()))

@@ -1,0 +1,149 @@
+"""run.json as the report needs it: typed, with text that can be written anywhere.
+
+The file speaks of hosts nobody vouches for, and may be old or damaged: what is missing or of another
+type becomes empty, never an exception.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from hprofiler.model import Outcome, Samples, Status
+
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class RecordingFacts:
+    """One process that was recorded; `event` is the one really used."""
+
+    host: str
+    pid: int
+    label: str
+    main_class: str
+    event: str
+    samples: Samples
+    seconds: float
+    cpu_seconds: float
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """One host of the run: `name` for people, `key` as run.json and the folder know it."""
+
+    key: str
+    name: str
+    recordings: Tuple[RecordingFacts, ...]
+    outcomes: Tuple[Outcome, ...]
+
+    @property
+    def idle(self) -> bool:
+        """Reached, and nothing there matched the selector."""
+        return not self.recordings and any(one.status is Status.IDLE for one in self.outcomes)
+
+    @property
+    def processes(self) -> int:
+        """How many processes were found: recorded, or failed on the way."""
+        recorded = {one.pid for one in self.recordings}
+        failed = {one.pid for one in self.outcomes if one.pid is not None}
+        return len(recorded | failed)
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The run: what was asked for, when, and how it went on each host."""
+
+    version: str
+    command: Tuple[str, ...]
+    target: str
+    selector: str
+    engine: str
+    event: str
+    frequency: int
+    duration: float
+    started: str
+    finished: str
+    interrupted: bool
+    hosts: Tuple[HostFacts, ...]
+
+
+def clean(text: object) -> str:
+    """Text without control characters and lone surrogates; "" for what is no text."""
+    return _UNPRINTABLE.sub("\ufffd", text) if isinstance(text, str) else ""
+
+
+def read_facts(run: Mapping[str, Any]) -> RunFacts:
+    """The facts of a run.json's content."""
+    sampling = _mapping(run.get("sampling"))
+    target = _mapping(run.get("target"))
+    return RunFacts(
+        version=clean(run.get("hprofiler")),
+        command=tuple(clean(word) for word in _list(run.get("command"))),
+        target=clean(target.get("name")) or clean(target.get("kind")),
+        selector=clean(run.get("selector")),
+        engine=clean(sampling.get("engine")),
+        event=clean(sampling.get("event")) or "cpu",
+        frequency=int(_number(sampling.get("frequency"))),
+        duration=_number(sampling.get("duration")),
+        started=clean(run.get("started")),
+        finished=clean(run.get("finished")),
+        interrupted=run.get("interrupted") is True,
+        hosts=tuple(_host(_mapping(host)) for host in _list(run.get("hosts"))),
+    )
+
+
+def _host(host: Mapping[str, Any]) -> HostFacts:
+    key = host.get("name") if isinstance(host.get("name"), str) else ""
+    name = clean(key)
+    return HostFacts(
+        key=str(key),
+        name=name,
+        recordings=tuple(_recording(name, _mapping(one)) for one in _list(host.get("recordings"))),
+        outcomes=tuple(_outcome(name, _mapping(one)) for one in _list(host.get("outcomes"))),
+    )
+
+
+def _recording(host: str, recording: Mapping[str, Any]) -> RecordingFacts:
+    process = _mapping(recording.get("process"))
+    samples = _mapping(recording.get("samples"))
+    return RecordingFacts(
+        host=host,
+        pid=int(_number(process.get("pid"))),
+        label=clean(process.get("label")),
+        main_class=clean(process.get("main_class")),
+        event=clean(recording.get("event")),
+        samples=Samples(*(int(_number(samples.get(name))) for name in ("expected", "taken", "lost"))),
+        seconds=_number(recording.get("seconds")),
+        cpu_seconds=_number(recording.get("cpu_seconds")),
+    )
+
+
+def _outcome(host: str, outcome: Mapping[str, Any]) -> Outcome:
+    known = {status.value: status for status in Status}
+    pid: Optional[object] = outcome.get("pid")
+    return Outcome(
+        host=host,
+        status=known.get(clean(outcome.get("status")), Status.FAILED),
+        stage=clean(outcome.get("stage")),
+        reason=clean(outcome.get("reason")),
+        remedy=clean(outcome.get("remedy")),
+        pid=pid if isinstance(pid, int) and not isinstance(pid, bool) else None,
+        label=clean(outcome.get("label")),
+    )
+
+
+def _mapping(value: object) -> Dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> List[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _number(value: object) -> float:
+    """A finite number not below zero, else 0."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 2**63:
+        return float(value)
+    return 0.0

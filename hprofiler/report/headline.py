@@ -1,0 +1,93 @@
+"""The top of the page: the answer in one sentence, then what was measured, when and how much of it."""
+
+from __future__ import annotations
+
+from typing import List, Sequence
+
+from hprofiler._flamegraph import Method, Profile
+from hprofiler.model import Outcome, Status
+from hprofiler.report.facts import RunFacts
+from hprofiler.report.gather import Shares
+from hprofiler.report.html import method, text
+from hprofiler.report.words import count, coverage, followed_by, measure, moment, over_hosts, percent, seconds
+
+_THEME = '<button id="theme" title="Dark or light (t)">Dark or light</button>'
+
+
+def headline(facts: RunFacts, cluster: Profile, hosts: Sequence[Shares], unreadable: int) -> str:
+    """The answer of a run with samples."""
+    total = cluster.total()
+    top = cluster.top(3)
+    answer = _answer(top[0], total, f" of {measure(facts.event)}")
+    second = over_hosts(top[0].self_value / total, {host.name: host.share(top[0].name) for host in hosts})
+    if not second:
+        second = followed_by([(one.name, one.self_value / total) for one in top[1:]])
+    samples = f"<b>{total:,}</b> samples"
+    return _top(facts.selector or facts.target, answer, second, [*_chips(facts, unreadable), samples])
+
+
+def empty_headline(facts: RunFacts, problems: Sequence[Outcome]) -> str:
+    """The top of a run without samples: why, and what to do."""
+    answer = "Nothing was recorded"
+    reasons = _reasons(facts, problems)
+    listed = "".join(f"<li>{reason}</li>" for reason in reasons)
+    why = f"<p>There is no picture, because not one sample was taken:</p><ul>{listed}</ul>"
+    top = _top(facts.selector or facts.target, answer, "", _chips(facts, len(problems)))
+    return f'{top}<section class="empty">{why}</section>'
+
+
+def plain_headline(profile: Profile, title: str) -> str:
+    """The top of a page made from one profile without a run."""
+    top = profile.top(3)
+    total = profile.total()
+    answer = _answer(top[0], total, "")
+    second = followed_by([(one.name, one.self_value / total) for one in top[1:]])
+    return _top(title, answer, second, [f"<b>{total:,}</b> {text(profile.values[0][0])}"])
+
+
+def _answer(hottest: Method, total: int, measured: str) -> str:
+    share = percent(hottest.self_value, total)
+    return f'<span class="hot">{share}</span>{text(measured)} is spent in {method(hottest.name)}'
+
+
+def _top(name: str, answer: str, second: str, chips: Sequence[str]) -> str:
+    listed = "".join(chip if chip.startswith("<li") else f"<li>{chip}</li>" for chip in chips)
+    return (
+        f'<header><div class="top"><span>hprofiler · <b><bdi>{text(name)}</bdi></b></span>{_THEME}</div>'
+        f'<h1>{answer}</h1><p class="second">{text(second)}</p><ul class="chips">{listed}</ul></header>'
+    )
+
+
+def _chips(facts: RunFacts, unreadable: int) -> List[str]:
+    covered, complete = coverage(facts, unreadable)
+    kind = "" if complete else ' class="partial"'
+    interrupted = ", interrupted" if facts.interrupted else ""
+    return [
+        f"<b>{text(moment(facts.started))}</b>{interrupted}",
+        f"<b>{seconds(facts.duration)}</b> at {facts.frequency} Hz",
+        f"<li{kind}><b>{text(covered)}</b></li>",
+    ]
+
+
+def _reasons(facts: RunFacts, problems: Sequence[Outcome]) -> List[str]:
+    """Each reason once, with where it holds and its remedy."""
+    outcomes = [*problems, *(outcome for host in facts.hosts for outcome in host.outcomes)]
+    places: dict[tuple[str, str], List[str]] = {}
+    for outcome in outcomes:
+        if outcome.status is not Status.OK and outcome.reason:
+            places.setdefault((outcome.reason, outcome.remedy), []).append(outcome.host)
+    reasons = [_reason(reason, remedy, hosts) for (reason, remedy), hosts in places.items()]
+    if reasons:
+        return reasons
+    recorded = sum(len(host.recordings) for host in facts.hosts)
+    if recorded:
+        return [f"{count(recorded, 'processes')} ran the whole time without using the CPU once."]
+    return ["The run ended before any process was found."]
+
+
+def _reason(reason: str, remedy: str, hosts: Sequence[str]) -> str:
+    where = list(dict.fromkeys(hosts))
+    named = ", ".join(f"<bdi>{text(host)}</bdi>" for host in where[:5])
+    if len(where) > 5:
+        named += f" and {len(where) - 5} more"
+    return f"{named}: {text(reason)}" + (f' <span class="remedy">{text(remedy)}</span>' if remedy else "")

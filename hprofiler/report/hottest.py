@@ -1,0 +1,102 @@
+"""The hottest methods: as a section of the page, and as plain text for the terminal."""
+
+from __future__ import annotations
+
+from typing import List, Sequence
+
+from hprofiler._flamegraph import Method, Profile
+from hprofiler.report.gather import Shares
+from hprofiler.report.html import method as method_html
+from hprofiler.report.html import share_cell, table, text, view_link
+from hprofiler.report.words import percent
+
+_LISTED = 12
+_MOST_CELLS = 100
+_EVERYTHING = 2**31 - 1
+
+
+def hottest(profile: Profile, n: int) -> str:
+    """The `n` hottest methods as lines of text: self share, total share, method."""
+    total = profile.total()
+    lines = [f"{'self':>8} {'total':>8}  method"]
+    for one in profile.top(n):
+        self_share, total_share = percent(one.self_value, total), percent(one.total_value, total)
+        lines.append(f"{_plain(self_share):>8} {_plain(total_share):>8}  {_printable(one.name)}")
+    return "\n".join(lines)
+
+
+def hottest_section(cluster: Profile, hosts: Sequence[Shares]) -> str:
+    """The methods with the most self value, with each host's share beside; those by total below."""
+    by_self = [one for one in cluster.top(_LISTED) if one.self_value > 0]
+    by_total = sorted(cluster.top(_EVERYTHING), key=lambda one: -one.total_value)[:_LISTED]
+    lead = "Self is what a method costs by its own code; total includes all it calls."
+    if _many(hosts):
+        lead += " Each cell is one host: the stronger, the larger the method’s share there."
+    return "\n".join(
+        [
+            f'<section id="hottest"><h2>Hottest methods</h2><p class="lead">{lead}</p>',
+            _by_self(by_self, cluster.total(), hosts),
+            "<details><summary>Hottest by total, with all they call</summary>",
+            _by_total(by_total, cluster.total()),
+            "</details></section>",
+        ]
+    )
+
+
+def _many(hosts: Sequence[Shares]) -> bool:
+    return len(hosts) > 1
+
+
+def _by_self(methods: Sequence[Method], total: int, hosts: Sequence[Shares]) -> str:
+    heads = [">Self", ">Total", "Method"] + (["Hosts", "Most on"] if _many(hosts) else [])
+    largest = max((host.share(one.name) for one in methods for host in hosts), default=0.0)
+    rows = []
+    for one in methods:
+        cells = [_shares(one, total), _name(one)]
+        if _many(hosts):
+            cells += [_strip(one, hosts, largest), _most(one, hosts)]
+        rows.append("".join(cells))
+    return table(heads, rows, "hottest")
+
+
+def _by_total(methods: Sequence[Method], total: int) -> str:
+    return table([">Self", ">Total", "Method"], [_shares(one, total) + _name(one) for one in methods])
+
+
+def _shares(one: Method, total: int) -> str:
+    return share_cell(one.self_value, total, "self") + share_cell(one.total_value, total, "total")
+
+
+def _name(one: Method) -> str:
+    return f'<td class="name"><a href="{view_link("cluster", one.name)}">{method_html(one.name)}</a></td>'
+
+
+def _strip(one: Method, hosts: Sequence[Shares], largest: float) -> str:
+    """One cell a host, in the order of the hosts table; where they are too many, the words beside must do."""
+    if len(hosts) > _MOST_CELLS:
+        return f'<td class="soft">{len(hosts)} hosts</td>'
+    cells: List[str] = []
+    for number, host in enumerate(hosts):
+        share = host.share(one.name)
+        heat = share / largest if largest else 0.0
+        title = text(f"{host.name}: {percent(share, 1)}")
+        cells.append(
+            f'<a href="{view_link(f"host{number}", one.name)}" title="{title}" aria-label="{title}"'
+            f' style="--share:{heat:.3f}"></a>'
+        )
+    return f'<td><div class="strip">{"".join(cells)}</div></td>'
+
+
+def _most(one: Method, hosts: Sequence[Shares]) -> str:
+    most = max(hosts, key=lambda host: host.share(one.name))
+    share = f'<span class="soft">{percent(most.share(one.name), 1)}</span>'
+    return f'<td class="most"><bdi>{text(most.name)}</bdi> {share}</td>'
+
+
+def _plain(share: str) -> str:
+    return share.replace("\u202f", "")
+
+
+def _printable(name: str) -> str:
+    """The name without what a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in name)

@@ -1,0 +1,52 @@
+"""HTML made of escaped text: every name goes through `text` or `method` on its way to the page."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Iterable, Sequence
+from urllib.parse import urlencode
+
+from hprofiler.report.words import package_length, percent
+
+_LONGEST_NAME = 400
+_LONGEST_LINK = 300
+
+
+def text(value: object) -> str:
+    """Any text as HTML text or attribute value."""
+    return escape(str(value), quote=True)
+
+
+def method(name: str) -> str:
+    """A method's name, its package set back, isolated from the direction of the text around it."""
+    shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+    cut = package_length(shown)
+    package = f'<span class="package">{text(shown[:cut])}</span>' if cut else ""
+    return f'<bdi class="method">{package}{text(shown[cut:])}</bdi>'
+
+
+def view_link(scope: str, name: str = "") -> str:
+    """The address of a scope in the viewer; a method named with it is searched there, if not too long."""
+    state = {"scope": scope}
+    if name and len(name) <= _LONGEST_LINK:
+        state["q"] = f'"{name}"'
+    return text(f"#{urlencode(state)}")
+
+
+def share_cell(part: float, whole: float, kind: str) -> str:
+    """A table cell with a bar and a percentage; `kind` is `self` or `total`."""
+    fraction = part / whole if whole else 0.0
+    bar = f'<span class="bar" style="--share:{fraction:.4f}"></span>'
+    return f'<td class="number {kind}">{bar}<span>{percent(part, whole)}</span></td>'
+
+
+def table(heads: Sequence[str], rows: Iterable[str], kind: str = "") -> str:
+    """A table from header texts (of numbers they begin with `>`) and the HTML of each row's cells."""
+    head = "".join(f'<th scope="col"{_alignment(one)}>{one.lstrip(">")}</th>' for one in heads)
+    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    inside = f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>"
+    return f'<div class="scroll"><table class="{kind}">{inside}</table></div>'
+
+
+def _alignment(head: str) -> str:
+    return ' class="number"' if head.startswith(">") else ""

@@ -1,0 +1,141 @@
+"""The page's tables of hosts, of the ledger and of the run's facts."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+
+from hprofiler.model import Outcome, Status
+from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.report.gather import Shares
+from hprofiler.report.html import method, table, text, view_link
+from hprofiler.report.words import count, moment, percent, seconds
+
+_ORDER = (Status.FAILED, Status.DEGRADED, Status.OK, Status.IDLE)
+
+
+def hosts_section(facts: RunFacts, gathered: Sequence[Shares]) -> str:
+    """Every host with what it contributed; idle hosts are named, not blamed."""
+    numbers = {shares.key: number for number, shares in enumerate(gathered)}
+    cluster_total = sum(shares.total for shares in gathered)
+    busy = [host for host in facts.hosts if not host.idle]
+    rows = [
+        _host_row(host, gathered[numbers[host.key]] if host.key in numbers else None, numbers, cluster_total)
+        for host in busy
+    ]
+    heads = ["Host", ">Processes", ">Expected", ">Taken", ">Lost", ">CPU time", ">Share", "Hottest method"]
+    listed = table(heads, rows, "hosts") if rows else ""
+    return f'<section id="hosts"><h2>Hosts</h2>{listed}{_idle(facts)}</section>'
+
+
+def _host_row(host: HostFacts, shares: Optional[Shares], numbers: Dict[str, int], cluster_total: int) -> str:
+    name = f"<bdi>{text(host.name)}</bdi>"
+    if shares is not None and len(numbers) > 1:
+        name = f'<a href="{view_link(f"host{numbers[host.key]}")}">{name}</a>'
+    samples = [one.samples for one in host.recordings]
+    sums = [sum(getattr(one, kind) for one in samples) for kind in ("expected", "taken", "lost")]
+    cpu = sum(one.cpu_seconds for one in host.recordings)
+    counts = [_processes(host), *(f"{value:,}" for value in sums), seconds(cpu)]
+    share = percent(shares.total, cluster_total) if shares is not None else "–"
+    cells = "".join(f'<td class="number">{cell}</td>' for cell in [*counts, share])
+    return f'<td>{name}</td>{cells}<td class="name">{_hottest(host, shares)}</td>'
+
+
+def _processes(host: HostFacts) -> str:
+    recorded = len(host.recordings)
+    return f"{recorded} of {host.processes}" if recorded < host.processes else str(recorded)
+
+
+def _hottest(host: HostFacts, shares: Optional[Shares]) -> str:
+    if shares is None:
+        return f'<span class="soft">{"not one sample" if host.recordings else "not recorded"}</span>'
+    if not shares.hottest:
+        return ""
+    name, value = next(iter(shares.hottest.items()))
+    return f'{method(name)} <span class="soft">{percent(value, shares.total)}</span>'
+
+
+def _idle(facts: RunFacts) -> str:
+    idle = [host.name for host in facts.hosts if host.idle]
+    if not idle:
+        return ""
+    names = ", ".join(f"<bdi>{text(name)}</bdi>" for name in idle)
+    return f'<p class="lead">Idle, nothing there matched: {names}.</p>'
+
+
+def ledger_section(facts: RunFacts, problems: Sequence[Outcome]) -> str:
+    """What happened to each host and process: what went wrong in sight, the rest folded away."""
+    rows = sorted(_ledger(facts, problems), key=lambda row: _ORDER.index(row[0]))
+    trouble = [html for status, html in rows if status in (Status.FAILED, Status.DEGRADED)]
+    fine = [html for status, html in rows if status not in (Status.FAILED, Status.DEGRADED)]
+    heads = ["State", "Host", "Process", "Recorded with", "What happened"]
+    parts = ['<section id="ledger"><h2>What happened</h2>']
+    if trouble:
+        parts.append(table(heads, trouble, "ledger"))
+    else:
+        parts.append('<p class="lead">Everything that was found was recorded as asked.</p>')
+    if fine:
+        summary = f"{count(len(fine), 'more lines' if trouble else 'lines')} of what went well"
+        parts.append(f"<details><summary>{summary}</summary>{table(heads, fine, 'ledger')}</details>")
+    parts.append("</section>")
+    return "\n".join(parts)
+
+
+def _ledger(facts: RunFacts, problems: Sequence[Outcome]) -> Iterable[Tuple[Status, str]]:
+    for problem in problems:
+        yield problem.status, _ledger_row(facts, problem, None)
+    broken = {(problem.host, problem.pid) for problem in problems}
+    for host in facts.hosts:
+        recordings = {one.pid: one for one in host.recordings}
+        told = {outcome.pid for outcome in host.outcomes}
+        for outcome in host.outcomes:
+            if outcome.status is Status.OK and (host.name, outcome.pid) in broken:
+                continue
+            recording = recordings.get(outcome.pid) if outcome.pid is not None else None
+            yield outcome.status, _ledger_row(facts, outcome, recording)
+        for pid, recording in recordings.items():
+            if pid not in told and (host.name, pid) not in broken:
+                outcome = Outcome(host.name, Status.OK, "record", pid=pid, label=recording.label)
+                yield Status.OK, _ledger_row(facts, outcome, recording)
+
+
+def _ledger_row(facts: RunFacts, outcome: Outcome, recording: Optional[RecordingFacts]) -> str:
+    label = outcome.label or (recording.label if recording else "")
+    process = f"<bdi>{text(label)}</bdi>" if label else ""
+    if outcome.pid is not None:
+        process = f'{process} <span class="soft">pid {outcome.pid}</span>'
+    used = ""
+    if recording is not None:
+        used = f"{text(facts.engine)} {text(recording.event)}, {count(recording.samples.taken, 'samples')}"
+    failed = outcome.status is Status.FAILED and outcome.stage
+    stage = f' <span class="soft">at {text(outcome.stage)}</span>' if failed else ""
+    remedy = f'<div class="remedy">{text(outcome.remedy)}</div>' if outcome.remedy else ""
+    return (
+        f'<td><span class="state {outcome.status.value}">{outcome.status.value}</span>{stage}</td>'
+        f"<td><bdi>{text(outcome.host)}</bdi></td><td>{process}</td><td>{used}</td>"
+        f'<td class="words">{text(outcome.reason)}{remedy}</td>'
+    )
+
+
+def facts_section(facts: RunFacts) -> str:
+    """How the run was made, so that it can be made again."""
+    asked = f"{facts.engine} {facts.event} at {facts.frequency} Hz for {seconds(facts.duration)}".strip()
+    rows: List[Tuple[str, str]] = [
+        ("Command", f"<code>{text(' '.join(facts.command))}</code>"),
+        ("Target", text(facts.target)),
+        ("Selector", f"<code>{text(facts.selector)}</code>"),
+        ("Sampling", text(asked)),
+        ("Started", text(moment(facts.started))),
+        ("Finished", text(moment(facts.finished)) + (", interrupted" if facts.interrupted else "")),
+        ("hprofiler", text(facts.version)),
+        ("Beside this page", _files(facts.event)),
+    ]
+    listed = "".join(f"<dt>{label}</dt><dd>{value}</dd>" for label, value in rows)
+    return f'<section id="run"><h2>Run</h2><dl class="facts">{listed}</dl></section>'
+
+
+def _files(event: str) -> str:
+    name = text(event)
+    return (
+        f"<code>cluster/{name}</code>, <code>cluster/{name}-mean</code> and <code>hosts/HOST/{name}</code>, "
+        "each as <code>.svg</code>, <code>.folded</code> and <code>.pb.gz</code> (pprof)"
+    )

@@ -1,0 +1,102 @@
+"""What the report says in words: shares, coverage, dates, the headline."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timezone
+from typing import List, Mapping, Sequence, Tuple
+
+from hprofiler.report.facts import RunFacts
+
+_PACKAGE = re.compile(r"(?:[a-z_][\w$]*[./])+(?=[^./]+[./][^./]*$|[A-Z])")
+_MEASURES = {"wall": "wall-clock time", "alloc": "allocation", "lock": "lock waiting"}
+_CPU_EVENTS = ("cpu", "cpu-clock", "cycles", "ctimer", "itimer")
+_STANDS_OUT = 1.5
+_SPACE = "\u202f"
+
+
+def percent(part: float, whole: float) -> str:
+    """A share with as many digits as it deserves: "52.3 %", "0.04 %"."""
+    share = 100 * part / whole if whole > 0 else 0.0
+    if 0 < share < 0.01:
+        return f"<0.01{_SPACE}%"
+    digits = 0 if share == 0 or share >= 99.95 else 2 if share < 1 else 1
+    return f"{share:.{digits}f}{_SPACE}%"
+
+
+def count(number: int, what: str) -> str:
+    """ "1 sample", "1,234 samples"; `what` is the plural."""
+    singular = what[:-2] if what.endswith("sses") else what[:-1]
+    return f"{number:,} {singular if number == 1 else what}"
+
+
+def seconds(value: float) -> str:
+    if value >= 7200:
+        return f"{value / 3600:.1f} h"
+    if value >= 120:
+        return f"{value / 60:.1f} min"
+    return f"{value:.0f} s" if value >= 100 or value == int(value) else f"{value:.1f} s"
+
+
+def measure(event: str) -> str:
+    """What a share is a share of."""
+    return "CPU time" if event in _CPU_EVENTS else _MEASURES.get(event, f"{event} samples")
+
+
+def moment(iso: str) -> str:
+    """ "20 Nov 2026, 06:12 UTC"; text that is no ISO time stays as it is."""
+    try:
+        time = datetime.fromisoformat(iso.replace("Z", "+00:00"))
+    except ValueError:
+        return iso
+    if time.tzinfo is not None:
+        return f"{time.astimezone(timezone.utc):%-d %b %Y, %H:%M} UTC"
+    return f"{time:%-d %b %Y, %H:%M}"
+
+
+def package_length(name: str) -> int:
+    """Where the package of a Java name ends: 11 in "org.apache.Foo.bar"; 0 without one."""
+    found = _PACKAGE.match(re.split(r"[(<\s]", name, maxsplit=1)[0])
+    return found.end() if found else 0
+
+
+def short_name(name: str) -> str:
+    """The name without its package."""
+    return name[package_length(name) :]
+
+
+def coverage(facts: RunFacts, unreadable: int = 0) -> Tuple[str, bool]:
+    """ "37 of 40 processes on 9 of 10 hosts, 2 idle", and whether that is all there was.
+
+    Idle hosts are not missed: they had nothing to record. `unreadable` profiles do not count as recorded.
+    """
+    recorded = sum(len(host.recordings) for host in facts.hosts) - unreadable
+    found = sum(host.processes for host in facts.hosts)
+    busy = [host for host in facts.hosts if not host.idle]
+    idle = len(facts.hosts) - len(busy)
+    reached = sum(1 for host in busy if host.recordings)
+    text = f"{recorded} of {count(found, 'processes')} on {reached} of {count(len(busy), 'hosts')}"
+    return text + (f", {idle} idle" if idle else ""), recorded == found and reached == len(busy)
+
+
+def over_hosts(cluster_share: float, shares: Mapping[str, float]) -> str:
+    """One sentence on how a method's share spreads over the hosts; "" for a single host.
+
+    `cluster_share` and `shares` are fractions of all samples of the cluster and of each host.
+    """
+    if len(shares) < 2:
+        return ""
+    ordered: List[Tuple[float, str]] = sorted((share, host) for host, share in shares.items())
+    (least, _), (most, hottest) = ordered[0], ordered[-1]
+    if most > _STANDS_OUT * cluster_share or (least < most / 2):
+        coolest = ordered[0][1]
+        return (
+            f"Most on {hottest}, where it takes {percent(most, 1)}; least on {coolest} ({percent(least, 1)})."
+        )
+    return f"About the same on all {len(shares)} hosts: {percent(least, 1)} to {percent(most, 1)}."
+
+
+def followed_by(names: Sequence[Tuple[str, float]]) -> str:
+    """ "Then Foo.bar (20 %) and Baz.run (9 %)." for the next methods and their fractions."""
+    told = [f"{short_name(name)} ({percent(share, 1)})" for name, share in names if share > 0]
+    return f"Then {' and '.join(told)}." if told else ""
