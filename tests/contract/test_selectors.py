@@ -1,0 +1,171 @@
+"""Every shipped selector, asked of the real agent: it finds its own JVMs, labels them, and claims no others.
+
+The JVMs are real ones; their classes are stubs with the real names, started as the real launch scripts do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Set
+
+import pytest
+import yaml
+
+from hprofiler.demo.jdk import find_jdk
+from hprofiler.selection import load_selectors
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SMALL = ("-Xmx16m", "-Xss256k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+AT_ONCE = 12
+
+
+@dataclass(frozen=True)
+class Case:
+    """One entry of selector_cases.yaml."""
+
+    desc: str
+    selector: Optional[str]
+    main: str
+    options: str = ""
+    arguments: str = ""
+    environment: Dict[str, str] = field(default_factory=dict)
+    in_shell: bool = False
+    label: str = ""
+    labels: Dict[str, str] = field(default_factory=dict)
+
+    @property
+    def expected_label(self) -> str:
+        return self.label or self.main.rsplit(".", 1)[-1]
+
+
+CASES = [
+    Case(**entry) for entry in yaml.safe_load(Path(__file__).with_name("selector_cases.yaml").read_bytes())
+]
+
+
+def test_every_shipped_selector_has_a_case() -> None:
+    assert {case.selector for case in CASES} - {None} == set(shipped()) - {"java"}
+
+
+def test_each_jvm_is_found_by_its_own_selector_and_java_alone(tmp_path: Path) -> None:
+    compile_stubs(tmp_path)
+    for start in range(0, len(CASES), AT_ONCE):
+        with ExitStack() as stack:
+            agent = stack.enter_context(running_agent())
+            batch = CASES[start : start + AT_ONCE]
+            jvms = [stack.enter_context(running_jvm(tmp_path, case)) for case in batch]
+            found = {name: agent.find(query) for name, query in shipped().items()}
+            problems = [p for case, jvm in zip(batch, jvms) for p in problems_of(case, jvm.pid, found)]
+        assert not problems, "\n".join(problems)
+
+
+def shipped() -> Dict[str, Any]:
+    return {name: selector.query for name, selector in load_selectors([ROOT / "selectors"]).items()}
+
+
+def problems_of(case: Case, started: int, found: Dict[str, List[Dict[str, Any]]]) -> List[str]:
+    """What is wrong with what the selectors found of this case; `started` is a shell's pid for `in_shell`."""
+    own = {
+        name: [p for p in seen if p["ppid" if case.in_shell else "pid"] == started]
+        for name, seen in found.items()
+    }
+    claimed: Set[str] = {name for name, seen in own.items() if seen}
+    problems = []
+    if claimed != {"java"} | ({case.selector} if case.selector else set()):
+        problems.append(f"{case.desc}: claimed by {sorted(claimed)}")
+    if case.in_shell and any(p["pid"] == started for seen in found.values() for p in seen):
+        problems.append(f"{case.desc}: the shell is taken for the JVM")
+    for process in own.get(case.selector or "java", []):
+        if process["label"] != case.expected_label:
+            problems.append(f"{case.desc}: label {process['label']!r}, not {case.expected_label!r}")
+        if not case.labels.items() <= process["labels"].items():
+            problems.append(f"{case.desc}: labels {process['labels']} lack some of {case.labels}")
+    return problems
+
+
+def compile_stubs(folder: Path) -> None:
+    sources = []
+    for name in {case.main for case in CASES}:
+        package, simple = name.rsplit(".", 1)
+        source = folder.joinpath("src", *name.split(".")).with_suffix(".java")
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(
+            f"package {package}; public class {simple} {{"
+            " public static void main(String[] arguments) throws Exception {"
+            ' System.out.println("ready"); while (System.in.read() >= 0) {} } }\n'
+        )
+        sources.append(str(source))
+    javac = [str(find_jdk() / "bin" / "javac"), "-J-XX:TieredStopAtLevel=1", "-proc:none", "-d", str(folder)]
+    subprocess.run([*javac, *sources], check=True)
+
+
+@contextmanager
+def running_jvm(classes: Path, case: Case) -> Iterator[subprocess.Popen[bytes]]:
+    command = [
+        str(find_jdk() / "bin" / "java"),
+        *SMALL,
+        *case.options.split(),
+        "-cp",
+        str(classes),
+        case.main,
+    ]
+    command += case.arguments.split()
+    if case.in_shell:
+        # The exit keeps the shell from replacing itself with its last command.
+        command = ["/bin/bash", "-c", f"{shlex.join(command)}; exit $?"]
+    environment = {**{k: v for k, v in os.environ.items() if k != "CONTAINER_ID"}, **case.environment}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as jvm:
+        assert jvm.stdin is not None and jvm.stdout is not None
+        try:
+            assert jvm.stdout.readline() == b"ready\n"
+            yield jvm
+        finally:
+            jvm.stdin.close()
+
+
+class Agent:
+    """A session with the real agent, as far as finding goes."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._ask("hello", "hello", protocol=1, lease_seconds=60)
+
+    def find(self, query: Dict[str, Any]) -> List[Dict[str, Any]]:
+        found: List[Dict[str, Any]] = self._ask("find", "found", selector=query)["processes"]
+        return found
+
+    def _ask(self, request: str, answer: str, **members: Any) -> Dict[str, Any]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"type": request, **members}) + "\n")
+        self._process.stdin.flush()
+        event: Dict[str, Any] = json.loads(self._process.stdout.readline())
+        assert event["type"] == answer, event
+        return event
+
+
+@contextmanager
+def running_agent() -> Iterator[Agent]:
+    with subprocess.Popen(
+        [str(agent_binary())], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+    ) as process:
+        assert process.stdin is not None
+        try:
+            yield Agent(process)
+        finally:
+            process.stdin.close()
+
+
+def agent_binary() -> Path:
+    """$HPROFILER_TEST_AGENT, or the one this checkout built."""
+    named = os.environ.get("HPROFILER_TEST_AGENT")
+    path = Path(named) if named else ROOT / "hprofiler/_data/agent" / platform.machine() / "hprofiler-agent"
+    if not path.is_file():
+        pytest.fail(f"no agent at {path}: run `make build`, or name one in HPROFILER_TEST_AGENT")
+    return path
