@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -20,12 +19,12 @@ def classes() -> Path:
     target = cache.folder("burners") / digest
     if target.exists():
         return target
-    partial = tempfile.mkdtemp(dir=target.parent)
-    command = ["javac", "--release", "8", "-Xlint:-options", "-d", partial, *map(str, SOURCES)]
+    partial = Path(tempfile.mkdtemp(dir=target.parent))
+    command = ["javac", "--release", "8", "-Xlint:-options", "-d", str(partial), *map(str, SOURCES)]
     subprocess.run(command, check=True)
-    os.chmod(partial, 0o755)
+    partial.chmod(0o755)
     try:
-        os.rename(partial, target)
+        partial.rename(target)
     except OSError:  # another test session was faster
         shutil.rmtree(partial)
     return target

@@ -32,7 +32,7 @@ class Counters:
     cool: int
     rounds: int
 
-    def __sub__(self, earlier: "Counters") -> "Counters":
+    def __sub__(self, earlier: Counters) -> Counters:
         pairs = zip(self.tuple(), earlier.tuple())
         return Counters(*(later - before for later, before in pairs))
 
@@ -76,7 +76,7 @@ class Burner:
         self._unread = b""
         self.pid = int(self._line("ready pid=")[len("ready pid=") :])
         # nsenter stays behind as the parent of what it started in another pid namespace
-        outer = procs.Identity.of((procs.only_child(self.process.pid) or 0) if wrap else self.process.pid)
+        outer = procs.Identity.of(procs.children(self.process.pid)[0] if wrap else self.process.pid)
         if outer is None:
             raise RuntimeError("the burner ended while it started")
         self.outer = outer

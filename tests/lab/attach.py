@@ -18,7 +18,7 @@ from tests.lab import procs
 
 
 def execute(pid: int, command: str, *arguments: str) -> str:
-    """Send an attach command to the JVM `pid` (as seen from here; any namespace, any uid); its whole reply."""
+    """Send an attach command to the JVM `pid` (as counted here; any uid and namespace); its whole reply."""
     status = procs.status(pid)
     inner, uid, gid = int(status["NStgid"][-1]), int(status["Uid"][1]), int(status["Gid"][1])
     door = Path(f"/proc/{pid}/root/tmp/.java_pid{inner}")
@@ -49,13 +49,13 @@ def profiling_status(pid: int, library: str) -> str:
     folder = f"/proc/{pid}/root/tmp"
     descriptor, name = tempfile.mkstemp(prefix="lab-status-", dir=folder)
     os.close(descriptor)
-    os.chmod(name, 0o666)
+    answer = Path(name)
+    answer.chmod(0o666)
     try:
-        inner = f"/tmp/{os.path.basename(name)}"
-        reply = execute(pid, "load", library, "true", f"status,file={inner}")
-        return Path(name).read_text().strip() or reply
+        reply = execute(pid, "load", library, "true", f"status,file=/tmp/{answer.name}")
+        return answer.read_text().strip() or reply
     finally:
-        os.unlink(name)
+        answer.unlink()
 
 
 def _is_socket(path: Path) -> bool:

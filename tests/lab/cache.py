@@ -10,7 +10,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 def folder(name: str) -> Path:
     """`${XDG_CACHE_HOME:-~/.cache}/hprofiler/lab/NAME`, made if missing."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    path = Path(base) / "hprofiler" / "lab" / name
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    path = base / "hprofiler" / "lab" / name
     path.mkdir(parents=True, exist_ok=True)
     return path

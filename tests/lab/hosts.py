@@ -22,9 +22,10 @@ from typing import IO, Any, Dict, List, Optional, Sequence, Set
 
 from tests.lab import cache, keys, procs
 
-SHARED_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
-"""Where anything left behind by the product would lie."""
+WRITABLE_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/root", "/home", "/data")
+"""Where anything left behind by the product would lie: only the users' own and everybody's folders."""
 TOOLS = ("unshare", "nsenter", "setpriv", "pivot_root", "ip", "sshd", "ssh-keygen")
+BOOT_SECONDS = 30
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -63,25 +64,27 @@ class Host:
         self.plan = plan
         self.name = plan.name
         self.init = init
-        self.namespace = os.readlink(f"/proc/{init.pid}/ns/pid")
+        self.namespace = procs.namespace_of(init.pid)
 
     def command(self, argv: Sequence[str], user: str = "root") -> List[str]:
         """The command that runs `argv` inside, as `user`, with a login's environment."""
         home = "/root" if user == "root" else f"/home/{user}"
         become = ["setpriv", "--reuid", user, "--regid", user, "--init-groups"]
         clean = ["env", "-i", f"HOME={home}", f"USER={user}", f"PATH={SEARCH_PATH}", "LANG=C.UTF-8"]
-        return ["nsenter", "-t", str(self.init.pid), "-n", "-p", "-m", "-u", "-i", "-r", "-w", *clean, *become, *argv]
+        enter = f"nsenter -t {self.init.pid} -n -p -m -u -i -r -w".split()
+        return [*enter, *clean, *become, *argv]
 
     def run(self, argv: Sequence[str], user: str = "root", check: bool = True, timeout: float = 60) -> str:
         """Run to the end inside; what it wrote on stdout."""
+        command = self.command(argv, user)
         done = subprocess.run(
-            self.command(argv, user), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout
         )
         if check and done.returncode:
-            raise LabError(f"{self.name}: {' '.join(argv)}: exit code {done.returncode}: {done.stderr.strip()}")
+            raise LabError(f"{self.name}: {' '.join(argv)}: exit {done.returncode}: {done.stderr.strip()}")
         return done.stdout
 
-    def start(self, argv: Sequence[str], user: str = "root", **options: Any) -> "subprocess.Popen[str]":
+    def start(self, argv: Sequence[str], user: str = "root", **options: Any) -> subprocess.Popen[str]:
         """Start inside; `options` are Popen's."""
         return subprocess.Popen(self.command(argv, user), text=True, **options)
 
@@ -94,25 +97,27 @@ class Host:
         return Path(f"/proc/{self.init.pid}/root") / inner.lstrip("/")
 
     def temporary_files(self) -> Set[str]:
-        """Every path (as the host names it) below its world-writable folders."""
+        """Every path (as the host names it) below the folders where something might be left."""
         found: Set[str] = set()
-        for folder in SHARED_FOLDERS:
+        for folder in WRITABLE_FOLDERS:
             base = str(self.path(folder))
             for parent, folders, files in os.walk(base):
-                found.update(folder + os.path.join(parent, name)[len(base) :] for name in folders + files)
+                found.update(f"{folder}{parent[len(base) :]}/{name}" for name in folders + files)
         return found
 
 
 class Lab:
     """The hosts of one folder. `tied` hosts die with the process that made them, however it ends."""
 
-    def __init__(self, folder: Path, plans: Sequence[Plan], tied: bool = False, show: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, folder: Path, plans: Sequence[Plan], tied: bool = False, show: Sequence[Path] = ()
+    ) -> None:
         self.folder = folder
         self.plans = list(plans)
         self.tied = tied
         self.show = [cache.folder("jdks"), cache.folder("burners"), *show]
         self.hosts: Dict[str, Host] = {}
-        self._launchers: List["subprocess.Popen[bytes]"] = []
+        self._launchers: List[subprocess.Popen[bytes]] = []
         if (folder / "state.json").exists():
             self._load()
 
@@ -125,7 +130,7 @@ class Lab:
         """The machine on which the coordinator's network lives: the first one planned."""
         return self.hosts[self.plans[0].name]
 
-    def up(self) -> "Lab":
+    def up(self) -> Lab:
         """Start every host and wait until its sshd listens; all or nothing."""
         if self.hosts:
             raise LabError(f"already up: {', '.join(self.hosts)}")
@@ -196,15 +201,19 @@ class Lab:
             self._expect(plan, launcher, "ready")
             _pipe(launcher.stdout).close()
 
-    def _launch(self, plan: Plan) -> "subprocess.Popen[bytes]":
-        join = [] if plan.network == "own" else ["nsenter", "-t", str(self.hosts[plan.network].init.pid), "-n"]
-        tie = ["setpriv", "--pdeathsig", "KILL"] if self.tied else []
-        namespaces = ["--pid", "--fork", "--kill-child", "--mount", "--propagation", "private", "--uts", "--ipc"]
-        own = ["--net"] if plan.network == "own" else []
-        init = ["bash", str(Path(__file__).with_name("host_init.sh"))]
-        with open(self.folder / plan.name / "log", "wb") as log:
+    def _launch(self, plan: Plan) -> subprocess.Popen[bytes]:
+        tie = "setpriv --pdeathsig KILL" if self.tied else ""
+        if plan.network == "own":
+            network, namespaces = "", "--net"
+        else:
+            network, namespaces = f"nsenter -t {self.hosts[plan.network].init.pid} -n", ""
+        unshare = (
+            f"unshare {namespaces} --pid --fork --kill-child --mount --propagation private --uts --ipc bash"
+        )
+        init = Path(__file__).with_name("host_init.sh")
+        with (self.folder / plan.name / "log").open("wb") as log:
             launcher = subprocess.Popen(
-                [*join, *tie, "unshare", *own, *namespaces, *init],
+                [*f"{network} {tie} {unshare}".split(), str(init)],
                 env=self._environment(plan),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -226,9 +235,9 @@ class Lab:
             "LAB_SHOW": ":".join(str(path) for path in self.show),
         }
 
-    def _expect(self, plan: Plan, launcher: "subprocess.Popen[bytes]", word: str, timeout: float = 30) -> None:
+    def _expect(self, plan: Plan, launcher: subprocess.Popen[bytes], word: str) -> None:
         """Read the word PID 1 says next."""
-        pipe, end = _pipe(launcher.stdout).fileno(), time.monotonic() + timeout
+        pipe, end = _pipe(launcher.stdout).fileno(), time.monotonic() + BOOT_SECONDS
         said = b""
         while not said.endswith(b"\n") and select.select([pipe], [], [], max(0.0, end - time.monotonic()))[0]:
             chunk = os.read(pipe, 1)
@@ -239,8 +248,8 @@ class Lab:
             log = (self.folder / plan.name / "log").read_text()[-2000:]
             raise LabError(f"{plan.name} did not say {word!r} but {said.decode()!r}:\n{log}")
 
-    def _init_of(self, launcher: "subprocess.Popen[bytes]") -> procs.Identity:
-        init = procs.Identity.of(procs.only_child(launcher.pid) or 0)
+    def _init_of(self, launcher: subprocess.Popen[bytes]) -> procs.Identity:
+        init = next(map(procs.Identity.of, procs.children(launcher.pid)), None)
         if init is None:
             raise LabError("a host ended while it started")
         return init

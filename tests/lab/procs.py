@@ -21,7 +21,7 @@ class Identity:
     start_time: int
 
     @classmethod
-    def of(cls, pid: int) -> Optional["Identity"]:
+    def of(cls, pid: int) -> Optional[Identity]:
         """None when there is no such process, or only its zombie."""
         try:
             stat = Path(f"/proc/{pid}/stat").read_text()
@@ -61,18 +61,21 @@ class Seen:
 
 def inside(namespace: str) -> Iterator[Seen]:
     """Every process of a pid namespace (`pid:[…]`, as the link /proc/PID/ns/pid reads)."""
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
+    for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if os.readlink(f"/proc/{entry}/ns/pid") != namespace:
+            if namespace_of(int(entry.name)) != namespace:
                 continue
-            facts = status(int(entry))
-            command = Path(f"/proc/{entry}/cmdline").read_bytes()
+            facts = status(int(entry.name))
+            command = (entry / "cmdline").read_bytes()
         except OSError:
             continue  # it ended while we looked
         text = command.rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "replace")
-        yield Seen(int(entry), int(facts["NSpid"][-1]), int(facts["Uid"][0]), text)
+        yield Seen(int(entry.name), int(facts["NSpid"][-1]), int(facts["Uid"][0]), text)
+
+
+def namespace_of(pid: int, kind: str = "pid") -> str:
+    """The namespace a process lives in, as `pid:[4026531836]`. OSError when the process is gone."""
+    return str(Path(f"/proc/{pid}/ns/{kind}").readlink())
 
 
 def status(pid: int) -> Dict[str, List[str]]:
@@ -81,10 +84,12 @@ def status(pid: int) -> Dict[str, List[str]]:
     return {key: value.split() for key, _, value in (line.partition(":") for line in lines)}
 
 
-def only_child(pid: int) -> Optional[int]:
-    """The first child of a process, None when it has none."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(children[0]) if children else None
+def children(pid: int) -> List[int]:
+    """Pids of the children of a process's main thread; none when it is gone."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
 
 
 def wait_for(probe: Callable[[], Optional[T]], timeout: float, what: str) -> T:

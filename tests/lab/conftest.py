@@ -1,0 +1,96 @@
+"""Fixtures of the lab: hosts that live for the whole session, the steady job on them, a coordinator."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator
+
+import pytest
+
+from tests.burners.burner import Burner
+from tests.lab import hosts
+from tests.lab.coordinator import ALL, Coordinator, Result
+from tests.lab.hosts import Host, Lab
+from tests.lab.witness import Witness
+
+JOB = "application_1700000000000_0001"
+"""A word on the command line of each JVM of the steady job, as YARN would put it there."""
+LOADS = {"host1": ("alpha", 0.55), "host2": ("beta", 0.3), "host3": ("gamma", 0.12)}
+"""Role and load of the steady job's JVM on each host: unlike enough to tell a sum from a mean."""
+
+Burn = Callable[..., Burner]
+
+
+@pytest.fixture(scope="session")
+def workshop() -> Iterator[Path]:
+    """A folder every user may enter, for the lab's state and the runs' output."""
+    folder = Path(tempfile.mkdtemp(prefix="hprofiler-lab-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def lab(workshop: Path) -> Iterator[Lab]:
+    """coord and host1…host3, up."""
+    reason = hosts.why_not()
+    if reason:
+        pytest.skip(reason)
+    made = Lab(workshop / "lab", hosts.default_plans(), tied=True)
+    made.folder.mkdir()
+    made.up()
+    yield made
+    made.down()
+
+
+@pytest.fixture(scope="session")
+def coordinator(lab: Lab, workshop: Path) -> Coordinator:
+    """Runs hprofiler from the coordinator's network."""
+    folder = workshop / "runs"
+    folder.mkdir()
+    return Coordinator(lab, folder)
+
+
+@pytest.fixture(scope="session")
+def job(lab: Lab) -> Iterator[Dict[str, Burner]]:
+    """The steady job: on each host one JVM of user yarn, each with a hot method of its own."""
+    made = {
+        name: start(lab.hosts[name], role=role, load=load, extra=[JOB])
+        for name, (role, load) in LOADS.items()
+    }
+    yield made
+    for burner in made.values():
+        burner.kill()
+
+
+@pytest.fixture
+def burn() -> Iterator[Burn]:
+    """Starts burners, `burn(host, user="yarn", **options)`, and ends them after the test."""
+    made = []
+
+    def start_and_remember(host: Host, **options: Any) -> Burner:
+        made.append(start(host, **options))
+        return made[-1]
+
+    yield start_and_remember
+    for burner in made:
+        burner.kill()
+
+
+@pytest.fixture
+def witness(lab: Lab, job: Dict[str, Burner]) -> Witness:
+    """How the hosts look before the test, with the steady job on them."""
+    return Witness(lab.hosts.values())
+
+
+@pytest.fixture(scope="session")
+def main_run(coordinator: Coordinator, job: Dict[str, Burner]) -> Result:
+    """The main job, as root on the three hosts, long enough for shares to be judged."""
+    return coordinator.run("-f", "300", "-t", "8", "-j", JOB, "-h", ALL, "--user", "root")
+
+
+def start(host: Host, user: str = "yarn", **options: Any) -> Burner:
+    """A burner on a host."""
+    return Burner(wrap=lambda argv: host.command(argv, user), **options)

@@ -1,0 +1,41 @@
+"""Reads folded stacks the tests' own way: shares of methods and order of callers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import List, Sequence, Tuple
+
+ANNOTATION = re.compile(r"_\[[0-9a-z]\]$")
+
+
+class Stacks:
+    """The stacks of one folded file: frames outermost first without tier annotation, and their counts."""
+
+    def __init__(self, path: Path) -> None:
+        self.stacks: List[Tuple[List[str], int]] = []
+        for line in path.read_text(encoding="utf-8").splitlines():
+            frames, _, count = line.rpartition(" ")
+            self.stacks.append(([ANNOTATION.sub("", frame) for frame in frames.split(";")], int(count)))
+
+    @property
+    def total(self) -> int:
+        return sum(count for _, count in self.stacks)
+
+    def count(self, method: str) -> int:
+        """Samples with the method anywhere in the stack."""
+        return sum(count for frames, count in self.stacks if method in frames)
+
+    def share(self, method: str) -> float:
+        """Percent of all samples with the method anywhere in the stack."""
+        return 100 * self.count(method) / self.total
+
+    def path_share(self, path: Sequence[str]) -> float:
+        """Percent of the samples with the path's last method that show the whole path, in this order."""
+        through = sum(count for frames, count in self.stacks if _has(frames, path))
+        return 100 * through / max(1, self.count(path[-1]))
+
+
+def _has(frames: Sequence[str], path: Sequence[str]) -> bool:
+    rest = iter(frames)
+    return all(frame in rest for frame in path)

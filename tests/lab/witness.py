@@ -1,0 +1,61 @@
+"""Sees to it that nothing of the product is left on the hosts: processes, files, profilers that run."""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, Iterable, List, Set
+
+from tests.burners.burner import Burner
+from tests.lab import attach, procs
+from tests.lab.hosts import Host
+
+PRIVATE_FOLDER = re.compile(r"/(tmp|var/tmp|dev/shm)/\.hprofiler-\d+(/(agent-)?[0-9a-f]{64})?")
+"""What may stay between runs, as agents/PROTOCOL.md has it."""
+OF_THE_JVM = re.compile(r"/tmp/(\.java_pid\d+|hsperfdata_\w+(/\d+)?)")
+"""What a JVM puts into /tmp by itself, or when it is attached to, and takes away when it ends."""
+
+
+class Witness:
+    """Remembers how hosts looked before, and finds what is new since."""
+
+    def __init__(self, hosts: Iterable[Host]) -> None:
+        self.hosts = list(hosts)
+        self._processes: Dict[str, Set[int]] = {}
+        self._files: Dict[str, Set[str]] = {}
+        for host in self.hosts:
+            self._processes[host.name] = {process.pid for process in host.processes()}
+            self._files[host.name] = host.temporary_files()
+
+    def leftovers(self) -> List[str]:
+        """New processes and files now, each with its host; empty when the hosts are clean."""
+        return [left for host in self.hosts for left in (*self._new_processes(host), *self._new_files(host))]
+
+    def wait_until_clean(self, timeout: float = 60) -> None:
+        """Wait until nothing new is left; TimeoutError lists what is."""
+        try:
+            procs.wait_for(lambda: not self.leftovers(), timeout, "clean hosts")
+        except TimeoutError as late:
+            left = "\n".join(self.leftovers())
+            raise TimeoutError(f"after {timeout:g} s the hosts still have\n{left}") from late
+
+    def _new_processes(self, host: Host) -> List[str]:
+        known = self._processes[host.name]
+        return [f"{host.name}: process {process}" for process in host.processes() if process.pid not in known]
+
+    def _new_files(self, host: Host) -> List[str]:
+        new = sorted(host.temporary_files() - self._files[host.name])
+        return [f"{host.name}: file {path}" for path in new if not _may_stay(path)]
+
+
+def _may_stay(path: str) -> bool:
+    return bool(PRIVATE_FOLDER.fullmatch(path) or OF_THE_JVM.fullmatch(path))
+
+
+def active_profilers(burners: Iterable[Burner]) -> List[str]:
+    """What the profilers inside the JVMs say of themselves, of those that are not inactive."""
+    answers = [
+        (burner, attach.profiling_status(burner.outer.pid, library))
+        for burner in burners
+        for library in attach.profiler_libraries(burner.outer.pid)
+    ]
+    return [f"pid {burner.pid}: {answer}" for burner, answer in answers if "not active" not in answer]
