@@ -64,7 +64,8 @@ class Burner:
 
     `wrap` makes the command that enters another machine from the command to run there; without it the
     burner runs here. `options` are those of `arguments`. `pid` is the JVM's as its own pid namespace
-    counts, `outer` its identity as this process sees it.
+    counts, `outer` its identity as this process sees it; `other_lines` is what the JVM wrote on stdout
+    that is not the burner's, as far as was read.
     """
 
     def __init__(self, role: str = "alpha", wrap: Optional[Wrap] = None, **options: Any) -> None:
@@ -73,6 +74,7 @@ class Burner:
         self.process = subprocess.Popen(
             wrap(argv) if wrap else argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
+        self.other_lines: List[str] = []
         self._unread = b""
         self.pid = int(self._line("ready pid=")[len("ready pid=") :])
         # nsenter stays behind as the parent of what it started in another pid namespace
@@ -110,6 +112,7 @@ class Burner:
                 self._unread = rest
                 if line.startswith(start.encode()):
                     return line.decode()
+                self.other_lines.append(line.decode("utf-8", "replace"))
                 continue
             if not select.select([pipe], [], [], max(0.0, end - time.monotonic()))[0]:
                 raise TimeoutError(f"the burner did not say {start!r} within {timeout:g} s")

@@ -1,0 +1,199 @@
+"""The main job over ssh on three hosts: shares, paths, cluster pictures, ledger, users, second run."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+from typing import Dict
+
+import pytest
+
+from tests.burners.burner import HOT, PATHS, Burner
+from tests.lab.conftest import JOB, LOADS
+from tests.lab.coordinator import ALL, Coordinator, Result
+from tests.lab.folded import Stacks
+from tests.lab.hosts import Lab
+from tests.lab.witness import active_profilers
+
+CONNECTIONS = {
+    "root": ["--user", "root"],
+    "yarn": ["--user", "yarn"],
+    "prof with sudo": ["--user", "prof", "--become", "sudo"],
+}
+HOT_OF = {name: HOT[role] for name, (role, _) in LOADS.items()}
+
+
+def tolerance(stacks: Stacks) -> float:
+    """Five points, or four standard deviations of a 70 % share where there are few samples."""
+    return float(max(5.0, 400 * (0.7 * 0.3 / stacks.total) ** 0.5))
+
+
+def test_everything_is_recorded(main_run: Result, job: Dict[str, Burner]) -> None:
+    assert main_run.code == 0, main_run
+    for name, burner in job.items():
+        assert main_run.pids(name) == [burner.pid], main_run
+        assert [outcome["pid"] for outcome in main_run.outcomes(name, "ok")] == [burner.pid]
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_methods_show_the_share_they_burn(main_run: Result, name: str) -> None:
+    stacks = main_run.stacks(f"hosts/{name}/cpu")
+    assert name != "host1" or stacks.total > 1000, "too few samples to judge shares"
+    expected = {HOT_OF[name]: 70, "Burner.warm": 20, "Burner.cool": 10}
+    assert {method: stacks.share(method) for method in expected} == pytest.approx(
+        expected, abs=tolerance(stacks)
+    )
+
+
+@pytest.mark.parametrize("method", PATHS)
+def test_methods_show_their_callers(main_run: Result, method: str) -> None:
+    assert main_run.stacks("hosts/host1/cpu").path_share(PATHS[method]) > 95
+
+
+def test_each_host_shows_its_own_method_only(main_run: Result) -> None:
+    for name in LOADS:
+        stacks = main_run.stacks(f"hosts/{name}/cpu")
+        assert {method for method in HOT_OF.values() if stacks.count(method)} == {HOT_OF[name]}
+
+
+def test_sample_counts_follow_cpu_time(main_run: Result) -> None:
+    for name in LOADS:
+        recording = main_run.host(name)["recordings"][0]
+        samples = recording["samples"]
+        assert samples["expected"] == pytest.approx(recording["cpu_seconds"] * 300, rel=0.02, abs=2)
+        assert samples["taken"] == main_run.stacks(f"hosts/{name}/cpu").total
+        # a JVM of an ordinary user may be held to the kernel's timer rate, 250 a second on most
+        assert 0.75 * samples["expected"] < samples["taken"] < 1.15 * samples["expected"]
+
+
+def test_the_cluster_sum_counts_every_sample_once(main_run: Result) -> None:
+    hosts = [main_run.stacks(f"hosts/{name}/cpu") for name in LOADS]
+    total = main_run.stacks("cluster/cpu")
+    assert total.total == sum(host.total for host in hosts)
+    for method in [*HOT_OF.values(), "Burner.warm", "Burner.cool"]:
+        assert total.count(method) == sum(host.count(method) for host in hosts)
+    assert hosts[0].total > 2 * hosts[2].total, "hosts too much alike to tell a sum from a mean"
+
+
+def test_the_cluster_mean_gives_every_host_the_same_weight(main_run: Result) -> None:
+    hosts = [main_run.stacks(f"hosts/{name}/cpu") for name in LOADS]
+    mean = main_run.stacks("cluster/cpu-mean")
+    for method in [*HOT_OF.values(), "Burner.warm", "Burner.cool"]:
+        fair = sum(host.share(method) for host in hosts) / len(hosts)
+        assert mean.share(method) == pytest.approx(fair, abs=1)
+    assert mean.total == pytest.approx(sum(host.total for host in hosts) / len(hosts), abs=1)
+
+
+def test_the_run_folder_has_every_file(main_run: Result, job: Dict[str, Burner]) -> None:
+    assert main_run.folder
+    places = ["cluster/cpu", "cluster/cpu-mean", *(f"hosts/{name}/cpu" for name in LOADS)]
+    for place in places:
+        assert "hotAlpha" in (main_run.folder / f"{place}.svg").read_text() or "cluster" not in place
+        assert gzip.decompress((main_run.folder / f"{place}.pb.gz").read_bytes())
+    for name, burner in job.items():
+        assert gzip.decompress(
+            (main_run.folder / "hosts" / name / str(burner.pid) / "cpu.pb.gz").read_bytes()
+        )
+
+
+def test_the_page_is_whole_in_itself(main_run: Result) -> None:
+    assert main_run.folder
+    page = (main_run.folder / "report.html").read_text()
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
+    for word in (*LOADS, *(method.partition(".")[2] for method in HOT_OF.values())):
+        assert word in page
+
+
+def test_run_json_tells_coverage_and_circumstances(main_run: Result) -> None:
+    run = main_run.run
+    assert run["coverage"]["processes"] == {"found": 3, "recorded": 3}
+    assert run["coverage"]["hosts"] == {"all": 3, "reached": 3, "recorded": 3, "idle": 0, "failed": 0}
+    assert run["sampling"]["frequency"] == 300
+    assert "-j" in run["command"]
+    for name in LOADS:
+        facts = main_run.host(name)["facts"]
+        assert (facts["name"], facts["user"]) == (name, "root")
+
+
+def test_a_profile_of_one_process_can_be_converted(
+    main_run: Result, coordinator: Coordinator, job: Dict[str, Burner]
+) -> None:
+    assert main_run.folder
+    profile = main_run.folder / "hosts/host1" / str(job["host1"].pid) / "cpu.pb.gz"
+    folded = coordinator.new_folder() / "one.folded"
+    assert coordinator.run("convert", str(profile), "-o", str(folded)).code == 0
+    assert sorted(Stacks(folded).stacks) == sorted(main_run.stacks("hosts/host1/cpu").stacks)
+
+
+@pytest.mark.parametrize("user", CONNECTIONS)
+def test_every_way_to_be_allowed_works(coordinator: Coordinator, job: Dict[str, Burner], user: str) -> None:
+    result = coordinator.run("-f", "250", "-t", "3", "-j", JOB, "-h", ALL, *CONNECTIONS[user])
+    assert result.code == 0, result
+    assert {name: result.pids(name) for name in job} == {name: [burner.pid] for name, burner in job.items()}
+    stacks = result.stacks("hosts/host1/cpu")
+    assert stacks.share(HOT_OF["host1"]) == pytest.approx(70, abs=tolerance(stacks))
+    assert active_profilers(job.values()) == []
+
+
+def test_another_users_jvm_is_refused_with_the_way_out(
+    coordinator: Coordinator, job: Dict[str, Burner]
+) -> None:
+    result = coordinator.run("-t", "2", "-j", JOB, "-h", ALL, "--user", "prof")
+    assert result.code == 4, result
+    for name, burner in job.items():
+        (outcome,) = result.outcomes(name, "failed")
+        assert outcome["pid"] == burner.pid
+        assert "yarn" in outcome["reason"]
+        assert "sudo" in outcome["remedy"]
+
+
+def test_the_coordinator_needs_no_privilege(coordinator: Coordinator, job: Dict[str, Burner]) -> None:
+    result = coordinator.run("-t", "2", "-j", JOB, "-h", "host1", "--user", "yarn", uid=65534)
+    assert result.code == 0, result
+    assert result.pids("host1") == [job["host1"].pid]
+
+
+def test_the_second_run_pushes_nothing(coordinator: Coordinator, job: Dict[str, Burner]) -> None:
+    assert coordinator.run("cleanup", "-h", ALL, "--user", "root").code == 0
+    sent = []
+    for _ in range(2):
+        result = coordinator.run("-t", "1", "-j", JOB, "-h", ALL, "--user", "root")
+        assert result.code == 0, result
+        sent.append([result.host(name)["bytes_sent"] for name in LOADS])
+    assert min(sent[0]) > 500_000, "the first run should push agent and library"
+    assert max(sent[1]) < 50_000
+
+
+def test_only_the_private_folder_stays(lab: Lab, coordinator: Coordinator, job: Dict[str, Burner]) -> None:
+    assert coordinator.run("-t", "1", "-j", JOB, "-h", "host1", "--user", "yarn").code == 0
+    folder = lab.hosts["host1"].path("/tmp/.hprofiler-2001")
+    status = folder.stat()
+    assert (status.st_uid, status.st_mode & 0o777) == (2001, 0o700)
+    assert coordinator.run("cleanup", "-h", "host1", "--user", "yarn").code == 0
+    assert not folder.exists()
+
+
+def test_a_run_folder_is_kept_and_a_strangers_refused(
+    coordinator: Coordinator, job: Dict[str, Burner]
+) -> None:
+    base = ["-t", "1", "-j", JOB, "-h", "host1", "--user", "yarn"]
+    output = coordinator.new_folder() / "out"
+    first, second = (coordinator.run(*base, "-o", str(output)) for _ in range(2))
+    assert (first.code, second.code) == (0, 0)
+    assert (output.with_name("out-2") / "run.json").exists()
+    precious = coordinator.new_folder()
+    (precious / "thesis.tex").write_text("years of work")
+    refused = coordinator.run(*base, "-o", str(precious))
+    assert refused.code not in (0, 3), refused
+    assert [path.name for path in precious.iterdir()] == ["thesis.tex"]
+    assert str(precious) in refused.err
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(coordinator: Coordinator) -> None:
+    locked = coordinator.new_folder()
+    result = coordinator.run("-t", "1", "-j", JOB, "-h", "host1", "-o", str(locked / "out"), uid=65534)
+    assert result.code != 0
+    assert str(locked) in result.err
+    assert "Traceback" not in result.err
+    assert not Path(locked / "out").exists()
