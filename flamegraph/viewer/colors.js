@@ -10,7 +10,7 @@ export const FAMILIES = {
   c1: { label: "Java, C1-compiled", hue: 92, saturation: 38 },
   interpreted: { label: "Java, interpreted", hue: 68, saturation: 42 },
   java: { label: "Java", hue: 138, saturation: 38 },
-  cpp: { label: "C++ (JVM)", hue: 44, saturation: 62 },
+  cpp: { label: "C++", hue: 44, saturation: 62 },
   native: { label: "Native", hue: 8, saturation: 58 },
   kernel: { label: "Kernel", hue: 26, saturation: 72 },
   waker: { label: "Waker", hue: 215, saturation: 45 },

@@ -137,9 +137,7 @@ export class Explorer {
       part(`view-${view}`, HTMLButtonElement).setAttribute("aria-pressed", String(view === state.view));
       part(`${view}-panel`, HTMLDivElement).hidden = view !== state.view;
     }
-    const turn = part("turn", HTMLButtonElement);
-    turn.textContent = state.flame ? "Icicle" : "Flame";
-    turn.title = state.flame ? "Root at the top (i)" : "Root at the bottom (i)";
+    part("turn", HTMLButtonElement).setAttribute("aria-pressed", String(state.flame));
   }
 
   /**

@@ -86,6 +86,8 @@ export class Graph {
     this.zoomed = 0;
     this.selected = -1;
     this.point(-1, 0, 0);
+    const rows = deepest(profile, 0, this.width || 1200) + 1;
+    this.scroller.style.setProperty("--content", `${rows * ROW}px`);
     this.jump(0);
   }
 

@@ -96,11 +96,11 @@ export class MethodsView {
    * @param {string} className
    */
   share(profile, amount, className) {
-    const cell = make("td", `number ${className}`);
+    const cell = make("td", `share ${className}`);
     cell.title = quantity(amount, profile.values[0]);
     const bar = make("span", "bar");
     bar.style.setProperty("--share", String(amount / profile.sum()));
-    cell.append(bar, make("span", "", percent(amount, profile.sum())));
+    cell.append(make("span", "", percent(amount, profile.sum())), bar);
     return cell;
   }
 }

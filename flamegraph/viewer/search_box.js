@@ -45,7 +45,7 @@ export class SearchBox {
       const test = compileQuery(state.query, state.regexp);
       if (!test) return null;
       const matches = findMatches(profile, test, state.zoom);
-      this.result.textContent = describe(profile, matches, state.zoom);
+      this.result.textContent = matchedText(profile, matches, state.zoom);
       return matches;
     } catch {
       this.input.classList.add("wrong");
@@ -60,7 +60,7 @@ export class SearchBox {
  * @param {Matches} matches
  * @param {number} zoom
  */
-function describe(profile, matches, zoom) {
+function matchedText(profile, matches, zoom) {
   if (matches.frames === 0) return "no match";
   const all = `${percent(matches.total, profile.sum())} matched`;
   return zoom > 0 ? `${all}, ${percent(matches.inView, profile.total[0][zoom])} of view` : all;

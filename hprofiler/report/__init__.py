@@ -54,7 +54,7 @@ def make_report(folder: Path) -> Report:
 
 
 def write_page(profile: Profile, out: Path, title: str) -> None:
-    """A page with one profile (it has samples) and no run around it. Raises OSError when it cannot be written."""
+    """A page with one profile, no run around it; it has samples. Raises OSError when it cannot write."""
     scope = Scope("all", title, "", "data-all")
     picture = pages.static_picture(profile, title, "")
     sections = {

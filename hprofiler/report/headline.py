@@ -11,7 +11,7 @@ from hprofiler.report.gather import Shares
 from hprofiler.report.html import method, text
 from hprofiler.report.words import count, coverage, followed_by, measure, moment, over_hosts, percent, seconds
 
-_THEME = '<button id="theme" title="Dark or light (t)">Dark or light</button>'
+_THEME = '<button id="theme" title="Dark or light (t)" aria-label="Dark or light">◐</button>'
 
 
 def headline(facts: RunFacts, cluster: Profile, hosts: Sequence[Shares], unreadable: int) -> str:

@@ -8,7 +8,7 @@ from hprofiler._flamegraph import Method, Profile
 from hprofiler.report.gather import Shares
 from hprofiler.report.html import method as method_html
 from hprofiler.report.html import share_cell, table, text, view_link
-from hprofiler.report.words import percent
+from hprofiler.report.words import percent, stands_out
 
 _LISTED = 12
 _MOST_CELLS = 100
@@ -48,19 +48,19 @@ def _many(hosts: Sequence[Shares]) -> bool:
 
 
 def _by_self(methods: Sequence[Method], total: int, hosts: Sequence[Shares]) -> str:
-    heads = [">Self", ">Total", "Method"] + (["Hosts", "Most on"] if _many(hosts) else [])
+    heads = ["%Self", "%Total", "Method"] + (["Hosts", "Most on"] if _many(hosts) else [])
     largest = max((host.share(one.name) for one in methods for host in hosts), default=0.0)
     rows = []
     for one in methods:
         cells = [_shares(one, total), _name(one)]
         if _many(hosts):
-            cells += [_strip(one, hosts, largest), _most(one, hosts)]
+            cells += [_strip(one, hosts, largest), _most(one, hosts, total)]
         rows.append("".join(cells))
     return table(heads, rows, "hottest")
 
 
 def _by_total(methods: Sequence[Method], total: int) -> str:
-    return table([">Self", ">Total", "Method"], [_shares(one, total) + _name(one) for one in methods])
+    return table(["%Self", "%Total", "Method"], [_shares(one, total) + _name(one) for one in methods])
 
 
 def _shares(one: Method, total: int) -> str:
@@ -87,10 +87,13 @@ def _strip(one: Method, hosts: Sequence[Shares], largest: float) -> str:
     return f'<td><div class="strip">{"".join(cells)}</div></td>'
 
 
-def _most(one: Method, hosts: Sequence[Shares]) -> str:
+def _most(one: Method, hosts: Sequence[Shares], total: int) -> str:
+    """The host that the method is hottest on, when it stands out from the cluster."""
     most = max(hosts, key=lambda host: host.share(one.name))
-    share = f'<span class="soft">{percent(most.share(one.name), 1)}</span>'
-    return f'<td class="most"><bdi>{text(most.name)}</bdi> {share}</td>'
+    share = percent(most.share(one.name), 1)
+    if not stands_out(most.share(one.name), one.self_value / total):
+        return f'<td class="soft">even, up to {share}</td>'
+    return f'<td class="most"><b><bdi>{text(most.name)}</bdi></b> {share}</td>'
 
 
 def _plain(share: str) -> str:

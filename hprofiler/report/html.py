@@ -37,16 +37,16 @@ def share_cell(part: float, whole: float, kind: str) -> str:
     """A table cell with a bar and a percentage; `kind` is `self` or `total`."""
     fraction = part / whole if whole else 0.0
     bar = f'<span class="bar" style="--share:{fraction:.4f}"></span>'
-    return f'<td class="number {kind}">{bar}<span>{percent(part, whole)}</span></td>'
+    return f'<td class="share {kind}"><span>{percent(part, whole)}</span>{bar}</td>'
 
 
 def table(heads: Sequence[str], rows: Iterable[str], kind: str = "") -> str:
-    """A table from header texts (of numbers they begin with `>`) and the HTML of each row's cells."""
-    head = "".join(f'<th scope="col"{_alignment(one)}>{one.lstrip(">")}</th>' for one in heads)
+    """A table from header texts (`>` first for numbers, `%` for shares) and the HTML of each row's cells."""
+    head = "".join(f'<th scope="col"{_alignment(one)}>{one.lstrip(">%")}</th>' for one in heads)
     body = "\n".join(f"<tr>{row}</tr>" for row in rows)
     inside = f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>"
     return f'<div class="scroll"><table class="{kind}">{inside}</table></div>'
 
 
 def _alignment(head: str) -> str:
-    return ' class="number"' if head.startswith(">") else ""
+    return {">": ' class="number"', "%": ' class="share"'}.get(head[:1], "")

@@ -7,7 +7,7 @@ from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 from hprofiler.model import Outcome, Status
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.gather import Shares
-from hprofiler.report.html import method, table, text, view_link
+from hprofiler.report.html import method, share_cell, table, text, view_link
 from hprofiler.report.words import count, moment, percent, seconds
 
 _ORDER = (Status.FAILED, Status.DEGRADED, Status.OK, Status.IDLE)
@@ -22,7 +22,7 @@ def hosts_section(facts: RunFacts, gathered: Sequence[Shares]) -> str:
         _host_row(host, gathered[numbers[host.key]] if host.key in numbers else None, numbers, cluster_total)
         for host in busy
     ]
-    heads = ["Host", ">Processes", ">Expected", ">Taken", ">Lost", ">CPU time", ">Share", "Hottest method"]
+    heads = ["Host", ">Processes", ">Samples", ">Expected", ">Lost", ">CPU time", "%Share", "Hottest method"]
     listed = table(heads, rows, "hosts") if rows else ""
     return f'<section id="hosts"><h2>Hosts</h2>{listed}{_idle(facts)}</section>'
 
@@ -32,12 +32,12 @@ def _host_row(host: HostFacts, shares: Optional[Shares], numbers: Dict[str, int]
     if shares is not None and len(numbers) > 1:
         name = f'<a href="{view_link(f"host{numbers[host.key]}")}">{name}</a>'
     samples = [one.samples for one in host.recordings]
-    sums = [sum(getattr(one, kind) for one in samples) for kind in ("expected", "taken", "lost")]
+    sums = [sum(getattr(one, kind) for one in samples) for kind in ("taken", "expected", "lost")]
     cpu = sum(one.cpu_seconds for one in host.recordings)
-    counts = [_processes(host), *(f"{value:,}" for value in sums), seconds(cpu)]
-    share = percent(shares.total, cluster_total) if shares is not None else "–"
-    cells = "".join(f'<td class="number">{cell}</td>' for cell in [*counts, share])
-    return f'<td>{name}</td>{cells}<td class="name">{_hottest(host, shares)}</td>'
+    counts = [*(f"{value:,}" for value in sums), seconds(cpu)] if host.recordings else [""] * 4
+    cells = "".join(f'<td class="number">{cell}</td>' for cell in [_processes(host), *counts])
+    share = share_cell(shares.total, cluster_total, "total") if shares is not None else "<td></td>"
+    return f'<td>{name}</td>{cells}{share}<td class="name">{_hottest(host, shares)}</td>'
 
 
 def _processes(host: HostFacts) -> str:

@@ -88,12 +88,17 @@ def over_hosts(cluster_share: float, shares: Mapping[str, float]) -> str:
         return ""
     ordered: List[Tuple[float, str]] = sorted((share, host) for host, share in shares.items())
     (least, _), (most, hottest) = ordered[0], ordered[-1]
-    if most > _STANDS_OUT * cluster_share or (least < most / 2):
+    if stands_out(most, cluster_share):
         coolest = ordered[0][1]
         return (
             f"Most on {hottest}, where it takes {percent(most, 1)}; least on {coolest} ({percent(least, 1)})."
         )
     return f"About the same on all {len(shares)} hosts: {percent(least, 1)} to {percent(most, 1)}."
+
+
+def stands_out(share: float, cluster_share: float) -> bool:
+    """Whether a host's share of a method is far above the cluster's."""
+    return share >= _STANDS_OUT * cluster_share
 
 
 def followed_by(names: Sequence[Tuple[str, float]]) -> str:

@@ -1,0 +1,127 @@
+"""A real Chromium without a window, and the viewer's page driven in it as a user would."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterator, List
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+ROW = 20
+SWITCHES = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+]
+
+
+def browser_programs() -> List[str]:
+    """The programs these tests need that are missing."""
+    return [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+
+
+@contextmanager
+def chromium(profile: Path, width: int = 1400, height: int = 1000) -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(shutil.which("chromium"))
+    for switch in [*SWITCHES, f"--user-data-dir={profile}", f"--window-size={width},{height}"]:
+        options.add_argument(switch)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(str(shutil.which("chromedriver"))))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+class Viewer:
+    """A page of ours in the browser."""
+
+    def __init__(self, driver: webdriver.Chrome) -> None:
+        self.driver = driver
+
+    def open(self, page: Path, state: str = "") -> Viewer:
+        """Load the page anew, with a state in its hash, and wait until it is drawn."""
+        self.driver.get("about:blank")
+        self.driver.get_log("browser")
+        self.driver.get_log("performance")
+        self.driver.get(f"{page.resolve().as_uri()}{'#' + state if state else ''}")
+        self.until("return document.documentElement.dataset.ready === 'true'")
+        return self
+
+    def until(self, script: str, *arguments: object) -> None:
+        WebDriverWait(self.driver, 20, poll_frequency=0.02).until(
+            lambda driver: driver.execute_script(script, *arguments), f"never true: {script}"
+        )
+
+    def element(self, id: str) -> WebElement:
+        return self.driver.find_element(By.ID, id)
+
+    def text(self, id: str) -> str:
+        """The element's text with plain spaces."""
+        return self.element(id).text.replace("\u202f", " ").replace("\xa0", " ")
+
+    def until_text(self, id: str, expected: str) -> None:
+        self.until(
+            "return document.getElementById(arguments[0]).textContent.replaceAll('\u202f', ' ').includes(arguments[1])",
+            id,
+            expected,
+        )
+
+    def state(self) -> str:
+        return str(self.driver.execute_script("return location.hash"))
+
+    def still(self) -> None:
+        """Wait until no zoom is under way: two pictures in a row are equal."""
+        self.driver.execute_async_script(
+            """const done = arguments[0]; let before = "";
+            const canvas = document.getElementById("graph-canvas");
+            const look = () => { const now = canvas.toDataURL(); if (now === before) done(); else {
+              before = now; setTimeout(look, 250); } };
+            look();"""
+        )
+
+    def hover(self, share: float, depth: int) -> str:
+        """Point at a place of the canvas (root at the top): part of the width, row; the tooltip's text."""
+        self._move(share, depth).perform()
+        self.until("return !document.getElementById('tooltip').hidden")
+        return self.text("tooltip")
+
+    def click(self, share: float, depth: int) -> None:
+        self._move(share, depth).click().perform()
+        self.still()
+
+    def _move(self, share: float, depth: int) -> ActionChains:
+        canvas = self.element("graph-canvas")
+        size = canvas.size
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
+        x, y = share * size["width"] - size["width"] / 2, (depth + 0.5) * ROW - size["height"] / 2
+        return ActionChains(self.driver, duration=0).move_to_element_with_offset(canvas, int(x), int(y))
+
+    def press(self, *keys: str) -> None:
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def complaints(self) -> List[str]:
+        """What the console says: errors and refusals."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self) -> List[str]:
+        """Addresses asked for beside the page itself and data within it."""
+        import json
+
+        events: List[Dict[str, Any]] = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        urls = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return [url for url in urls if not url.startswith("data:")]

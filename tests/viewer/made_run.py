@@ -1,0 +1,120 @@
+"""Made-up run folders: written through the store and the binding as a run writes them, from folded text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Dict, List, Optional, Tuple
+
+from hprofiler._flamegraph import Profile
+from hprofiler.store import RunFolder, replacing
+
+FREQUENCY = 300
+DURATION = 60
+
+
+@dataclass
+class MadeHost:
+    """A host of a made-up run: folded text by pid, and ledger lines."""
+
+    name: str
+    processes: Dict[int, str] = field(default_factory=dict)
+    outcomes: List[Dict[str, object]] = field(default_factory=list)
+
+    def fails(self, status: str, reason: str, remedy: str = "", pid: Optional[int] = None) -> MadeHost:
+        stage = "find" if status == "idle" else "start" if pid else "connect"
+        self.outcomes.append(
+            {"host": self.name, "status": status, "stage": stage, "reason": reason, "remedy": remedy, "pid": pid, "label": ""}
+        )
+        return self
+
+
+def make_run(path: Path, hosts: List[MadeHost], selector: str = "spark-executor") -> RunFolder:
+    """A run folder with these hosts; no report yet."""
+    folder = RunFolder.create(path)
+    for host in hosts:
+        for pid, folded in host.processes.items():
+            with replacing(folder.profile_path(host.name, pid, "cpu")) as file:
+                file.write(Profile.from_bytes(folded.encode(), "folded").to_pprof())
+    folder.write_run(_record(hosts, selector))
+    return folder
+
+
+def _record(hosts: List[MadeHost], selector: str) -> Dict[str, object]:
+    return {
+        "format": 1,
+        "hprofiler": "0.1.0",
+        "command": ["hprofiler", "-f", str(FREQUENCY), "-t", str(DURATION), "-j", selector, "-H", "hosts.txt"],
+        "target": {"kind": "hosts", "name": "hosts.txt"},
+        "selector": selector,
+        "sampling": {"engine": "async-profiler", "event": "cpu", "frequency": FREQUENCY, "duration": DURATION},
+        "started": "2026-11-20T06:12:03+00:00",
+        "finished": "2026-11-20T06:13:05+00:00",
+        "interrupted": False,
+        "coverage": {},
+        "hosts": [_host(host) for host in hosts],
+    }
+
+
+def _host(host: MadeHost) -> Dict[str, object]:
+    return {
+        "name": host.name,
+        "address": host.name,
+        "labels": {},
+        "facts": None,
+        "timings": {},
+        "bytes_sent": 0,
+        "bytes_received": 0,
+        "recordings": [_recording(host.name, pid, folded) for pid, folded in host.processes.items()],
+        "outcomes": host.outcomes,
+    }
+
+
+def _recording(host: str, pid: int, folded: str) -> Dict[str, object]:
+    taken = sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines() if line)
+    process = {"host": host, "pid": pid, "start_time": 1, "uid": 1000, "user": "app"}
+    process.update(label=f"executor {pid % 100}", main_class="org.apache.spark.executor.CoarseGrainedExecutorBackend")
+    return {
+        "process": process,
+        "event": "cpu",
+        "samples": {"expected": round(taken * 1.02), "taken": taken, "lost": 3},
+        "seconds": DURATION,
+        "cpu_seconds": taken / FREQUENCY,
+    }
+
+
+SPARK = "java/lang/Thread.run_[j];java/util/concurrent/ThreadPoolExecutor$Worker.run_[j];org/apache/spark/executor/Executor$TaskRunner.run_[j];org/apache/spark/scheduler/Task.run_[j]"
+STAGE = f"{SPARK};org/apache/spark/sql/execution/WholeStageCodegenExec$$anon$1.hasNext_[j];org/apache/spark/sql/catalyst/expressions/GeneratedClass$GeneratedIteratorForCodegenStage1.processNext_[j]"
+
+
+def spark_folded(regex: int, parquet: int = 400, gc: int = 200) -> str:
+    """What a Spark executor might be doing; `regex` samples are in java.util.regex."""
+    scan = f"{STAGE};org/apache/spark/sql/execution/datasources/parquet/VectorizedParquetRecordReader.nextBatch_[j]"
+    avro = f"{STAGE};com/example/etl/AvroUtil.toAvroIdentifier_[j];java/lang/String.replaceAll_[i]"
+    lines: List[Tuple[str, int]] = [
+        (f"{avro};java/util/regex/Pattern.compile_[j];java/util/regex/Pattern.expr_[j];java/util/regex/Pattern.sequence_[i]", regex // 2),
+        (f"{avro};java/util/regex/Matcher.replaceAll_[j];java/util/regex/Matcher.find_[j];java/util/regex/Pattern$GroupCurly.match0_[j]", regex - regex // 2),
+        (f"{scan};org/apache/parquet/column/values/rle/RunLengthBitPackingHybridDecoder.readInt_[i]", parquet // 2),
+        (f"{scan};org/xerial/snappy/SnappyNative.rawUncompress_[0];Java_org_xerial_snappy_SnappyNative_rawUncompress;snappy::RawUncompress(snappy::Source*, char*)", parquet // 3),
+        (f"{scan};org/apache/hadoop/hdfs/DFSInputStream.read_[j];sun/nio/ch/SocketDispatcher.read0_[0];__libc_read;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k];ksys_read_[k];sock_read_iter_[k];tcp_recvmsg_[k];copy_user_generic_string_[k]", parquet // 6),
+        (f"{STAGE};org/apache/spark/unsafe/hash/Murmur3_x86_32.hashUnsafeBytes_[i]", 140),
+        (f"{STAGE};org/apache/spark/sql/execution/aggregate/HashAggregateExec.doConsume_[1];org/apache/spark/unsafe/map/BytesToBytesMap.safeLookup_[j]", 120),
+        ("start_thread;thread_native_entry(Thread*);GangWorker::run_task(WorkData);G1ParEvacuateFollowersClosure::do_void();G1ParScanThreadState::trim_queue_to_threshold(unsigned int);G1ParScanThreadState::copy_to_survivor_space(InCSetState, oop, markOop)", gc),
+        ("start_thread;thread_native_entry(Thread*);CompileBroker::compiler_thread_loop();C2Compiler::compile_method(ciEnv*, ciMethod*, int, DirectiveSet*);Compile::Compile(ciEnv*);PhaseChaitin::Register_Allocate()", 60),
+        (f"{SPARK};org/apache/spark/shuffle/sort/UnsafeShuffleWriter.write_[j];org/apache/spark/util/collection/unsafe/sort/RadixSort.sort_[j]", 90),
+    ]
+    return "".join(f"{stack} {count}\n" for stack, count in lines if count)
+
+
+def spark_run(path: Path) -> RunFolder:
+    """Ten hosts: eight recorded (one of them hot), one idle, one unreachable; one executor refused to attach."""
+    hosts = [
+        MadeHost(f"worker{n:02}.prod.example", {4000 + n: spark_folded(300 + 9 * n), 5000 + n: spark_folded(280)})
+        for n in range(1, 8)
+    ]
+    hosts.append(MadeHost("worker08.prod.example", {4008: spark_folded(2600, gc=500)}))
+    hosts[3].fails("failed", "the JVM was started with -XX:+DisableAttachMechanism", "restart it without that option", pid=6004)
+    hosts[5].fails("degraded", "perf events are not permitted: sampled with ctimer, without kernel frames", "sysctl kernel.perf_event_paranoid=1", pid=4006)
+    hosts.append(MadeHost("worker09.prod.example").fails("failed", "no route to host", "check the name and the network"))
+    hosts.append(MadeHost("worker10.prod.example").fails("idle", "no process matches spark-executor (312 looked at)"))
+    return make_run(path, hosts)
