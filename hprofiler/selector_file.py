@@ -23,7 +23,8 @@ CAPTURE_SOURCES = ("arguments", "options", "environment", "cgroup", "main_class"
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _LABEL = re.compile(r"[a-z][a-z0-9_]*")
-# What Python's `re` knows and the agent's Rust `regex` does not. Escaped backslashes are skipped first.
+# What Python's `re` knows and the agent's Rust `regex` does not. Escaped punctuation is taken out first.
+_ESCAPED = re.compile(r"\\[^A-Za-z0-9]")
 _NOT_IN_RUST = (
     (re.compile(r"\(\?(?:=|!|<=|<!)"), "look-around such as (?=…) or (?!…) is not supported"),
     (re.compile(r"\\[1-9]|\(\?P="), "a back reference such as \\1 is not supported"),
@@ -34,7 +35,10 @@ _NOT_IN_RUST = (
 _TO_PYTHON = (
     (re.compile(r"\\z"), r"\\Z"),
     (re.compile(r"\\[pP](?:\{[^}]*\}|[A-Z])"), r"\\w"),
+    (re.compile(r"\\[xuU]\{[^}]*\}"), r"x"),
     (re.compile(r"\(\?<([A-Za-z_])"), r"(?P<\1"),
+    (re.compile(r"\(\?[imsxuUR-]+\)"), r""),
+    (re.compile(r"\(\?[imsxuUR-]+:"), r"(?:"),
 )
 
 
@@ -53,7 +57,7 @@ def check_regex(regex: str) -> int:
 
     A sanity check with Python's `re`: the agent compiles the expression again and has the last word.
     """
-    bare = regex.replace("\\\\", "  ")
+    bare = _ESCAPED.sub("_", regex)
     for pattern, problem in _NOT_IN_RUST:
         if pattern.search(bare):
             raise ValueError(problem)

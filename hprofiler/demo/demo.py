@@ -53,21 +53,22 @@ class DemoJob:
 
 @contextmanager
 def running_job() -> Iterator[DemoJob]:
-    """Compile and start the job, yield it once both JVMs are hot, end them and delete their folder.
+    """Compile and start the job, yield it once both JVMs are hot, and end them.
 
     UsageError without a JDK; HprofilerError with the JVM's own words when it does not build or start.
     """
     jdk = find_jdk()
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hprofiler-demo-")))
-        _compile(jdk, folder)
-        jvms = {role: stack.enter_context(_running_jvm(jdk, folder, role)) for role in HOT_METHODS}
-        deadline = time.monotonic() + START_SECONDS
-        for role, jvm in jvms.items():
-            _wait_until_ready(jvm, _errors(folder, role), deadline)
-        yield DemoJob(
-            SELECTOR, jdk, tuple(DemoProcess(role, jvm.pid, HOT_METHODS[role]) for role, jvm in jvms.items())
-        )
+        # A hot JVM has read all its classes: with the folder gone by then, not even a kill leaves it behind.
+        with tempfile.TemporaryDirectory(prefix="hprofiler-demo-") as name:
+            folder = Path(name)
+            _compile(jdk, folder)
+            jvms = {role: stack.enter_context(_running_jvm(jdk, folder, role)) for role in HOT_METHODS}
+            deadline = time.monotonic() + START_SECONDS
+            for role, jvm in jvms.items():
+                _wait_until_ready(jvm, _errors(folder, role), deadline)
+        processes = (DemoProcess(role, jvm.pid, HOT_METHODS[role]) for role, jvm in jvms.items())
+        yield DemoJob(SELECTOR, jdk, tuple(processes))
 
 
 def _compile(jdk: Path, folder: Path) -> None:

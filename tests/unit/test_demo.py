@@ -47,7 +47,7 @@ def test_two_hot_jvms_that_end_with_the_block(temp: Path) -> None:
     jobs: List[DemoJob] = []
     with pytest.raises(Interruption), running_job() as job:
         jobs.append(job)
-        assert len(folders(temp)) == 1
+        assert folders(temp) == []
         assert [process.role for process in job.processes] == ["parse", "enrich"]
         for process in job.processes:
             assert command_line(process.pid)[-3:] == ["com.example.orders.OrderJob", "--role", process.role]
@@ -75,6 +75,7 @@ def test_the_jvms_end_when_their_parent_is_killed(temp: Path) -> None:
         assert len(pidfds) == 2
         parent.send_signal(signal.SIGKILL)
         parent.wait()
+    assert folders(temp) == []
     for pidfd in pidfds:
         # An end of process makes its pidfd readable.
         assert select.select([pidfd], [], [], 10)[0]

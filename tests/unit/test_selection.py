@@ -20,6 +20,8 @@ QUERIES = [
     ("regex", r"re:--executor-id \d+", {"kind": "regex", "regex": r"--executor-id \d+"}),
     ("regex with a bar is no pipe", "re:a|b", {"kind": "regex", "regex": "a|b"}),
     ("Rust's words in a regex", r"re:\p{Lu}+(?<n>x)\z", {"kind": "regex", "regex": r"\p{Lu}+(?<n>x)\z"}),
+    ("an escaped bracket is no look-around", r"re:f\(?=1", {"kind": "regex", "regex": r"f\(?=1"}),
+    ("flags and code points", r"re:a(?i)b(?U:c+)\x{41}", {"kind": "regex", "regex": r"a(?i)b(?U:c+)\x{41}"}),
     ("an escaped backslash before a digit", r"re:a\\1", {"kind": "regex", "regex": r"a\\1"}),
     (
         "the original's pipe",
