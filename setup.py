@@ -27,7 +27,7 @@ ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hprofiler"
 
 
-class build_package(build_py):  # noqa: N801  (setuptools finds commands by this form of name)
+class build_package(build_py):
     """build_py, and then the package's data."""
 
     def run(self) -> None:
@@ -54,10 +54,22 @@ def add_built_data(data: Path) -> None:
 def build_agent(target: str) -> Path | None:
     """Build the agent for one target; None, and a word of why, where the target cannot be had."""
     if not has_rust_target(target):
-        warn(f"no Rust standard library for {target}: the package will have no agent for it "
-             f"(add it with: rustup target add {target})")
+        warn(
+            f"no Rust standard library for {target}: the package will have no agent for it "
+            f"(add it with: rustup target add {target})"
+        )
         return None
-    command = ["cargo", "build", "--locked", "--profile", "agent", "--package", "hprofiler-agent", "--target", target]
+    command = [
+        "cargo",
+        "build",
+        "--locked",
+        "--profile",
+        "agent",
+        "--package",
+        "hprofiler-agent",
+        "--target",
+        target,
+    ]
     subprocess.run(command, cwd=ROOT, check=True)
     target_dir = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
     return target_dir / target / "agent" / "hprofiler-agent"
@@ -101,10 +113,21 @@ def fetch_artifact(coordinates: str, sha256: str) -> Path:
     jar = CACHE / f"{name}-{version}.jar"
     if not (jar.is_file() and file_sha256(jar) == sha256):
         if not shutil.which("mvn"):
-            raise SystemExit("hprofiler build: Maven fetches async-profiler but mvn was not found: install the package "
-                             "maven, or name a library file in HPROFILER_ASYNC_PROFILER")
-        subprocess.run(["mvn", "--batch-mode", "--quiet", "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy",
-                        f"-Dartifact={coordinates}", f"-DoutputDirectory={CACHE}"], check=True)
+            raise SystemExit(
+                "hprofiler build: Maven fetches async-profiler but mvn was not found: install the package "
+                "maven, or name a library file in HPROFILER_ASYNC_PROFILER"
+            )
+        subprocess.run(
+            [
+                "mvn",
+                "--batch-mode",
+                "--quiet",
+                "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy",
+                f"-Dartifact={coordinates}",
+                f"-DoutputDirectory={CACHE}",
+            ],
+            check=True,
+        )
         found = file_sha256(jar)
         if found != sha256:
             raise SystemExit(f"hprofiler build: {coordinates} has SHA-256 {found}, not the pinned {sha256}")

@@ -46,7 +46,10 @@ def agents() -> Dict[str, Blob]:
 
 
 def async_profiler_libraries(named: Optional[str] = None) -> Dict[str, Blob]:
-    """async-profiler's library by architecture; `named` (or $HPROFILER_ASYNC_PROFILER) replaces the one of its own."""
+    """async-profiler's library by architecture.
+
+    `named` (or $HPROFILER_ASYNC_PROFILER) takes the place of the shipped one of its architecture.
+    """
     present = {}
     for arch in ARCHITECTURES:
         blob = _blob(_DATA / "async-profiler" / arch / "libasyncProfiler.so")
@@ -87,7 +90,9 @@ def _named_library(path: Path) -> tuple[str, Blob]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"cannot read the async-profiler library {path}: {error.strerror}", remedy) from error
+        raise UsageError(
+            f"cannot read the async-profiler library {path}: {error.strerror}", remedy
+        ) from error
     machine = int.from_bytes(content[18:20], "little")
     if content[:4] != b"\x7fELF" or machine not in ELF_MACHINES:
         raise UsageError(f"{path} is no x86-64 or arm64 shared library", remedy)

@@ -90,7 +90,7 @@ class FolderSink:
 
 
 def coverage_of(results: Sequence[HostResult]) -> Coverage:
-    """Count hosts and processes; a host is failed when its own ledger line says so, or none of its processes made it."""
+    """Count hosts and processes; a host is failed when a ledger line of its own says so."""
     found = [_processes_found(result) for result in results]
     recorded = [len(result.recordings) for result in results]
     failed = sum(_host_failed(result) for result in results)
@@ -119,7 +119,11 @@ def _host_idle(result: HostResult) -> bool:
 
 
 def _run_record(
-    request: RunRequest, results: Sequence[HostResult], coverage: Coverage, started: datetime, interrupted: bool
+    request: RunRequest,
+    results: Sequence[HostResult],
+    coverage: Coverage,
+    started: datetime,
+    interrupted: bool,
 ) -> Dict[str, Any]:
     """The content of run.json."""
     return {

@@ -44,9 +44,9 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, force: bool = False) -> RunFolder:
-        """Make the folder of a new run; a run folder that is there already is kept and the new one goes beside it.
+        """Make the folder of a new run; one that is there already is kept, and the new one goes beside it.
 
-        With `force` the old run folder is replaced. Raises RunFolderError for a folder with other
+        With `force` the old run is replaced. Raises RunFolderError for a folder with other
         things in it, and where nothing can be written.
         """
         try:
@@ -125,7 +125,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def safe_name(name: str) -> str:
-    """A file name for any text: the text itself where it is harmless, else harmless text and a hash of the original."""
+    """A file name for any text: the text where it is harmless, else its harmless part and a hash."""
     if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", name):
         return name
     readable = re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:60].strip("_")

@@ -18,7 +18,9 @@ def command(options: argparse.Namespace) -> int:
     cleaned = clean(hosts, chosen.reach(options, target))
     failed = [outcome for host in cleaned for outcome in host.outcomes if outcome.status is Status.FAILED]
     if options.json:
-        record = [{"host": h.host.name, "removed": list(h.removed), "stopped": list(h.stopped)} for h in cleaned]
+        record = [
+            {"host": h.host.name, "removed": list(h.removed), "stopped": list(h.stopped)} for h in cleaned
+        ]
         print(json.dumps(record, indent=2))
     else:
         for host in cleaned:

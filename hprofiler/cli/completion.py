@@ -8,7 +8,15 @@ from typing import Dict
 from hprofiler.cli.exits import Exit
 from hprofiler.cli.parser import VERBS, option_strings
 
-FILE_OPTIONS = ("--hosts-file", "--identity", "--ssh-config", "--async-profiler", "--selectors", "-o", "--output")
+FILE_OPTIONS = (
+    "--hosts-file",
+    "--identity",
+    "--ssh-config",
+    "--async-profiler",
+    "--selectors",
+    "-o",
+    "--output",
+)
 
 
 def command(options: argparse.Namespace) -> int:
@@ -23,7 +31,9 @@ def _bash(by_verb: Dict[str, str]) -> str:
 _hprofiler() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options
   case $before in
-    -j|--selector) COMPREPLY=($(compgen -W "$(hprofiler selectors 2>/dev/null | cut -d' ' -f1)" -- "$word")); return ;;
+    -j|--selector)
+      COMPREPLY=($(compgen -W "$(hprofiler selectors 2>/dev/null | cut -d' ' -f1)" -- "$word"))
+      return ;;
     {"|".join(FILE_OPTIONS)}) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   case ${{COMP_WORDS[1]}} in
@@ -31,10 +41,11 @@ _hprofiler() {{
     *) options='{by_verb["run"]}' ;;
   esac
   if [ "$COMP_CWORD" = 1 ]; then options="{" ".join(by_verb)} --version $options"; fi
-  case $word in
-    -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
-    *) if [ "$COMP_CWORD" = 1 ]; then COMPREPLY=($(compgen -W "$options" -- "$word")); else COMPREPLY=($(compgen -f -- "$word")); fi ;;
-  esac
+  if [ "$COMP_CWORD" = 1 ] || [ "${{word#-}}" != "$word" ]; then
+    COMPREPLY=($(compgen -W "$options" -- "$word"))
+  else
+    COMPREPLY=($(compgen -f -- "$word"))
+  fi
 }}
 complete -o filenames -F _hprofiler hprofiler
 """
@@ -52,5 +63,6 @@ def _fish(by_verb: Dict[str, str]) -> str:
             flag = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
             files = " -r -F" if option in FILE_OPTIONS else ""
             lines.append(f"complete -c hprofiler -n '{condition}' {flag}{files}")
-    lines.append("complete -c hprofiler -s j -l selector -x -a '(hprofiler selectors 2>/dev/null | string split -f1 \" \")'")
+    names = "(hprofiler selectors 2>/dev/null | string split -f1 ' ')"
+    lines.append(f'complete -c hprofiler -s j -l selector -x -a "{names}"')
     return "\n".join(lines) + "\n"

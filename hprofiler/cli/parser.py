@@ -49,9 +49,12 @@ class HostsOrHelp(argparse.Action):
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Options of the verb, with `command`: the function that carries it out. Exits 2 on bad usage, 0 after help."""
+    """Options of the verb, with `command`: the function that carries it out.
+
+    Exits by itself: 2 on bad usage, 0 after help.
+    """
     words = list(argv)
-    if not words or words[0] in ("-h", "--help", "help") and len(words) == 1:
+    if not words or (words[0] in ("-h", "--help", "help") and len(words) == 1):
         parser = general_parser()
         parser.print_help()
         parser.exit(0 if words else 2)
@@ -72,7 +75,10 @@ def general_parser() -> argparse.ArgumentParser:
     """The help of `hprofiler` itself: the main job's options and the verbs."""
     verbs = "\n".join(f"  {verb:<11} {text}" for verb, (_, text) in VERBS.items())
     parser = _new_parser("hprofiler", "Where does my distributed job spend its time?")
-    parser.usage = "hprofiler [run] -j SELECTOR [-f HZ] [-t SECONDS] [-h HOSTS | --hosts-file F] [-o DIR] …\n       hprofiler VERB …"
+    parser.usage = (
+        "hprofiler [run] -j SELECTOR [-f HZ] [-t SECONDS] [-h HOSTS | --hosts-file F] [-o DIR] …\n"
+        "       hprofiler VERB …"
+    )
     parser.epilog = f"verbs (hprofiler VERB --help tells more):\n{verbs}\n\n{RUN_EXAMPLES}"
     _run_options(parser)
     parser.add_argument("--version", action="version", version=f"hprofiler {__version__}")
@@ -111,16 +117,26 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
 def _sampling_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to record")
     group.add_argument(
-        "-f", "--frequency", type=_frequency, default=99, metavar="HZ", help="samples a second of CPU time (default 99)"
+        "-f",
+        "--frequency",
+        type=_frequency,
+        default=99,
+        metavar="HZ",
+        help="samples a second of CPU time (default 99)",
     )
     group.add_argument(
-        "-t", "--duration", type=_seconds, default=5.0, metavar="SECONDS", help="how long to sample (default 5)"
+        "-t",
+        "--duration",
+        type=_seconds,
+        default=5.0,
+        metavar="SECONDS",
+        help="how long to sample (default 5)",
     )
     group.add_argument("-e", "--event", default="cpu", choices=["cpu"], help="what to sample (default cpu)")
     group.add_argument(
         "--async-profiler",
         metavar="FILE",
-        help="a libasyncProfiler.so to use instead of the one inside ($HPROFILER_ASYNC_PROFILER does the same)",
+        help="a libasyncProfiler.so to use instead of the shipped one (or $HPROFILER_ASYNC_PROFILER)",
     )
 
 
@@ -139,7 +155,10 @@ def _selection_options(parser: argparse.ArgumentParser, required: bool) -> None:
 
 def _selector_directory_option(group: argparse._ActionsContainer) -> None:
     group.add_argument(
-        "--selectors", metavar="DIR", dest="selector_dir", help="a folder with more *.yaml selectors, which win over others"
+        "--selectors",
+        metavar="DIR",
+        dest="selector_dir",
+        help="a folder with more *.yaml selectors, which win over others",
     )
 
 
@@ -155,7 +174,9 @@ def _host_options(parser: argparse.ArgumentParser) -> None:
         help="[user@]host[:port],… with ranges such as node[01-12]; -h alone is this help",
     )
     _help_option(group, "--help")
-    group.add_argument("--hosts-file", metavar="FILE", help="hosts, one a line, # comments; - reads them from stdin")
+    group.add_argument(
+        "--hosts-file", metavar="FILE", help="hosts, one a line, # comments; - reads them from stdin"
+    )
     _ssh_options(parser)
 
 
@@ -164,20 +185,39 @@ def _ssh_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--user", help="user to connect as (default: ssh_config's, else yours)")
     group.add_argument("--port", type=_port, help="SSH port (default: ssh_config's, else 22)")
     group.add_argument("--identity", metavar="FILE", help="private key to use")
-    group.add_argument("--ssh-config", metavar="FILE", help="SSH configuration to read (default ~/.ssh/config)")
     group.add_argument(
-        "--accept-new-host-keys", action="store_true", help="trust and remember hosts never seen; a changed key is refused all the same"
+        "--ssh-config", metavar="FILE", help="SSH configuration to read (default ~/.ssh/config)"
     )
-    group.add_argument("--become", choices=["sudo"], help="run the agent as root through sudo, to attach to JVMs of other users")
-    group.add_argument("--parallel", type=_positive, default=32, metavar="N", help="hosts to connect to at once (default 32)")
     group.add_argument(
-        "--timeout", type=_seconds, default=30.0, metavar="S", help="seconds a host may take for each step before it is given up (default 30)"
+        "--accept-new-host-keys",
+        action="store_true",
+        help="trust and remember hosts never seen; a changed key is refused all the same",
+    )
+    group.add_argument(
+        "--become",
+        choices=["sudo"],
+        help="run the agent as root through sudo, to attach to JVMs of other users",
+    )
+    group.add_argument(
+        "--parallel", type=_positive, default=32, metavar="N", help="hosts to connect to at once (default 32)"
+    )
+    group.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=30.0,
+        metavar="S",
+        help="seconds a host may take for each step before it is given up (default 30)",
     )
 
 
 def _output_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to write")
-    group.add_argument("-o", "--output", metavar="DIR", help="run folder (default hprofiler-DATE-TIME); an old run in it is kept, the new one goes beside")
+    group.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="run folder (default hprofiler-DATE-TIME); an old run in it is kept, the new one goes beside",
+    )
     group.add_argument("--force", action="store_true", help="replace the old run in the folder")
     group.add_argument("--json", action="store_true", help="print the outcome as JSON on stdout")
 
@@ -186,7 +226,10 @@ def _ps_options(parser: argparse.ArgumentParser) -> None:
     _selection_options(parser, required=True)
     _host_options(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
-    parser.epilog = "example:\n  hprofiler ps -j spark-executor -h node1,node2\n\nexit status: 0 something found everywhere it could look, 3 some hosts failed, 4 nothing found"
+    parser.epilog = (
+        "example:\n  hprofiler ps -j spark-executor -h node1,node2\n\n"
+        "exit status: 0 something found and every host answered, 3 some hosts failed, 4 nothing found"
+    )
 
 
 def _selectors_options(parser: argparse.ArgumentParser) -> None:
@@ -197,8 +240,16 @@ def _selectors_options(parser: argparse.ArgumentParser) -> None:
 
 def _convert_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
-    parser.add_argument("inputs", nargs="+", metavar="IN", help="folded or pprof file, gzipped or not; - is stdin")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="what to write, by extension: .folded .svg .html .pb.gz")
+    parser.add_argument(
+        "inputs", nargs="+", metavar="IN", help="folded or pprof file, gzipped or not; - is stdin"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="what to write, by extension: .folded .svg .html .pb.gz",
+    )
     parser.add_argument("--title", help="title of the picture (default: the name of the first input)")
     parser.epilog = (
         "examples:\n  hprofiler convert a.folded b.folded.gz -o both.svg\n"

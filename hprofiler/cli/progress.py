@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Dict, Iterator, Protocol
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from hprofiler.collect import HostProgress
 
 # Stages in the order a host passes them; `idle`, `failed` and `done` are ends.
@@ -50,7 +52,9 @@ class PlainLines:
         if progress.stage in ("connect", "find", "prepare", "clean"):
             return
         words = WORDS.get(progress.stage, progress.stage)
-        processes = f" {progress.processes} processes" if progress.stage == "record" and progress.processes else ""
+        processes = (
+            f" {progress.processes} processes" if progress.stage == "record" and progress.processes else ""
+        )
         detail = f": {progress.detail}" if progress.detail else ""
         print(f"{progress.host}: {words}{processes}{detail}", file=sys.stderr, flush=True)
 
@@ -61,7 +65,12 @@ def _live(hosts: int, duration: float) -> Iterator[Listener]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description:<9}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"))
+    columns = (
+        TextColumn("{task.description:<9}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
     with Progress(*columns, console=console, transient=True) as progress:
         yield LiveDisplay(progress, hosts, duration)
 
@@ -69,10 +78,7 @@ def _live(hosts: int, duration: float) -> Iterator[Listener]:
 class LiveDisplay:
     """Three bars: hosts ready, seconds recorded, hosts collected; failures scroll above them."""
 
-    def __init__(self, progress: object, hosts: int, duration: float) -> None:
-        from rich.progress import Progress
-
-        assert isinstance(progress, Progress)
+    def __init__(self, progress: Progress, hosts: int, duration: float) -> None:
         self._progress = progress
         self._duration = duration
         self._stage: Dict[str, str] = {}
@@ -90,7 +96,7 @@ class LiveDisplay:
             self._processes[progress.host] = progress.processes
         if progress.stage == "failed":
             self._progress.console.print(Text(f"{progress.host}: {progress.detail}", style="red"))
-        if progress.stage == "record" and self._ticker.ident is None():
+        if progress.stage == "record" and self._ticker.ident is None:
             self._progress.start_task(self._record)
             self._ticker.start()
         self._show()
@@ -109,7 +115,9 @@ class LiveDisplay:
         clock = threading.Event()
         while not self._progress.finished and (task.elapsed or 0) < self._duration:
             clock.wait(min(1.0, self._duration))
-            self._progress.update(self._record, completed=min(round(task.elapsed or 0), round(self._duration)))
+            self._progress.update(
+                self._record, completed=min(round(task.elapsed or 0), round(self._duration))
+            )
 
 
 def _at_least(stage: str, wanted: str) -> bool:

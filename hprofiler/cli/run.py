@@ -35,7 +35,13 @@ def record(
 
     sampling = chosen.sampling(options)
     request = RunRequest(
-        target, hosts, selector, sampling, chosen.output_folder(options), options.force, ("hprofiler", *options.words)
+        target,
+        hosts,
+        selector,
+        sampling,
+        chosen.output_folder(options),
+        options.force,
+        ("hprofiler", *options.words),
     )
     with display(len(hosts), sampling.duration) as listener:
         result = run(request, reach, listener)
@@ -89,7 +95,11 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
     reached = [r.host.name for r in result.results if r.facts is not None]
     searched = f"searched {_some(reached)}" if reached else "no host could be searched"
     found = result.coverage.processes_found
-    what = f"none of {found} matching processes could be recorded" if found else f"no process matches {selector.text!r}"
+    what = (
+        f"none of {found} matching processes could be recorded"
+        if found
+        else f"no process matches {selector.text!r}"
+    )
     print(f"hprofiler: nothing recorded: {what}; {searched}", file=sys.stderr)
     if reached and not found:
         print("  see what is there with: hprofiler ps -j java … (same host options)", file=sys.stderr)

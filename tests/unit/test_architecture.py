@@ -29,10 +29,37 @@ ALLOWED = {
     "collect": (BASE | {"transports", "agent"}, set()),
     "report": (BASE | {"store", "resources", "_flamegraph"}, set()),
     "demo": (BASE, set()),
-    "run": (BASE | {"resolvers", "selection", "collect", "transports", "store", "report", "resources", "agent", "__init__"}, set()),
+    "run": (
+        BASE
+        | {
+            "resolvers",
+            "selection",
+            "collect",
+            "transports",
+            "store",
+            "report",
+            "resources",
+            "agent",
+            "__init__",
+        },
+        set(),
+    ),
     "cli": (
         BASE
-        | {"run", "resolvers", "selection", "collect", "transports", "agent", "store", "report", "resources", "demo", "_flamegraph", "__init__"},
+        | {
+            "run",
+            "resolvers",
+            "selection",
+            "collect",
+            "transports",
+            "agent",
+            "store",
+            "report",
+            "resources",
+            "demo",
+            "_flamegraph",
+            "__init__",
+        },
         {"rich"},
     ),
 }
@@ -47,7 +74,11 @@ def imports(path: Path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
-            names = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "hprofiler" else [node.module]
+            names = (
+                [f"{node.module}.{alias.name}" for alias in node.names]
+                if node.module == "hprofiler"
+                else [node.module]
+            )
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         else:
@@ -91,10 +122,20 @@ def test_model_and_errors_do_no_io():
 
 def test_help_imports_nothing_heavy():
     """The promise of `--help` in an instant, held without a clock."""
-    code = "import sys, hprofiler.cli\ntry: hprofiler.cli.main(['--help'])\nexcept SystemExit: pass\nprint(*sys.modules)"
+    code = "import sys, hprofiler.cli\n"
+    code += "try: hprofiler.cli.main(['--help'])\nexcept SystemExit: pass\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
-    for heavy in ("paramiko", "rich", "yaml", "cryptography", "hprofiler._flamegraph", "hprofiler.collect", "ssl", "asyncio"):
+    for heavy in (
+        "paramiko",
+        "rich",
+        "yaml",
+        "cryptography",
+        "hprofiler._flamegraph",
+        "hprofiler.collect",
+        "ssl",
+        "asyncio",
+    ):
         assert heavy not in loaded
 
 

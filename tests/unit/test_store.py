@@ -41,7 +41,9 @@ def test_unwritable_output_names_the_way_out(tmp_path):
     assert "-o" in caught.value.remedy
 
 
-@pytest.mark.parametrize("name", ["../../etc", "/etc/passwd", ".", "..", "", "a/b", "host\n", "\udcff", "x" * 300, "ho st"])
+@pytest.mark.parametrize(
+    "name", ["../../etc", "/etc/passwd", ".", "..", "", "a/b", "host\n", "\udcff", "x" * 300, "ho st"]
+)
 def test_no_host_name_leaves_the_folder(tmp_path, name):
     folder = RunFolder.create(tmp_path / "out")
     made = folder.host_dir(name).resolve()
