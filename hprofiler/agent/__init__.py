@@ -1,0 +1,30 @@
+"""The coordinator's side of agents/PROTOCOL.md: put the agent on a host, talk to it, believe nothing unchecked."""
+
+from hprofiler.agent.bootstrap import AgentBinaries, Blob
+from hprofiler.agent.events import (
+    Cleaned,
+    Done,
+    Found,
+    Ignored,
+    Listed,
+    ProcessOutcome,
+    ProfileHeader,
+    Recording,
+    Started,
+)
+from hprofiler.agent.session import AgentSession
+
+__all__ = [
+    "AgentBinaries",
+    "AgentSession",
+    "Blob",
+    "Cleaned",
+    "Done",
+    "Found",
+    "Ignored",
+    "Listed",
+    "ProcessOutcome",
+    "ProfileHeader",
+    "Recording",
+    "Started",
+]

@@ -1,0 +1,226 @@
+"""Putting the agent on a host and starting it: one round trip when it is there already.
+
+The host needs sh, uname, mkdir, cat, chmod, mv, rm and wc; sha256sum makes the check of the stored
+binary a real one. The script has no single quote, newline or exclamation mark, so that whatever shell
+the user logs in with (csh and fish too) hands it to sh unharmed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable, List, Mapping, NamedTuple, Optional, Protocol, Tuple
+
+from hprofiler.agent.wire import PIECE, BadEvent, Wire, printable
+from hprofiler.errors import HostError
+from hprofiler.transports.base import Channel, Transport
+
+MARK = "HPROFILER"
+_MARK_LIMIT = 4096
+_NOISE_LINES = 200
+
+
+class Blob(Protocol):
+    """A file to put on a host, known there by the SHA-256 of its bytes (hex)."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def sha256(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class AgentBinaries:
+    """The agent's binary and async-profiler's library for each architecture (as `uname -m` says it)."""
+
+    agents: Mapping[str, Blob]
+    libraries: Mapping[str, Blob] = field(default_factory=dict)
+
+
+class Launched(NamedTuple):
+    """A running agent. `pushed` says whether its binary had to be sent first."""
+
+    channel: Channel
+    wire: Wire
+    arch: str
+    pushed: bool
+
+
+class _Answer(NamedTuple):
+    word: str
+    arch: str
+    folder: str
+
+
+def launch(
+    transport: Transport,
+    binaries: AgentBinaries,
+    greet: Callable[[Wire], None],
+    enter: Callable[[str], None] = lambda stage: None,
+) -> Launched:
+    """Start the agent; push its binary first where it is missing.
+
+    `greet` is called at once, before it is known whether the agent is there: that saves a round trip.
+    `enter` hears when a push begins. Raises HostError.
+    """
+    command = start_command(binaries, transport.become)
+    pushed = False
+    while True:
+        channel = transport.open(command)
+        wire = Wire(channel)
+        try:
+            greet(wire)
+        except HostError:
+            pass  # the script ends without reading where the agent is missing; its answer says so
+        answer = _answer(channel, wire)
+        if answer.word == "exec":
+            return Launched(channel, wire, answer.arch, pushed)
+        channel.close()
+        blob = _wanted(binaries, answer, pushed)
+        enter("push")
+        push(transport, blob, answer.folder)
+        pushed = True
+
+
+def _wanted(binaries: AgentBinaries, answer: _Answer, pushed: bool) -> Blob:
+    if answer.word == "nowhere":
+        raise HostError(
+            "push",
+            "no folder on the host can keep the agent: tried /tmp, /var/tmp, ~/.cache and /dev/shm",
+            "make one of them writable for the connecting user, and mounted without noexec",
+        )
+    blob = binaries.agents.get(answer.arch)
+    if blob is None:
+        known = ", ".join(sorted(binaries.agents))
+        raise HostError("push", f"there is no agent for the architecture {answer.arch!r} (only {known})")
+    if pushed:
+        raise HostError("push", f"the agent was stored in {answer.folder} and is not there now", "try again")
+    return blob
+
+
+def start_command(binaries: AgentBinaries, become: Optional[str]) -> str:
+    """The one command line that starts the agent, or says on a marked line what is missing."""
+    arms = "".join(
+        f"{_plain(arch)}) s={_plain(blob.sha256)} n={blob.path.stat().st_size};; "
+        for arch, blob in sorted(binaries.agents.items())
+    )
+    prefix = {"sudo": "sudo -n ", None: ""}[become]
+    script = _START.format(arms=arms, mark=MARK, prefix=prefix)
+    return f"exec sh -c '{script}'"
+
+
+def _plain(word: str) -> str:
+    if not word.replace("_", "").isalnum():
+        raise ValueError(f"{word!r} cannot stand in the script")
+    return word
+
+
+def _lines(*lines: str) -> str:
+    return " ".join(line.strip() for line in lines)
+
+
+# Going into the folder first and looking at `.` afterwards leaves nobody the chance to swap it in between;
+# `pwd -P` shows a symlink. Braces are doubled for str.format.
+_START = _lines(
+    "umask 077; a=$(uname -m);",
+    "case $a in {arms}*) echo {mark} need $a -; exit 0;; esac;",
+    "u=; while read -r k r e x; do case $k in Uid:) u=$e; break;; esac; done </proc/self/status;",
+    'for d in /tmp/.hprofiler-$u /var/tmp/.hprofiler-$u "$HOME/.cache/hprofiler" /dev/shm/.hprofiler-$u; do',
+    '[ -h "$d" ] && continue;',
+    '[ -d "$d" ] || mkdir -p "$d" 2>/dev/null || continue;',
+    'o=$(cd -P "${{d%/*}}" 2>/dev/null && pwd -P);',
+    'cd -P "$d" 2>/dev/null || continue;',
+    '[ -O . ] && [ "$(pwd -P)" = "${{o%/}}/${{d##*/}}" ] || continue;',
+    'p=./probe-$$; {{ printf "#\\041/bin/sh\\n" >$p && chmod 700 . $p && $p; }} </dev/null >/dev/null 2>&1; r=$?;',
+    "rm -f $p; [ $r = 0 ] || continue;",
+    "f=agent-$s; if [ -f $f ]; then h=;",
+    "if [ $(wc -c <$f) = $n ]; then",
+    "if command -v sha256sum >/dev/null 2>&1; then h=$(sha256sum <$f); h=${{h%% *}}; else h=$s; fi; fi;",
+    'if [ "$h" = $s ]; then f=$(pwd -P)/$f; cd /; echo {mark} exec $a "$d"; exec {prefix}"$f"; fi; fi;',
+    'echo {mark} need $a "$d"; exit 0; done;',
+    "echo {mark} nowhere $a -",
+)
+
+_PUSH = _lines(
+    "umask 077; cd -P {folder} && [ -O . ] || exit 1; t=agent-{sha256}.$$;",
+    "cat >$t; h=;",
+    "if [ $(wc -c <$t) = {size} ]; then",
+    "if command -v sha256sum >/dev/null 2>&1; then h=$(sha256sum <$t); h=${{h%% *}}; else h={sha256}; fi; fi;",
+    'if [ "$h" = {sha256} ] && chmod 700 $t && mv -f $t agent-{sha256}; then echo {mark} stored {sha256} -;',
+    "else rm -f $t; echo {mark} refused - -; fi",
+)
+
+
+def _answer(channel: Channel, wire: Wire) -> _Answer:
+    """The marked line; whatever the user's shell start-up files print before it is skipped."""
+    try:
+        for _ in range(_NOISE_LINES):
+            line = wire.line(_MARK_LIMIT)
+            if line is None:
+                break
+            words = line.decode("utf-8", "replace").rstrip("\r").split(" ", 3)
+            if len(words) == 4 and words[0] == MARK:
+                return _Answer(words[1], printable(words[2]), words[3])
+    except BadEvent as error:
+        raise HostError(
+            "connect", f"the host's shell prints too much before it starts the agent: {error}"
+        ) from error
+    said = printable(channel.stderr_tail()) or "it said nothing"
+    raise HostError(
+        "connect", f"the host did not run the start command: {said}", "check the user's login shell"
+    )
+
+
+def push(transport: Transport, blob: Blob, folder: str) -> None:
+    """Store the agent's binary in the host's private folder, checked by size and SHA-256. Raises HostError."""
+    size = blob.path.stat().st_size
+    script = _PUSH.format(folder=_quoted(folder), sha256=_plain(blob.sha256), size=size, mark=MARK)
+    channel = transport.open("exec sh -c " + shlex.quote(script))
+    try:
+        for piece in pieces(blob.path):
+            channel.write(piece)
+        channel.end_input()
+        answer = _answer(channel, Wire(channel))
+        if answer.word != "stored":
+            said = printable(channel.stderr_tail()) or "size or SHA-256 differ"
+            raise HostError(
+                "push",
+                f"the agent could not be stored in {printable(folder)}: {said}",
+                "check the free space there",
+            )
+    except HostError as error:
+        raise HostError("push", error.reason, error.remedy) from error
+    finally:
+        channel.close()
+
+
+def _quoted(folder: str) -> str:
+    """The folder as a word of the script; it came from the host, so it may hold anything."""
+    if not folder.startswith("/") or any(mark in folder for mark in "'!\n\\"):
+        raise HostError("push", f"the host names no usable private folder: {printable(folder)!r}")
+    return '"' + "".join("\\" + mark if mark in '$`"' else mark for mark in folder) + '"'
+
+
+def pieces(path: Path) -> List[bytes]:
+    """A file in pieces that fit a channel."""
+    content = path.read_bytes()
+    return [content[start : start + PIECE] for start in range(0, len(content), PIECE)]
+
+
+def sudo_refusal(stderr: str) -> Optional[Tuple[str, str]]:
+    """(reason, remedy) where `stderr` holds sudo's refusal to run the agent."""
+    for line in stderr.splitlines():
+        if (
+            line.startswith("sudo:")
+            or "sudo: not found" in line
+            or line.endswith("is not in the sudoers file.")
+        ):
+            reason = printable(line)
+            break
+    else:
+        return None
+    return (
+        f"sudo refused to run the agent: {reason}",
+        "allow it without a password for this user (sudoers: NOPASSWD, !requiretty), or leave out --become",
+    )

@@ -1,0 +1,227 @@
+"""The agent's events as types. `parse_*` turn checked members into them; BadEvent where something is off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, FrozenSet, Mapping, Optional, Tuple, Union
+
+from hprofiler.agent import fields
+from hprofiler.agent.wire import BadEvent
+from hprofiler.model import HostFacts, Process, Samples, Status
+
+MAX_PROFILE = 512 << 20
+STAGES = ("connect", "push", "find", "prepare", "start", "record", "fetch", "clean")
+_STATUSES = (Status.OK.value, Status.DEGRADED.value, Status.FAILED.value)
+
+
+@dataclass(frozen=True)
+class Hello:
+    """The agent's greeting. `blobs` are the SHA-256 of what its private folder keeps already."""
+
+    facts: HostFacts
+    uid: int
+    blobs: FrozenSet[str]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One line of the process list."""
+
+    pid: int
+    ppid: int
+    user: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """A process that matched and is not taken, and why."""
+
+    pid: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a selector found among `searched` processes."""
+
+    searched: int
+    processes: Tuple[Process, ...]
+    ignored: Tuple[Ignored, ...]
+
+
+@dataclass(frozen=True)
+class ProcessOutcome:
+    """How it went for a process, or for the host where `pid` is None."""
+
+    pid: Optional[int]
+    status: Status
+    stage: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Started:
+    """A process is being profiled, with `event` (which may be a fallback)."""
+
+    pid: int
+    event: str
+
+
+@dataclass(frozen=True)
+class Recording:
+    """All that could be started is: `processes` of them."""
+
+    processes: int
+
+
+@dataclass(frozen=True)
+class ProfileHeader:
+    """A profile of `size` bytes follows; `samples` and `cpu_seconds` are of the time it covers (`seconds`)."""
+
+    pid: int
+    event: str
+    seconds: float
+    cpu_seconds: float
+    samples: Samples
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Done:
+    """The recording is over; `left` are files that could not be deleted."""
+
+    left: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One thing that could not be cleaned up."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What `clean` removed (paths), whom it stopped (pids), and what it could not."""
+
+    removed: Tuple[str, ...]
+    stopped: Tuple[int, ...]
+    failed: Tuple[Failure, ...]
+
+
+RecordEvent = Union[Started, Recording, ProfileHeader, ProcessOutcome, Done]
+
+
+def parse_hello(event: Mapping[str, Any]) -> Hello:
+    host = fields.member(event, "host")
+    facts = HostFacts(
+        name=fields.text(host, "name", 255),
+        arch=fields.text(host, "arch", 64),
+        kernel=fields.text(host, "kernel", 255),
+        cpus=fields.integer(host, "cpus", 1, 1 << 20),
+        memory_bytes=fields.integer(host, "memory_bytes"),
+        user=fields.text(host, "user", 255),
+        boot_id=fields.text(host, "boot_id", 64),
+        agent_version=fields.text(event, "version", 64),
+    )
+    return Hello(
+        facts, fields.integer(host, "uid", 0, fields.UINT32), frozenset(fields.texts(event, "blobs"))
+    )
+
+
+def parse_listed(event: Mapping[str, Any]) -> Tuple[Listed, ...]:
+    return tuple(
+        Listed(
+            pid=fields.pid(item),
+            ppid=fields.integer(item, "ppid", 0, fields.PID_LIMIT),
+            user=fields.text(item, "user", 255),
+            command=fields.text(item, "command"),
+        )
+        for item in fields.objects(event, "processes")
+    )
+
+
+def parse_found(event: Mapping[str, Any], host: str) -> Found:
+    processes = tuple(_process(item, host) for item in fields.objects(event, "processes"))
+    if len({process.pid for process in processes}) != len(processes):
+        raise BadEvent("the same pid was found twice")
+    ignored = tuple(
+        Ignored(fields.pid(item), fields.text(item, "reason")) for item in fields.objects(event, "ignored")
+    )
+    return Found(fields.integer(event, "searched"), processes, ignored)
+
+
+def _process(item: Mapping[str, Any], host: str) -> Process:
+    jvm = fields.member(item, "jvm") if item.get("jvm") is not None else {}
+    return Process(
+        host=host,
+        pid=fields.pid(item),
+        start_time=fields.integer(item, "start_time"),
+        uid=fields.integer(item, "uid", 0, fields.UINT32),
+        user=fields.text(item, "user", 255),
+        label=fields.text(item, "label", 255),
+        main_class=fields.text(item, "main_class", 1024),
+        command=fields.text(item, "command"),
+        namespace_pid=fields.optional_pid(item, "namespace_pid"),
+        jvm_version=fields.text(jvm, "version", 255),
+        labels=fields.labels(item),
+    )
+
+
+def parse_ready(event: Mapping[str, Any]) -> Tuple[int, ...]:
+    return tuple(fields.pid(item) for item in fields.objects(event, "processes"))
+
+
+def parse_outcome(event: Mapping[str, Any]) -> ProcessOutcome:
+    return ProcessOutcome(
+        pid=fields.optional_pid(event),
+        status=Status(fields.choice(event, "status", _STATUSES)),
+        stage=fields.choice(event, "stage", STAGES),
+        reason=fields.text(event, "reason"),
+        remedy=fields.text(event, "remedy"),
+    )
+
+
+def parse_record_event(event: Mapping[str, Any]) -> RecordEvent:
+    """One of the events between `start` and `done`."""
+    kind = event["type"]
+    if kind == "started":
+        return Started(fields.pid(event), fields.text(event, "event", 255))
+    if kind == "recording":
+        return Recording(fields.integer(event, "processes", 0, fields.PID_LIMIT))
+    if kind == "outcome":
+        return parse_outcome(event)
+    if kind == "profile":
+        return _profile_header(event)
+    if kind == "done":
+        return Done(tuple(fields.texts(event, "left")))
+    raise BadEvent(f"unexpected event {fields.text(event, 'type', 40)!r}")
+
+
+def _profile_header(event: Mapping[str, Any]) -> ProfileHeader:
+    samples = fields.member(event, "samples")
+    return ProfileHeader(
+        pid=fields.pid(event),
+        event=fields.text(event, "event", 255),
+        seconds=fields.seconds(event, "seconds"),
+        cpu_seconds=fields.seconds(event, "cpu_seconds"),
+        samples=Samples(*(fields.integer(samples, name) for name in ("expected", "taken", "lost"))),
+        sha256=fields.sha256(event),
+        size=fields.integer(event, "size", 0, MAX_PROFILE),
+    )
+
+
+def parse_cleaned(event: Mapping[str, Any]) -> Cleaned:
+    stopped = fields.items(event, "stopped")
+    return Cleaned(
+        removed=tuple(fields.texts(event, "removed")),
+        stopped=tuple(fields.pid({"pid": pid}) for pid in stopped),
+        failed=tuple(
+            Failure(fields.text(item, "what"), fields.text(item, "reason"))
+            for item in fields.objects(event, "failed")
+        ),
+    )

@@ -1,0 +1,99 @@
+"""Checked access to the members of an event. Each function raises BadEvent naming the member."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from hprofiler.agent.wire import BadEvent, printable
+
+PID_LIMIT = 1 << 22
+TEXT_LIMIT = 4096
+LABELS_LIMIT = 64
+INT64 = (1 << 63) - 1
+UINT32 = (1 << 32) - 1
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def text(event: Mapping[str, Any], name: str, limit: int = TEXT_LIMIT) -> str:
+    """A text, cut at `limit` characters, with nothing in it that a terminal would obey; absent or null is ""."""
+    value = event.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BadEvent(f"{name} is no text")
+    return printable(value[:limit])
+
+
+def integer(event: Mapping[str, Any], name: str, low: int = 0, high: int = INT64) -> int:
+    value = event.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise BadEvent(f"{name} is no number from {low} to {high}")
+    return value
+
+
+def pid(event: Mapping[str, Any], name: str = "pid") -> int:
+    return integer(event, name, 1, PID_LIMIT)
+
+
+def optional_pid(event: Mapping[str, Any], name: str = "pid") -> Optional[int]:
+    return None if event.get(name) is None else pid(event, name)
+
+
+def seconds(event: Mapping[str, Any], name: str) -> float:
+    value = event.get(name)
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1e9:
+        raise BadEvent(f"{name} is no number of seconds")
+    return float(value)
+
+
+def sha256(event: Mapping[str, Any], name: str = "sha256") -> str:
+    value = event.get(name)
+    if not isinstance(value, str) or not _SHA256.fullmatch(value):
+        raise BadEvent(f"{name} is no SHA-256 in hexadecimal digits")
+    return value
+
+
+def choice(event: Mapping[str, Any], name: str, choices: Sequence[str]) -> str:
+    value = event.get(name)
+    if value not in choices or not isinstance(value, str):
+        raise BadEvent(f"{name} is none of {', '.join(choices)}")
+    return value
+
+
+def items(event: Mapping[str, Any], name: str) -> List[Any]:
+    value = event.get(name)
+    if not isinstance(value, list):
+        raise BadEvent(f"{name} is no list")
+    return value
+
+
+def objects(event: Mapping[str, Any], name: str) -> List[Dict[str, Any]]:
+    found = items(event, name)
+    if not all(isinstance(item, dict) for item in found):
+        raise BadEvent(f"{name} holds something that is no object")
+    return found
+
+
+def texts(event: Mapping[str, Any], name: str) -> List[str]:
+    found = items(event, name)
+    if not all(isinstance(item, str) for item in found):
+        raise BadEvent(f"{name} holds something that is no text")
+    return [printable(item[:TEXT_LIMIT]) for item in found]
+
+
+def member(event: Mapping[str, Any], name: str) -> Dict[str, Any]:
+    value = event.get(name)
+    if not isinstance(value, dict):
+        raise BadEvent(f"{name} is no object")
+    return value
+
+
+def labels(event: Mapping[str, Any], name: str = "labels") -> Dict[str, str]:
+    value = event.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or len(value) > LABELS_LIMIT:
+        raise BadEvent(f"{name} is no object of at most {LABELS_LIMIT} members")
+    return {printable(key[:256]): text(value, key, 1024) for key in value}

@@ -1,0 +1,53 @@
+"""Selectors that are a shell pipe over the process list, in the columns of `ps -ef`.
+
+The pipe runs on the host as the connecting user, never as another: it is the user's own text.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Dict, List, Mapping, Sequence
+
+from hprofiler.agent.events import Listed
+from hprofiler.agent.wire import printable
+from hprofiler.errors import HostError
+from hprofiler.transports.base import Transport
+
+HEADER = "UID          PID    PPID  C STIME TTY          TIME CMD"
+
+
+def pids_of_pipe(transport: Transport, pipe: str, processes: Sequence[Listed], timeout: float) -> List[int]:
+    """The pids that the pipe lets through. Raises HostError (stage "find") when it fails."""
+    rows = listing(processes)
+    stdin = "".join(f"{row}\n" for row in [HEADER, *rows]).encode("utf-8", "replace")
+    try:
+        done = transport.run("exec sh -c " + shlex.quote(pipe), stdin, timeout)
+    except HostError as error:
+        raise HostError("find", f"the selector's pipe failed: {error.reason}", error.remedy) from error
+    found = chosen(done.stdout.decode("utf-8", "replace"), rows)
+    if not found and (done.exit_status not in (0, 1) or done.stderr):
+        said = printable(done.stderr[-500:]) or f"exit status {done.exit_status}"
+        raise HostError("find", f"the selector's pipe failed: {said}", "try it on the host: ps -ef | " + pipe)
+    return found
+
+
+def listing(processes: Sequence[Listed]) -> Dict[str, int]:
+    """The rows of the process list, each with its pid."""
+    return {
+        f"{process.user:<8} {process.pid:7} {process.ppid:7}  0 00:00 ?        00:00:00 {process.command}".rstrip(): process.pid
+        for process in processes
+    }
+
+
+def chosen(output: str, rows: Mapping[str, int]) -> List[int]:
+    """The pids of the lines that came through: whole rows of the list, or bare pids of it."""
+    known = set(rows.values())
+    found: Dict[int, None] = {}
+    for line in output.splitlines():
+        row = line.rstrip()
+        word = row.strip()
+        if row in rows:
+            found[rows[row]] = None
+        elif word.isascii() and word.isdigit() and len(word) <= 7 and int(word) in known:
+            found[int(word)] = None
+    return list(found)

@@ -1,0 +1,292 @@
+"""One agent at work: typed requests and answers, and the lease that is renewed behind them.
+
+Calls block without a time limit; whoever makes them closes the transport when it has waited long enough
+(`hprofiler.collect` does), which sets every call free with a HostError.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
+
+from hprofiler.agent import bootstrap, events
+from hprofiler.agent.bootstrap import AgentBinaries, Blob
+from hprofiler.agent.coordinator import own_processes
+from hprofiler.agent.events import (
+    Cleaned,
+    Done,
+    Found,
+    Hello,
+    Listed,
+    ProcessOutcome,
+    ProfileHeader,
+    RecordEvent,
+)
+from hprofiler.agent.wire import BadEvent, printable
+from hprofiler.errors import HostError
+from hprofiler.model import Process, Sampling
+from hprofiler.transports.base import Channel, Transport
+
+PROTOCOL = 1
+LEASE_SECONDS = 30
+_EXTRA_EVENTS = 1000
+_EXIT_WAIT = 5.0
+_STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch"}
+
+Parsed = TypeVar("Parsed")
+
+
+class AgentSession:
+    """Made by `AgentSession.open`; a context manager that says `bye`, or lets go where that is not possible."""
+
+    def __init__(self, transport: Transport, launched: bootstrap.Launched) -> None:
+        self._transport = transport
+        self._channel: Channel = launched.channel
+        self._wire = launched.wire
+        self._closed = threading.Event()
+        self._prepared: Tuple[int, ...] = ()
+        self.stage = "connect"
+        self.arch = launched.arch
+        self.pushed = launched.pushed
+        self.hello = self._greeted()
+        self._lease = threading.Thread(target=self._renew, name="hprofiler-lease", daemon=True)
+        self._lease.start()
+
+    @classmethod
+    def open(
+        cls,
+        transport: Transport,
+        binaries: AgentBinaries,
+        enter: Callable[[str], None] = lambda stage: None,
+    ) -> AgentSession:
+        """Start the agent on a connected transport and greet it. `enter` hears "push" if its binary is sent."""
+        greeting = {
+            "type": "hello",
+            "protocol": PROTOCOL,
+            "lease_seconds": LEASE_SECONDS,
+            "exclude": own_processes(),
+        }
+        launched = bootstrap.launch(transport, binaries, lambda wire: wire.send(greeting), enter)
+        try:
+            return cls(transport, launched)
+        except BaseException:
+            launched.channel.close()
+            raise
+
+    def _greeted(self) -> Hello:
+        event = self._answer("hello")
+        if event.get("protocol") != PROTOCOL:
+            raise HostError(
+                "connect", "the agent speaks another version of the protocol", "run `hprofiler cleanup`"
+            )
+        return self._parsed(events.parse_hello, event)
+
+    # Requests
+
+    def put(self, name: str, blob: Blob) -> None:
+        """Send a file, unless the agent keeps it already."""
+        self.stage = "push"
+        if blob.sha256 in self.hello.blobs:
+            return
+        size = blob.path.stat().st_size
+        request = {"type": "put", "name": name, "sha256": blob.sha256, "size": size}
+        self._send(request, bootstrap.pieces(Path(blob.path)))
+        if self._answer("stored").get("sha256") != blob.sha256:
+            raise HostError("push", f"{name} did not arrive whole", "try again")
+
+    def list(self) -> Tuple[Listed, ...]:
+        """Every process the agent can see."""
+        self.stage = "find"
+        self._send({"type": "list"})
+        return self._parsed(events.parse_listed, self._answer("processes"))
+
+    def find(self, query: Mapping[str, Any]) -> Found:
+        """The processes that the protocol's selector object `query` means."""
+        self.stage = "find"
+        self._send({"type": "find", "selector": dict(query)})
+        event = self._answer("found")
+        return self._parsed(lambda found: events.parse_found(found, self._transport.host.name), event)
+
+    def prepare(
+        self, sampling: Sampling, library: str, processes: Sequence[Process]
+    ) -> Tuple[Tuple[int, ...], Tuple[ProcessOutcome, ...]]:
+        """Get everything ready to sample; gives the pids that are, and an outcome for each that cannot be."""
+        self.stage = "prepare"
+        asked = {process.pid for process in processes}
+        self._send(
+            {
+                "type": "prepare",
+                "sampling": _sampling(sampling),
+                "library": library,
+                "processes": [_process(process) for process in processes],
+            }
+        )
+        outcomes: List[ProcessOutcome] = []
+        while (event := self._answer("outcome", "ready"))["type"] == "outcome":
+            outcomes.append(self._parsed(events.parse_outcome, event))
+            self._check_outcome(outcomes, asked)
+        self._prepared = self._parsed(events.parse_ready, event)
+        if not asked.issuperset(self._prepared) or len(set(self._prepared)) != len(self._prepared):
+            raise self._nonsense("it prepared processes that it was not asked for")
+        return self._prepared, tuple(outcomes)
+
+    def _check_outcome(self, outcomes: Sequence[ProcessOutcome], asked: set[int]) -> None:
+        if outcomes[-1].pid is not None and outcomes[-1].pid not in asked:
+            raise self._nonsense("an outcome of a process that it was not asked for")
+        if len(outcomes) > len(asked) + _EXTRA_EVENTS:
+            raise self._nonsense("too many outcomes")
+
+    def start(self) -> None:
+        """Begin sampling; `events` tells what becomes of it."""
+        self.stage = "start"
+        self._send({"type": "start"})
+
+    def events(self) -> Iterator[RecordEvent]:
+        """What happens from `start` to the final `Done`. A ProfileHeader's bytes are read with `profile`."""
+        asked = set(self._prepared)
+        for _ in range(4 * len(asked) + _EXTRA_EVENTS):
+            event = self._parsed(events.parse_record_event, self._receive())
+            self.stage = _STAGE_OF.get(type(event), self.stage)
+            pid = getattr(event, "pid", None)
+            if pid is not None and pid not in asked:
+                raise self._nonsense("an event of a process that it was not asked for")
+            yield event
+            if isinstance(event, Done):
+                return
+        raise self._nonsense("too many events")
+
+    def profile(self, header: ProfileHeader) -> Iterator[bytes]:
+        """The bytes of the profile that `header` announced; all are to be taken before the next event.
+
+        Raises HostError (stage "fetch") after the last piece when the SHA-256 is another, so whoever
+        keeps the pieces must not use them before the end.
+        """
+        digest = hashlib.sha256()
+        try:
+            for piece in self._wire.payload(header.size):
+                digest.update(piece)
+                yield piece
+        except EOFError:
+            raise self._ended("fetch") from None
+        if digest.hexdigest() != header.sha256:
+            raise HostError("fetch", f"the profile of process {header.pid} arrived damaged", "record again")
+
+    def stop(self) -> None:
+        """End the recording early; from any thread."""
+        self._send({"type": "stop"})
+
+    def clean(self, kept: bool) -> Cleaned:
+        """Remove what earlier sessions left; with `kept` false the private folder too."""
+        self.stage = "clean"
+        self._send({"type": "clean", "kept": kept})
+        return self._parsed(events.parse_cleaned, self._answer("cleaned"))
+
+    def bye(self) -> None:
+        """Let the agent clean up, and wait until it has ended."""
+        self.stage = "clean"
+        self._closed.set()
+        try:
+            self._send({"type": "bye"})
+        except HostError:
+            pass  # it ends by itself when its work is done
+        try:
+            while self._wire.receive() is not None:
+                pass
+        except BadEvent as error:
+            raise self._nonsense(str(error)) from error
+        status = self._channel.exit_status(_EXIT_WAIT)
+        if status not in (0, None):
+            raise self._ended("clean")
+        self.close()
+
+    def close(self) -> None:
+        """Let go: the agent sees its stdin close, and cleans up by itself. From any thread."""
+        self._closed.set()
+        self._channel.close()
+
+    # Talking
+
+    def _renew(self) -> None:
+        while not self._closed.wait(LEASE_SECONDS / 3):
+            try:
+                self._wire.send({"type": "ping"})
+            except HostError:
+                return  # whoever reads will be told
+
+    def _send(self, request: Mapping[str, Any], payload: Sequence[bytes] = ()) -> None:
+        try:
+            self._wire.send(request, payload)
+        except HostError as error:
+            raise HostError(self.stage, error.reason, error.remedy) from error
+
+    def _receive(self) -> Dict[str, Any]:
+        """The next event; an `error` event, the end and nonsense become HostError."""
+        try:
+            event = self._wire.receive()
+        except BadEvent as error:
+            raise self._nonsense(str(error)) from error
+        except HostError as error:
+            raise HostError(self.stage, error.reason, error.remedy) from error
+        if event is None:
+            raise self._ended(self.stage)
+        if event["type"] == "error":
+            raise HostError(self.stage, *self._parsed(_error, event))
+        return event
+
+    def _answer(self, *types: str) -> Dict[str, Any]:
+        event = self._receive()
+        if event["type"] not in types:
+            raise self._nonsense(f"{printable(event['type'][:40])!r} where {' or '.join(types)} was due")
+        return event
+
+    def _parsed(self, parse: Callable[[Dict[str, Any]], Parsed], event: Dict[str, Any]) -> Parsed:
+        try:
+            return parse(event)
+        except BadEvent as error:
+            raise self._nonsense(f"{printable(event['type'][:40])}: {error}") from error
+
+    def _nonsense(self, what: str) -> HostError:
+        return HostError(
+            self.stage, f"the agent does not keep to the protocol: {what}", "run `hprofiler cleanup`"
+        )
+
+    def _ended(self, stage: str) -> HostError:
+        said = self._channel.stderr_tail()
+        refusal = bootstrap.sudo_refusal(said) if self._transport.become and stage == "connect" else None
+        if refusal:
+            return HostError(stage, *refusal)
+        status = self._channel.exit_status(0.2)
+        how = "the connection was lost" if status is None else f"the agent ended with status {status}"
+        return HostError(stage, f"{how}: {printable(said[-500:])}" if said else how)
+
+    def __enter__(self) -> AgentSession:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], *_: object) -> None:
+        self.close()
+
+
+def _error(event: Mapping[str, Any]) -> Tuple[str, str]:
+    reason = event.get("reason"), event.get("remedy")
+    texts = [printable(text[:4096]) if isinstance(text, str) else "" for text in reason]
+    return texts[0] or "the agent gave up", texts[1]
+
+
+def _sampling(sampling: Sampling) -> Dict[str, Any]:
+    return {
+        "engine": sampling.engine,
+        "event": sampling.event,
+        "frequency": sampling.frequency,
+        "duration": sampling.duration,
+    }
+
+
+def _process(process: Process) -> Dict[str, Any]:
+    return {
+        "pid": process.pid,
+        "start_time": process.start_time,
+        "label": process.label,
+        "labels": dict(process.labels),
+    }

@@ -1,0 +1,19 @@
+"""Visiting all hosts at once: record, look (a dry run), clean up. One bad host never loses the others."""
+
+from hprofiler.collect.looking import HostCleaned, HostFound, clean, find_only
+from hprofiler.collect.recording import ProfileSink, collect
+from hprofiler.collect.stop import Stop
+from hprofiler.collect.visit import HostProgress, Listener, Reach
+
+__all__ = [
+    "HostCleaned",
+    "HostFound",
+    "HostProgress",
+    "Listener",
+    "ProfileSink",
+    "Reach",
+    "Stop",
+    "clean",
+    "collect",
+    "find_only",
+]

@@ -1,0 +1,230 @@
+"""The main job: connect, push, find, prepare, wait for the others, start, record, fetch, clean."""
+
+from __future__ import annotations
+
+import threading
+from typing import Iterator, List, Optional, Protocol, Sequence
+
+from hprofiler.agent import AgentSession, Blob, Done, Found, ProcessOutcome, ProfileHeader
+from hprofiler.agent import Recording as Began
+from hprofiler.collect.gate import StartGate
+from hprofiler.collect.ledger import Ledger, first_failure
+from hprofiler.collect.stop import AT_ONCE, Stop
+from hprofiler.collect.visit import Crew, Listener, Reach, Visit, silent, visit_all
+from hprofiler.errors import HostError, HprofilerError
+from hprofiler.model import Host, HostResult, Outcome, Recording, Sampling, Selector, Status
+
+_LATE = 1.0
+
+
+class ProfileSink(Protocol):
+    """Where profiles go."""
+
+    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> None:
+        """Keep one profile (gzipped pprof). Called on many threads.
+
+        The pieces end with a HostError when what came is damaged or the connection is lost: let it
+        through, and keep nothing of that profile.
+        """
+
+
+def collect(
+    hosts: Sequence[Host],
+    selector: Selector,
+    sampling: Sampling,
+    reach: Reach,
+    sink: ProfileSink,
+    listener: Listener = silent,
+    stop: Optional[Stop] = None,
+) -> List[HostResult]:
+    """Record the selector's processes on all hosts at the same time; one result a host, in their order.
+
+    `listener` is called by one thread at a time. The first `stop.request()` ends the recording and keeps
+    what there is, the second ends everything at once.
+    """
+    gate = StartGate(len(hosts), lambda: _bound_the_wait(crew, gate, reach.timeout))
+    crew = Crew(reach, listener, stop or Stop(), gate.under_way)
+    visits = [_RecordingVisit(host, crew, selector, sampling, sink, gate) for host in hosts]
+
+    def on_stop(level: int) -> None:
+        for visit in visits:
+            visit.stop(level)
+        gate.open()
+
+    visit_all(visits, crew, on_stop)
+    return [visit.result() for visit in visits]
+
+
+def _bound_the_wait(crew: Crew, gate: StartGate, timeout: float) -> None:
+    """Every host has begun: whoever needs more than two steps' time from here starts late, on its own."""
+    crew.watchdog.after(2 * timeout, gate.open)
+
+
+class _RecordingVisit(Visit):
+    """One host of the main job."""
+
+    def __init__(
+        self,
+        host: Host,
+        crew: Crew,
+        selector: Selector,
+        sampling: Sampling,
+        sink: ProfileSink,
+        gate: StartGate,
+    ) -> None:
+        super().__init__(host, crew)
+        self._selector = selector
+        self._sampling = sampling
+        self._sink = sink
+        self._gate = gate
+        self._ledger = Ledger(host.name)
+        self._phase = "before"
+
+    def work(self) -> None:
+        session: Optional[AgentSession] = None
+        try:
+            session = self._get_ready()
+        finally:
+            if session is None:
+                self._gate.leave()
+        if session is not None:
+            self._start(session)
+            self._record(session)
+            self._end(session)
+            self.tell("done")
+
+    def _get_ready(self) -> Optional[AgentSession]:
+        """A session with something prepared; None when there is nothing to record here."""
+        session = self.open_session()
+        found = self.find(session, self._selector)
+        if not found.processes:
+            self._idle(session, found)
+            return None
+        self._ledger.found(found.processes)
+        library = self._library(session.arch)
+        self.enter("push", self.reach.timeout)
+        session.put("libasyncProfiler.so", library)
+        self.enter("prepare", self.reach.timeout)
+        ready, outcomes = session.prepare(self._sampling, library.sha256, found.processes)
+        for outcome in outcomes:
+            self._note(outcome)
+        self.processes = len(ready)
+        if not ready:
+            self._end(session)
+            self.tell("done")
+            return None
+        return session
+
+    def _library(self, arch: str) -> Blob:
+        library = self.reach.binaries.libraries.get(arch)
+        if library is None:
+            raise HostError(
+                "push",
+                f"there is no async-profiler library for the architecture {arch}",
+                "name one with --async-profiler",
+            )
+        return library
+
+    def _idle(self, session: AgentSession, found: Found) -> None:
+        ignored = f"; left out: {found.ignored[0].pid} ({found.ignored[0].reason})" if found.ignored else ""
+        reason = f"no process matches ({found.searched} searched{ignored})"
+        self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason))
+        self._end(session)
+        self.tell("idle", reason)
+
+    def _start(self, session: AgentSession) -> None:
+        self.enter("wait")
+        late = self._gate.wait()
+        self.enter("start", self.reach.timeout)
+        self.check()
+        session.start()
+        with self._lock:
+            self._phase = "sampling"
+        if late > _LATE:
+            reason = f"began {late:.1f} s after the others"
+            self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "start", reason))
+
+    def _record(self, session: AgentSession) -> None:
+        for event in session.events():
+            if isinstance(event, Began):
+                self.processes = event.processes
+                self.enter("record", self._sampling.duration + self.reach.timeout)
+                self._mind_a_stop(session)
+            elif isinstance(event, ProfileHeader):
+                self.enter("fetch", self.reach.timeout)
+                self._fetch(session, event)
+            elif isinstance(event, ProcessOutcome):
+                self._note(event)
+            elif isinstance(event, Done) and event.left:
+                reason = f"left behind: {', '.join(event.left[:10])}"
+                self.outcomes.append(
+                    Outcome(self.host.name, Status.DEGRADED, "clean", reason, "run `hprofiler cleanup`")
+                )
+
+    def _note(self, outcome: ProcessOutcome) -> None:
+        line = self._ledger.outcome(outcome)
+        if line:
+            self.outcomes.append(line)
+
+    def _fetch(self, session: AgentSession, header: ProfileHeader) -> None:
+        if self._ledger.came(header.pid):
+            raise HostError("fetch", f"the agent sent process {header.pid} twice")
+        process = self._ledger.process(header.pid)
+        recording = Recording(
+            process, self._sampling, header.event, header.samples, header.seconds, header.cpu_seconds
+        )
+        pieces = session.profile(header)
+        try:
+            self._sink.profile(self.host, recording, pieces)
+            self._ledger.recorded(recording)
+        except (HprofilerError, OSError) as error:
+            for _ in pieces:  # whoever did not take all of them must not lose the next profile
+                pass
+            remedy = error.remedy if isinstance(error, HprofilerError) else ""
+            self._ledger.failed(header.pid, "fetch", str(error), remedy)
+
+    def _end(self, session: AgentSession) -> None:
+        with self._lock:
+            self._phase = "after"
+        self.finish(session)
+
+    # Stopping early (on the stop thread)
+
+    def stop(self, level: int) -> None:
+        """The first time keep what was recorded, the second time let go."""
+        with self._lock:
+            phase = self._phase
+            if phase == "sampling":
+                self.limit(self.reach.timeout)
+        if level >= AT_ONCE:
+            self.interrupt("interrupted")
+        elif phase == "sampling" and self.session:
+            self._ask_to_stop(self.session)
+        elif phase == "before":
+            self.interrupt()
+
+    def _ask_to_stop(self, session: AgentSession) -> None:
+        def ask() -> None:
+            try:
+                session.stop()
+            except HostError:
+                pass  # the worker, which is reading, will be told
+
+        threading.Thread(target=ask, name="hprofiler-stop-host", daemon=True).start()
+
+    def _mind_a_stop(self, session: AgentSession) -> None:
+        """A stop that came while the recording began gets its short time limit back."""
+        if self._crew.stop.level:
+            self.limit(self.reach.timeout)
+
+    def result(self) -> HostResult:
+        failure = first_failure(self.outcomes)
+        return HostResult(
+            host=self.host,
+            facts=self.facts,
+            recordings=self._ledger.recordings,
+            outcomes=(*self.outcomes, *self._ledger.lines(failure)),
+            timings=dict(self.timings),
+            bytes_sent=self.transport.bytes_sent,
+            bytes_received=self.transport.bytes_received,
+        )

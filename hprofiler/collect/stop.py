@@ -1,0 +1,40 @@
+"""Ending a run early: the first request keeps what was recorded, the second lets go of everything."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from contextlib import contextmanager
+from typing import Callable, Iterator, List
+
+GENTLY = 1
+AT_ONCE = 2
+
+
+class Stop:
+    """Counts the requests to stop. `request` may be called from a signal handler: it takes no lock."""
+
+    def __init__(self) -> None:
+        self.level = 0
+        self._requests: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._listeners: List[Callable[[int], None]] = []
+
+    def request(self) -> None:
+        """Stop; called again: at once."""
+        self._requests.put(True)
+
+    @contextmanager
+    def telling(self, listener: Callable[[int], None]) -> Iterator[None]:
+        """While the block runs, `listener` hears each new level (1, 2) on a thread of its own."""
+        thread = threading.Thread(target=self._tell, args=(listener,), name="hprofiler-stop", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._requests.put(False)
+            thread.join()
+
+    def _tell(self, listener: Callable[[int], None]) -> None:
+        while self._requests.get():
+            self.level += 1
+            listener(self.level)

@@ -1,0 +1,235 @@
+"""What every visit to a host has in common: a turn to connect, a stage with a time limit, an agent, an end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import Callable, Dict, List, Optional, Sequence
+
+from hprofiler.agent import AgentBinaries, AgentSession, Found
+from hprofiler.agent.pipe import pids_of_pipe
+from hprofiler.collect.stop import Stop
+from hprofiler.collect.watchdog import Watchdog
+from hprofiler.errors import HostError, HprofilerError
+from hprofiler.model import Host, HostFacts, Outcome, Selector, Status
+from hprofiler.transports import Transport
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How hosts are reached: `parallel` connects at once, `timeout` seconds for each step on each host."""
+
+    transport_for: Callable[[Host], Transport]
+    binaries: AgentBinaries
+    parallel: int = 32
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True)
+class HostProgress:
+    """One step of one host. `stage` is one of an outcome's, or `wait` (for the others), `idle`, `failed`, `done`."""
+
+    host: str
+    stage: str
+    detail: str = ""
+    processes: int = 0
+
+
+Listener = Callable[[HostProgress], None]
+
+
+def silent(progress: HostProgress) -> None:
+    """A listener that does not care."""
+
+
+class Visit:
+    """One host's visit. The worker thread owns it; the watchdog and the stop thread may close it."""
+
+    def __init__(self, host: Host, crew: Crew) -> None:
+        self.host = host
+        self.reach = reach = crew.reach
+        self.stage = "connect"
+        self.facts: Optional[HostFacts] = None
+        self.outcomes: List[Outcome] = []
+        self.timings: Dict[str, float] = {}
+        self.processes = 0
+        self.transport = reach.transport_for(host)
+        self.session: Optional[AgentSession] = None
+        self._crew = crew
+        self._lock = threading.RLock()
+        self._since = time.monotonic()
+        self._limit: Optional[int] = None
+        self._why: Optional[HostError] = None
+        self._running = ""
+
+    # Stages
+
+    def enter(self, stage: str, seconds: Optional[float] = None, detail: str = "") -> None:
+        """Go on to `stage`, which may take `seconds` (None: as long as it takes)."""
+        with self._lock:
+            self._clock(stage)
+            self.stage = stage
+            self.limit(seconds)
+        self.tell(stage, detail)
+
+    def limit(self, seconds: Optional[float]) -> None:
+        """Give the present stage another time limit, from now on."""
+        with self._lock:
+            self._crew.watchdog.cancel(self._limit)
+            stage = self.stage
+            self._limit = None
+            if seconds is not None:
+                self._limit = self._crew.watchdog.after(seconds, lambda: self._expire(stage, seconds))
+
+    def tell(self, stage: str, detail: str = "") -> None:
+        self._crew.listener(HostProgress(self.host.name, stage, detail, self.processes))
+
+    def _clock(self, stage: str) -> None:
+        now = time.monotonic()
+        if self._running:
+            self.timings[self._running] = self.timings.get(self._running, 0.0) + now - self._since
+        self._running, self._since = stage, now
+
+    def _expire(self, stage: str, seconds: float) -> None:
+        remedy = "give it more time with --timeout, or leave the host out"
+        self.abort(HostError(stage, f"timed out after {seconds:g} s", remedy))
+
+    def abort(self, why: HostError) -> None:
+        """Close the connection from another thread; the worker ends with `why`."""
+        with self._lock:
+            self._why = self._why or why
+        self.transport.close()
+
+    def interrupt(self, reason: str = "interrupted before anything was recorded") -> None:
+        """Abort because the user says so; does not wait for the connection to close."""
+        error = HostError(self.ledger_stage, reason)
+        threading.Thread(target=self.abort, args=(error,), name="hprofiler-abort", daemon=True).start()
+
+    # Steps that every visit takes
+
+    def open_session(self) -> AgentSession:
+        """Connect when it is this host's turn, and start the agent."""
+        with self._crew.turns:
+            self._crew.under_way()
+            self.check()
+            self.enter("connect")  # the transport keeps its own time: a passphrase may be asked for
+            self.transport.connect()
+            self.limit(self.reach.timeout)
+            self.session = AgentSession.open(
+                self.transport, self.reach.binaries, enter=lambda stage: self.enter(stage, self.reach.timeout)
+            )
+        self.facts = self.session.hello.facts
+        return self.session
+
+    def find(self, session: AgentSession, selector: Selector) -> Found:
+        """The processes that the selector means on this host."""
+        self.enter("find", self.reach.timeout)
+        query = selector.query
+        if selector.kind == "pipe":
+            listed = session.list()
+            pipe = str(query.get("pipe", selector.text))
+            query = {"kind": "pids", "pids": pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)}
+        found = session.find(query)
+        self.processes = len(found.processes)
+        return found
+
+    def check(self) -> None:
+        """Raises HostError once the user has stopped the run, or when the visit was aborted."""
+        if self._why:
+            raise self._why
+        if self._crew.stop.level:
+            raise HostError(self.ledger_stage, "interrupted before anything was recorded")
+
+    def failed(self, error: HprofilerError) -> None:
+        """The ledger line of a host that could not do its part."""
+        why = self._why or error
+        stage = why.stage if isinstance(why, HostError) else self.ledger_stage
+        self.outcomes.append(Outcome(self.host.name, Status.FAILED, stage, why.reason, why.remedy))
+        self.tell("failed", why.reason)
+
+    def finish(self, session: AgentSession) -> None:
+        """Say goodbye. What goes wrong here takes nothing away from what was done."""
+        self.enter("clean", self.reach.timeout)
+        try:
+            session.bye()
+        except HostError as error:
+            why = self._why or error
+            remedy = why.remedy or "run `hprofiler cleanup`"
+            self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "clean", why.reason, remedy))
+
+    @property
+    def ledger_stage(self) -> str:
+        """The stage in the words of an outcome: who waits for the others is about to start."""
+        return "start" if self.stage == "wait" else self.stage
+
+    def work(self) -> None:
+        """All of the visit, step by step; HostError ends it."""
+        raise NotImplementedError
+
+    def run(self) -> None:
+        """Do the work; whatever goes wrong becomes a line of the ledger."""
+        try:
+            self.work()
+        except HprofilerError as error:
+            self.failed(error)
+        except Exception as error:  # a mistake of ours must not lose the other hosts
+            _log.exception("visiting %s", self.host.name)
+            self.failed(HprofilerError(f"unexpected {type(error).__name__}: {error}"))
+        finally:
+            with self._lock:
+                self._clock("")
+                self.limit(None)
+            self._close()
+
+    def _close(self) -> None:
+        try:
+            if self.session:
+                self.session.close()
+            self.transport.close()
+        except HostError:
+            _log.debug("closing %s", self.host.name, exc_info=True)
+
+
+class Crew:
+    """What the visits of one command share."""
+
+    def __init__(
+        self, reach: Reach, listener: Listener, stop: Stop, under_way: Callable[[], None] = lambda: None
+    ) -> None:
+        self.reach = reach
+        self.turns = threading.BoundedSemaphore(max(1, reach.parallel))
+        self.watchdog = Watchdog()
+        self.stop = stop
+        self.under_way = under_way
+        self._listener = listener
+        self._telling = threading.Lock()
+
+    def listener(self, progress: HostProgress) -> None:
+        """One at a time, so that no listener has to think of threads."""
+        with self._telling:
+            self._listener(progress)
+
+
+def visit_all(visits: Sequence[Visit], crew: Crew, on_stop: Callable[[int], None]) -> None:
+    """Run all visits to their ends, each on its own thread. Ctrl-C counts as a request to stop."""
+    workers = [
+        threading.Thread(target=visit.run, name=f"hprofiler-{visit.host.name}", daemon=True)
+        for visit in visits
+    ]
+    with crew.watchdog, crew.stop.telling(on_stop):
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            _join(worker, crew.stop)
+
+
+def _join(worker: threading.Thread, stop: Stop) -> None:
+    while worker.is_alive():
+        try:
+            worker.join()
+        except KeyboardInterrupt:
+            stop.request()

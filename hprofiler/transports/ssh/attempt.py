@@ -1,0 +1,29 @@
+"""A connection in the making, or made, that any thread can end."""
+
+from __future__ import annotations
+
+import threading
+from typing import Callable, List
+
+
+class Attempt:
+    """`close` runs what `on_close` was given, last first; what is given later runs at once."""
+
+    def __init__(self) -> None:
+        self.closed = threading.Event()
+        self._lock = threading.Lock()
+        self._closers: List[Callable[[], None]] = []
+
+    def on_close(self, closer: Callable[[], None]) -> None:
+        with self._lock:
+            self._closers.append(closer)
+            late = self.closed.is_set()
+        if late:
+            closer()
+
+    def close(self) -> None:
+        with self._lock:
+            self.closed.set()
+            closers, self._closers = self._closers, []
+        for closer in reversed(closers):
+            closer()

@@ -1,0 +1,41 @@
+"""ssh_config files as one text: `Include` is resolved here, because paramiko knows nothing of it."""
+
+from __future__ import annotations
+
+import glob
+import shlex
+from pathlib import Path
+from typing import List
+
+from hprofiler.errors import UsageError
+
+_DEPTH = 16
+
+
+def read_config(path: Path, base: Path, depth: int = 0) -> str:
+    """The file with everything it includes; relative names are in `base`. Raises OSError and UsageError."""
+    if depth > _DEPTH:
+        raise UsageError(
+            f"{path}: Include goes deeper than {_DEPTH} files", "look for a file that includes itself"
+        )
+    lines: List[str] = []
+    section = "Host *"
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        keyword, _, value = line.strip().replace("=", " ", 1).partition(" ")
+        if keyword.lower() in ("host", "match"):
+            section = line
+        if keyword.lower() != "include":
+            lines.append(line)
+            continue
+        for included in _included(value, base):
+            lines.append(read_config(included, base, depth + 1))
+        lines.append(section)  # what an included file says of hosts ends with that file
+    return "\n".join(lines) + "\n"
+
+
+def _included(value: str, base: Path) -> List[Path]:
+    found: List[Path] = []
+    for pattern in shlex.split(value):
+        absolute = base / Path(pattern).expanduser()
+        found += [Path(name) for name in sorted(glob.glob(str(absolute))) if Path(name).is_file()]  # noqa: PTH207
+    return found

@@ -1,0 +1,165 @@
+"""Connections of one run: what they share is read once, jump hosts are connected to once."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+
+from hprofiler.errors import HostError, UsageError
+from hprofiler.model import Host
+from hprofiler.transports.ssh import failures
+from hprofiler.transports.ssh.attempt import Attempt
+from hprofiler.transports.ssh.handshake import RefusedBanner, check_host_key, log_in, shake_hands
+from hprofiler.transports.ssh.keys import AskPassphrase, KeyRing
+from hprofiler.transports.ssh.known_hosts import KnownHosts
+from hprofiler.transports.ssh.options import SshOptions
+from hprofiler.transports.ssh.route import Route, RouteFinder
+from hprofiler.transports.ssh.sockets import dial, spawn_proxy
+from hprofiler.transports.ssh.transport import SshTransport
+
+if TYPE_CHECKING:
+    import paramiko
+
+KEEPALIVE_SECONDS = 15
+_TRIES = 6
+_FIRST_PAUSE = 0.2
+_JUMP_DEPTH = 8
+
+
+class SshConnector:
+    """Makes transports that share ssh_config, known hosts, keys, passphrases and jump hosts.
+
+    A context manager: the end closes the jump hosts' connections.
+    """
+
+    def __init__(self, options: SshOptions, ask_passphrase: Optional[AskPassphrase] = None) -> None:
+        """`ask_passphrase(key file)` is called once a key, from any thread. Raises UsageError for files not there."""
+        for file in (options.identity, options.config_path):
+            if file is not None and not file.expanduser().is_file():
+                raise UsageError(f"there is no file {file}", "check --identity and --ssh-config")
+        self.options = options
+        self._routes = RouteFinder(options)
+        self._keys = KeyRing(ask_passphrase)
+        self._known_hosts = KnownHosts()
+        self._jumps: Dict[Route, paramiko.Transport] = {}
+        self._jump_locks: Dict[Route, threading.Lock] = {}
+        self._lock = threading.Lock()
+        self._closers: List[Attempt] = []
+
+    def transport(self, host: Host) -> SshTransport:
+        """A transport to `host`, not connected yet."""
+        return SshTransport(host, self.options, self._connect, Attempt())
+
+    def _connect(self, host: Host, attempt: Attempt) -> paramiko.Transport:
+        return self._link(self._routes.find(host), attempt, 0)
+
+    def _link(self, route: Route, attempt: Attempt, depth: int) -> paramiko.Transport:
+        """A logged-in connection; a refused banner is tried again after a pause. Raises HostError."""
+        if depth > _JUMP_DEPTH:
+            raise HostError(
+                "connect", "ProxyJump leads through too many hosts", "look for a loop in ssh_config"
+            )
+        deadline = time.monotonic() + self.options.timeout
+        pause = _FIRST_PAUSE
+        for number in range(1, _TRIES + 1):
+            try:
+                return self._try(route, attempt, depth)
+            except RefusedBanner as error:
+                if attempt.closed.is_set():
+                    raise failures.closed(route) from error
+                if number == _TRIES or time.monotonic() + pause > deadline:
+                    raise failures.refused_banner(route, number, str(error)) from error
+            attempt.closed.wait(pause * random.uniform(0.5, 1.5))
+            pause *= 2
+        raise AssertionError("the last try returns or raises")
+
+    def _try(self, route: Route, attempt: Attempt, depth: int) -> paramiko.Transport:
+        import paramiko
+
+        seconds = self.options.timeout
+        link: Optional[paramiko.Transport] = None
+        channel_or_socket = self._socket(route, attempt, depth)
+        try:
+            link = paramiko.Transport(channel_or_socket)
+            link.daemon = True
+            attempt.on_close(link.close)
+            shake_hands(link, route, self._known_hosts, seconds)
+            check_host_key(link, route, self._known_hosts)
+            log_in(link, route, self._keys, seconds)
+            link.set_keepalive(KEEPALIVE_SECONDS)
+            return link
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            self._give_up(link, channel_or_socket)
+            if attempt.closed.is_set():
+                raise failures.closed(route) from error
+            raise failures.no_agreement(route, str(error) or type(error).__name__) from error
+        except BaseException:
+            self._give_up(link, channel_or_socket)
+            raise
+
+    def _give_up(self, link: Optional[paramiko.Transport], channel_or_socket: Any) -> None:
+        if link is not None:
+            link.close()
+        channel_or_socket.close()
+
+    def _socket(self, route: Route, attempt: Attempt, depth: int) -> Any:
+        """A socket, or a channel through a jump host that behaves like one."""
+        if route.proxy_command:
+            return spawn_proxy(route.proxy_command, attempt.on_close)
+        if not route.jumps:
+            return dial(route, self.options.timeout, attempt.on_close)
+        return self._through(route, attempt, depth)
+
+    def _through(self, route: Route, attempt: Attempt, depth: int) -> paramiko.Channel:
+        import paramiko
+
+        before: Optional[Tuple[str, ...]] = route.jumps[:-1] or None
+        jump = self._routes.find_jump(route.jumps[-1], before)
+        link = self._jump(jump, depth + 1)
+        try:
+            channel = link.open_channel(
+                "direct-tcpip", (route.hostname, route.port), ("127.0.0.1", 0), timeout=self.options.timeout
+            )
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            said = error.text if isinstance(error, paramiko.ChannelException) else str(error)
+            raise HostError(
+                "connect",
+                f"the jump host {jump.where} does not reach {route.where}: {said or 'it hung up'}",
+                "check that the host is up and that sshd on the jump host allows forwarding",
+            ) from error
+        attempt.on_close(channel.close)
+        return channel
+
+    def _jump(self, route: Route, depth: int) -> paramiko.Transport:
+        """The connection to a jump host: one for all hosts behind it."""
+        with self._lock:
+            lock = self._jump_locks.setdefault(route, threading.Lock())
+        with lock:
+            link = self._jumps.get(route)
+            if link is None or not link.is_active():
+                attempt = Attempt()
+                with self._lock:
+                    self._closers.append(attempt)
+                link = self._jumps[route] = self._link_jump(route, attempt, depth)
+            return link
+
+    def _link_jump(self, route: Route, attempt: Attempt, depth: int) -> paramiko.Transport:
+        try:
+            return self._link(route, attempt, depth)
+        except HostError as error:
+            raise HostError(error.stage, f"jump host: {error.reason}", error.remedy) from error
+
+    def close(self) -> None:
+        """Close the connections to jump hosts."""
+        with self._lock:
+            closers, self._closers = self._closers, []
+        for closer in closers:
+            closer.close()
+
+    def __enter__(self) -> SshConnector:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

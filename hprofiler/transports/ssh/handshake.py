@@ -1,0 +1,135 @@
+"""From an open socket to a login: key exchange, host key, authentication."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import logging
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Tuple
+
+from hprofiler.errors import HostError
+from hprofiler.transports.ssh import failures
+from hprofiler.transports.ssh.keys import KeyRing
+from hprofiler.transports.ssh.known_hosts import KnownHosts, Verdict
+from hprofiler.transports.ssh.route import Route
+
+if TYPE_CHECKING:
+    import paramiko
+
+# Without a handler Python prints paramiko's tracebacks on stderr.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
+
+
+class RefusedBanner(Exception):
+    """The peer hung up before or during the key exchange; worth another try. The text is what it said."""
+
+
+def shake_hands(link: paramiko.Transport, route: Route, known_hosts: KnownHosts, seconds: float) -> None:
+    """Key exchange within `seconds`, preferring the kinds of host key that are known. RefusedBanner or HostError."""
+    import paramiko
+
+    link.banner_timeout = link.handshake_timeout = seconds
+    _prefer(link, known_hosts.kinds(route.known_hosts, route.known_as))
+    finished = threading.Event()
+    link.start_client(event=finished)
+    if not finished.wait(seconds):
+        raise failures.timed_out(route, seconds)
+    if link.is_active():
+        return
+    error = link.get_exception()
+    if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
+        raise failures.no_agreement(route, str(error))
+    if error is None or isinstance(error, (EOFError, ConnectionError)) or "banner" in str(error):
+        raise RefusedBanner("it hung up" if error is None or not str(error) else str(error))
+    if isinstance(error, OSError):
+        raise failures.socket_failure(error, route, seconds)
+    raise failures.no_agreement(route, str(error))
+
+
+def _prefer(link: paramiko.Transport, kinds: List[str]) -> None:
+    options = link.get_security_options()
+    offered = list(options.key_types)
+    wanted = [name for kind in kinds for name in _algorithms(kind) if name in offered]
+    if wanted:
+        options.key_types = (*wanted, *(name for name in offered if name not in wanted))
+
+
+def _algorithms(kind: str) -> Tuple[str, ...]:
+    return ("rsa-sha2-512", "rsa-sha2-256", kind) if kind == "ssh-rsa" else (kind,)
+
+
+def check_host_key(link: paramiko.Transport, route: Route, known_hosts: KnownHosts) -> None:
+    """Raises HostError unless the host's key is known, or new and new ones are accepted."""
+    shown = link.get_remote_server_key()
+    key, kind = shown.asbytes(), shown.get_name()
+    fingerprint = "SHA256:" + base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
+    verdict, place = known_hosts.check(route.known_hosts, route.known_as, key)
+    if verdict is Verdict.REVOKED:
+        raise failures.revoked_key(route, place)
+    if verdict is Verdict.CHANGED:
+        raise failures.changed_key(route, kind, fingerprint, place)
+    if verdict is Verdict.KNOWN:
+        return
+    if not route.accept_new or not route.known_hosts:
+        raise failures.unknown_key(route, kind, fingerprint)
+    try:
+        known_hosts.add(route.known_hosts[0], route.known_as, kind, key)
+    except OSError as error:
+        raise HostError(
+            "connect",
+            f"cannot add the host's key to {route.known_hosts[0]}: {error.strerror}",
+            "make it writable",
+        ) from error
+
+
+def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float) -> None:
+    """Offer what there is until the host takes one. Raises HostError naming everything that was tried."""
+    import paramiko
+
+    link.auth_timeout = seconds
+    tried: List[str] = []
+    allowed: List[str] = []
+    for name, attempt in _attempts(link, route, keys):
+        tried.append(name)
+        if attempt is None:
+            continue
+        try:
+            more = attempt()
+        except paramiko.BadAuthenticationType as error:
+            allowed = list(error.allowed_types)
+        except paramiko.AuthenticationException:
+            pass
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            if not link.is_active():
+                tried[-1] += " (then the server hung up)"
+                break
+            tried[-1] += f" ({error})"
+        else:
+            if link.is_authenticated():
+                return
+            tried[-1] += f" (accepted, but the server wants {', '.join(more)} as well)"
+            break
+    raise failures.not_authenticated(route, tried, allowed)
+
+
+def _attempts(
+    link: paramiko.Transport, route: Route, keys: KeyRing
+) -> Iterator[Tuple[str, Optional[Callable[[], List[str]]]]]:
+    kerberos = _kerberos(link, route)
+    if kerberos and route.gssapi:
+        yield "Kerberos", kerberos
+    for name, key in keys.credentials(route):
+        yield name, (lambda key=key: link.auth_publickey(route.user, key)) if key else None  # type: ignore[misc]
+    if kerberos and not route.gssapi:
+        yield "Kerberos", kerberos
+
+
+def _kerberos(link: paramiko.Transport, route: Route) -> Optional[Callable[[], List[str]]]:
+    """Kerberos by gssapi-with-mic, where this paramiko has it (releases before 5) with a gssapi library."""
+    import paramiko
+
+    method: Any = getattr(link, "auth_gssapi_with_mic", None)
+    if method is None or not getattr(paramiko, "GSS_AUTH_AVAILABLE", False):
+        return None
+    return lambda: list(method(route.user, route.hostname, False) or [])

@@ -1,0 +1,145 @@
+"""known_hosts files: read once, asked for every host, written when a new key is accepted."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import fnmatch
+import hashlib
+import hmac
+import os
+import threading
+from enum import Enum
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+
+class Verdict(Enum):
+    """What the files say of a host's key."""
+
+    KNOWN = "known"
+    UNKNOWN = "unknown"
+    CHANGED = "changed"
+    REVOKED = "revoked"
+
+
+class _Entry(NamedTuple):
+    marker: str
+    patterns: Tuple[str, ...]
+    kind: str
+    key: bytes
+    place: str
+
+
+class KnownHosts:
+    """The known_hosts files of a run; from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._files: Dict[Path, List[_Entry]] = {}
+
+    def check(self, files: Sequence[Path], name: str, key: bytes) -> Tuple[Verdict, str]:
+        """What is known of `key` as the key of `name` (`host` or `[host]:port`), and where (`file:line`)."""
+        with self._lock:
+            for entry in self._entries(files):
+                if entry.marker == "@revoked" and entry.key == key and _matches(entry, name):
+                    return Verdict.REVOKED, entry.place
+            known = self._of(files, name)
+            for entry in known or self._of(files, _without_port(name)):
+                if entry.key == key:
+                    return Verdict.KNOWN, entry.place
+        return (Verdict.CHANGED, known[0].place) if known else (Verdict.UNKNOWN, "")
+
+    def kinds(self, files: Sequence[Path], name: str) -> List[str]:
+        """The types of the keys known for `name`: a server with several shall show one of these."""
+        with self._lock:
+            entries = self._of(files, name) or self._of(files, _without_port(name))
+            return list(dict.fromkeys(entry.kind for entry in entries))
+
+    def add(self, file: Path, name: str, kind: str, key: bytes) -> None:
+        """Remember a key in `file`. Raises OSError."""
+        line = f"{name} {kind} {base64.b64encode(key).decode()}"
+        with self._lock:
+            entries = self._read(file)
+            if any(entry.key == key and name in entry.patterns for entry in entries):
+                return
+            _append(file, line)
+            entries.append(_Entry("", (name,), kind, key, f"{file}:{len(entries) + 1}"))
+
+    def _of(self, files: Sequence[Path], name: str) -> List[_Entry]:
+        return [entry for entry in self._entries(files) if not entry.marker and _matches(entry, name)]
+
+    def _entries(self, files: Sequence[Path]) -> List[_Entry]:
+        return [entry for file in files for entry in self._read(file)]
+
+    def _read(self, file: Path) -> List[_Entry]:
+        if file not in self._files:
+            try:
+                text = file.read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                text = ""  # a file that cannot be read knows nobody: every key is new, and refused
+            lines = enumerate(text.splitlines(), 1)
+            self._files[file] = [
+                entry for number, line in lines for entry in _parse(line, f"{file}:{number}")
+            ]
+        return self._files[file]
+
+
+def _parse(line: str, place: str) -> List[_Entry]:
+    words = line.split()
+    marker = words.pop(0) if words and words[0].startswith("@") else ""
+    if len(words) < 3 or words[0].startswith("#"):
+        return []
+    try:
+        key = base64.b64decode(words[2], validate=True)
+    except (binascii.Error, ValueError):
+        return []
+    return [_Entry(marker, tuple(words[0].split(",")), words[1], key, place)]
+
+
+def _matches(entry: _Entry, name: str) -> bool:
+    found = False
+    for pattern in entry.patterns:
+        if pattern.startswith("|1|"):
+            found = found or _hash_matches(pattern, name)
+        elif pattern.startswith("!") and _glob_matches(pattern[1:], name):
+            return False
+        else:
+            found = found or _glob_matches(pattern, name)
+    return found
+
+
+def _glob_matches(pattern: str, name: str) -> bool:
+    pattern = pattern.lower()
+    if pattern == name:
+        return True
+    if "*" not in pattern and "?" not in pattern:
+        return False
+    return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+def _hash_matches(pattern: str, name: str) -> bool:
+    try:
+        _, _, salt, digest = pattern.split("|")
+        expected = base64.b64decode(digest)
+        return hmac.compare_digest(
+            hmac.new(base64.b64decode(salt), name.encode(), hashlib.sha1).digest(), expected
+        )
+    except (ValueError, binascii.Error):
+        return False
+
+
+def _without_port(name: str) -> str:
+    """ssh takes a key that is known for the host at its usual port for the host at any port."""
+    return name[1:].partition("]:")[0] if name.startswith("[") else name
+
+
+def _append(file: Path, line: str) -> None:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "r+b") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        if size:
+            stream.seek(size - 1)
+            line = line if stream.read(1) == b"\n" else "\n" + line
+        stream.write(line.encode() + b"\n")

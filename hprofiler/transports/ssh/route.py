@@ -1,0 +1,174 @@
+"""How to get to a host: what the command line, the host list and ssh_config say together."""
+
+from __future__ import annotations
+
+import getpass
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple
+
+from hprofiler.errors import HostError, UsageError
+from hprofiler.model import Host
+from hprofiler.transports.ssh.config_file import read_config
+from hprofiler.transports.ssh.options import SshOptions
+
+if TYPE_CHECKING:
+    import paramiko
+
+_USER_DIR = Path("~/.ssh")
+_SYSTEM_DIR = Path("/etc/ssh")
+_CONFIG_REMEDY = "mend the ssh_config file, or name another one with --ssh-config"
+
+
+@dataclass(frozen=True)
+class Route:
+    """One connection to make. `jumps` are the hosts to go through, in order, as ssh_config writes them."""
+
+    hostname: str
+    port: int
+    user: str
+    identities: Tuple[Path, ...]
+    identities_only: bool
+    jumps: Tuple[str, ...]
+    proxy_command: Optional[str]
+    known_hosts: Tuple[Path, ...]
+    known_as: str
+    accept_new: bool
+    gssapi: bool
+
+    @property
+    def where(self) -> str:
+        """The far end in words for a message."""
+        return self.hostname if self.port == 22 else f"{self.hostname} port {self.port}"
+
+
+class RouteFinder:
+    """Reads ssh_config once, and answers for any number of hosts; from any thread."""
+
+    def __init__(self, options: SshOptions) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        self._config: Optional[paramiko.SSHConfig] = None
+
+    def find(self, host: Host) -> Route:
+        """The route to a host that the user asked for. Raises HostError."""
+        options = self._options
+        return self._route(host.address, host.user or options.user, host.port or options.port, None)
+
+    def find_jump(self, spec: str, jumps: Optional[Tuple[str, ...]]) -> Route:
+        """The route to a jump host `[user@]host[:port]`; its own ProxyJump counts where `jumps` is None."""
+        text = spec[len("ssh://") :] if spec.startswith("ssh://") else spec
+        user, _, address = text.rpartition("@")
+        port: Optional[int] = None
+        if address.startswith("["):
+            address, _, rest = address[1:].partition("]")
+            port_text = rest.lstrip(":")
+        else:
+            address, _, port_text = address.partition(":") if address.count(":") == 1 else (address, "", "")
+        if port_text:
+            if not port_text.isdigit():
+                raise HostError("connect", f"ProxyJump {spec!r} has no valid port", _CONFIG_REMEDY)
+            port = int(port_text)
+        return self._route(address, user or None, port, jumps)
+
+    def _route(
+        self, address: str, user: Optional[str], port: Optional[int], jumps: Optional[Tuple[str, ...]]
+    ) -> Route:
+        config = self._lookup(address)
+        hostname = str(config.get("hostname", address))
+        port = port or _port(config.get("port", "22"))
+        user = user or config.get("user") or getpass.getuser()
+        strict = str(config.get("stricthostkeychecking", "ask")).lower()
+        jumps = _jumps(config) if jumps is None else jumps
+        return Route(
+            hostname=hostname,
+            port=port,
+            user=user,
+            identities=self._identities(config),
+            identities_only=_yes(config, "identitiesonly"),
+            jumps=jumps,
+            proxy_command=None if jumps else _command(config, address),
+            known_hosts=self._known_hosts(config),
+            known_as=_known_as(config.get("hostkeyalias"), hostname, port),
+            accept_new=self._options.accept_new_host_keys or strict in ("accept-new", "no", "off"),
+            gssapi=_yes(config, "gssapiauthentication"),
+        )
+
+    def _identities(self, config: Mapping[str, Any]) -> Tuple[Path, ...]:
+        named = [str(self._options.identity)] if self._options.identity else []
+        named += [name for name in config.get("identityfile", []) if name.lower() != "none"]
+        return tuple(dict.fromkeys(Path(name).expanduser() for name in named))
+
+    def _known_hosts(self, config: Mapping[str, Any]) -> Tuple[Path, ...]:
+        """The user's files first: the first of all is where new keys go."""
+        users = str(
+            config.get("userknownhostsfile", f"{_USER_DIR}/known_hosts {_USER_DIR}/known_hosts2")
+        ).split()
+        if self._options.known_hosts:
+            users = [str(self._options.known_hosts)]
+        systems = str(
+            config.get(
+                "globalknownhostsfile", f"{_SYSTEM_DIR}/ssh_known_hosts {_SYSTEM_DIR}/ssh_known_hosts2"
+            )
+        ).split()
+        return tuple(
+            Path(name.replace("%d", "~", 1)).expanduser() for name in users + systems if name != "none"
+        )
+
+    def _lookup(self, address: str) -> Dict[str, Any]:
+        try:
+            with self._lock:  # a lookup may ask the resolver; not worth more than one at a time
+                if self._config is None:
+                    self._config = self._read()
+                return dict(self._config.lookup(address))
+        except UsageError as error:
+            raise HostError("connect", error.reason, error.remedy) from error
+        except Exception as error:  # paramiko raises many kinds here, ImportError (Match exec) among them
+            raise HostError("connect", f"ssh_config makes no sense: {error}", _CONFIG_REMEDY) from error
+
+    def _read(self) -> paramiko.SSHConfig:
+        import paramiko
+
+        if self._options.config_path:
+            try:
+                text = read_config(self._options.config_path, _USER_DIR.expanduser())
+            except OSError as error:
+                raise UsageError(f"cannot read {self._options.config_path}: {error.strerror}") from error
+            return paramiko.SSHConfig.from_text(text)
+        text = ""
+        for folder, name in ((_USER_DIR.expanduser(), "config"), (_SYSTEM_DIR, "ssh_config")):
+            try:
+                text += read_config(folder / name, folder) + "Host *\n"
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise UsageError(f"cannot read {folder / name}: {error.strerror}") from error
+        return paramiko.SSHConfig.from_text(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or not 0 < int(text) < 65536:
+        raise HostError("connect", f"ssh_config gives the port {text!r}", _CONFIG_REMEDY)
+    return int(text)
+
+
+def _yes(config: Mapping[str, Any], name: str) -> bool:
+    return str(config.get(name, "no")).lower() in ("yes", "true")
+
+
+def _jumps(config: Mapping[str, Any]) -> Tuple[str, ...]:
+    value = str(config.get("proxyjump") or "none")
+    return () if value.lower() == "none" else tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _command(config: Mapping[str, Any], address: str) -> Optional[str]:
+    """ProxyCommand; paramiko has expanded all but these two tokens."""
+    command = config.get("proxycommand")
+    return None if command is None else str(command).replace("%n", address).replace("%%", "%")
+
+
+def _known_as(alias: Optional[str], hostname: str, port: int) -> str:
+    if alias:
+        return alias.lower()
+    return hostname.lower() if port == 22 else f"[{hostname.lower()}]:{port}"

@@ -1,0 +1,104 @@
+"""One host over SSH."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable, Optional
+
+from hprofiler.errors import HostError
+from hprofiler.model import Host
+from hprofiler.transports.base import Channel, Completed, StderrTail, run_to_end
+from hprofiler.transports.ssh.attempt import Attempt
+from hprofiler.transports.ssh.options import SshOptions
+
+if TYPE_CHECKING:
+    import paramiko
+
+    Connect = Callable[[Host, Attempt], paramiko.Transport]
+
+_LOST = "the connection was lost"
+
+
+class SshTransport:
+    """Made by `SshConnector.transport`."""
+
+    def __init__(self, host: Host, options: SshOptions, connect: Connect, attempt: Attempt) -> None:
+        self.host = host
+        self.become = options.become
+        self.bytes_sent = 0
+        self.bytes_received = 0
+        self._timeout = options.timeout
+        self._connect = connect
+        self._attempt = attempt
+        self._link: Optional[paramiko.Transport] = None
+
+    def connect(self) -> None:
+        self._link = self._connect(self.host, self._attempt)
+
+    def open(self, command: str) -> Channel:
+        import paramiko
+
+        if self._link is None:
+            raise HostError("connect", "not connected")
+        try:
+            channel = self._link.open_session(timeout=self._timeout)
+            channel.exec_command(command)
+        except paramiko.ChannelException as error:
+            raise HostError(
+                "connect",
+                f"sshd refuses to run a command: {error.text}",
+                "check MaxSessions and ForceCommand there",
+            ) from error
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            raise HostError("connect", f"{_LOST}: {error}" if str(error) else _LOST) from error
+        return _SshChannel(self, channel)
+
+    def run(self, command: str, stdin: bytes, timeout: float) -> Completed:
+        return run_to_end(self.open(command), stdin, timeout)
+
+    def close(self) -> None:
+        self._attempt.close()
+
+
+class _SshChannel:
+    def __init__(self, transport: SshTransport, channel: paramiko.Channel) -> None:
+        self._transport = transport
+        self._channel = channel
+        self._stderr = StderrTail(channel.recv_stderr)
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._channel.sendall(data)
+        except (OSError, EOFError) as error:
+            raise HostError("connect", _LOST if self._lost() else "the command ended early") from error
+        self._transport.bytes_sent += len(data)
+
+    def read(self, size: int) -> bytes:
+        try:
+            data = self._channel.recv(size)
+        except (OSError, EOFError) as error:
+            raise HostError("connect", _LOST) from error
+        self._transport.bytes_received += len(data)
+        return data
+
+    def _lost(self) -> bool:
+        link = self._channel.transport
+        return link is None or not link.is_active()
+
+    def end_input(self) -> None:
+        try:
+            self._channel.shutdown_write()
+        except (OSError, EOFError):
+            pass  # it has ended already
+
+    def stderr_tail(self) -> str:
+        return self._stderr.text(wait=0.5)
+
+    def exit_status(self, timeout: float) -> Optional[int]:
+        self._channel.status_event.wait(timeout)
+        return self._channel.exit_status if self._channel.exit_status >= 0 else None
+
+    def close(self) -> None:
+        try:
+            self._channel.close()
+        except (OSError, EOFError):
+            pass  # the connection has gone before it

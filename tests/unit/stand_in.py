@@ -1,0 +1,119 @@
+"""A stand-in for the agent, for what the real one cannot be made to do: lie, break off, flood.
+
+`agent(folder, body)` writes an executable Python script. In its body `read()` gives the next request,
+`say(type, **members)` sends an event, `out(bytes)` sends raw bytes, `process(pid)` is a found process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import Dict, NamedTuple
+
+import pytest
+
+from hprofiler.agent import AgentBinaries
+from hprofiler.model import Host, Sampling, Selector
+from hprofiler.transports import LocalTransport
+
+HERE = Host("here", "localhost")
+SAMPLING = Sampling("cpu", 99, 0.1)
+ANY = Selector("any", "text", {"kind": "text", "text": "x"})
+
+PRELUDE = """
+import hashlib, json, os, sys, time
+stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+def out(data):
+    stdout.write(data); stdout.flush()
+def say(type, **members):
+    out(json.dumps({"type": type, **members}).encode() + b"\\n")
+def read(skip=("ping",)):
+    while True:
+        line = stdin.readline()
+        if not line:
+            sys.exit(0)
+        request = json.loads(line)
+        if request["type"] == "put":
+            request["payload"] = stdin.read(request["size"])
+        if request["type"] not in skip:
+            return request
+HOST = dict(name="here", boot_id="b", pid_namespace="p", kernel="k", arch="x86_64", cpus=2, memory_bytes=1, uid=0, user="root")
+def hello(**members):
+    read()
+    say("hello", **{"protocol": 1, "version": "0", "sha256": "0" * 64, "host": HOST, "blobs": [], **members})
+def process(pid, **members):
+    return dict(pid=pid, namespace_pid=pid, start_time=1, uid=0, user="root", ppid=1, main_class="M", command="java M",
+                label="M", labels={}, jvm={"version": "17"}, **members)
+def found(*pids):
+    read()
+    say("found", searched=9, processes=[process(pid) for pid in pids], ignored=[])
+def prepared(*pids):
+    while read()["type"] != "prepare":
+        say("stored", sha256=LIBRARY)
+    say("ready", processes=[{"pid": pid} for pid in pids])
+def recording(*pids):
+    read()
+    for pid in pids:
+        say("started", pid=pid, event="cpu")
+    say("recording", processes=len(pids))
+def profile(pid, data, **members):
+    say("profile", **{"pid": pid, "event": "cpu", "seconds": 0.1, "cpu_seconds": 0.1, "size": len(data),
+        "samples": {"expected": 10, "taken": 9, "lost": 1}, "sha256": hashlib.sha256(data).hexdigest(), **members})
+    out(data)
+def outcome(pid, status="ok", stage="record", reason="", remedy=""):
+    say("outcome", pid=pid, status=status, stage=stage, reason=reason, remedy=remedy)
+"""
+
+
+class FileBlob(NamedTuple):
+    path: Path
+    sha256: str
+
+
+def blob(path: Path) -> FileBlob:
+    return FileBlob(path, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+class StandIns:
+    """Makes stand-ins in a folder, and removes what the client stored of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._stored: list[Path] = []
+        self.library = folder / "library.so"
+        self.library.write_bytes(b"\x7fELF of a sort")
+
+    def binaries(self, body: str) -> AgentBinaries:
+        name = hashlib.sha256(body.encode()).hexdigest()[:8]
+        script = self.folder / name
+        library = blob(self.library)
+        script.write_text(f"#!{sys.executable}\nLIBRARY = {library.sha256!r}\n{PRELUDE}\n{body}\n")
+        agent = blob(script)
+        self._stored.append(Path(f"/tmp/.hprofiler-{_uid()}/agent-{agent.sha256}"))
+        return AgentBinaries(_every(agent), _every(library))
+
+    def clean(self) -> None:
+        for path in self._stored:
+            path.unlink(missing_ok=True)
+
+
+def _every(item: FileBlob) -> Dict[str, FileBlob]:
+    return {"x86_64": item, "aarch64": item}
+
+
+def _uid() -> int:
+    import os
+
+    return os.geteuid()
+
+
+def local(host: Host = HERE) -> LocalTransport:
+    return LocalTransport(host)
+
+
+@pytest.fixture
+def stand_ins(tmp_path):
+    made = StandIns(tmp_path)
+    yield made
+    made.clean()
