@@ -35,7 +35,7 @@ class HostError(HprofilerError):
         self.stage = stage
 
 
-class RunFolderError(HprofilerError):
+class RunFolderError(UsageError):
     """A run folder cannot be written, or is not one."""
 
 
