@@ -1,6 +1,6 @@
 //! Reading a profile of whichever format, compressed or not.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::str::FromStr;
 
 use flate2::bufread::MultiGzDecoder;
@@ -42,11 +42,21 @@ const HEAD_BYTES: u64 = 64 << 10;
 pub fn read(input: impl Read, format: Option<Format>, limits: &Limits) -> Result<Profile> {
     let (head, rest) = peek(BufReader::new(input))?;
     if head.starts_with(&[0x1f, 0x8b]) {
-        let compressed = MultiGzDecoder::new(BufReader::new(head.chain(rest)));
-        let (head, rest) = peek(BufReader::new(compressed))?;
+        let compressed = MultiGzDecoder::new(head.chain(rest));
+        let (head, rest) = peek(BufReader::new(Gunzip(compressed)))?;
         return read_plain(&head, rest, format, limits);
     }
     read_plain(&head, rest, format, limits)
+}
+
+/// Says of its errors that they are gzip's: "unexpected end of file" alone would mislead.
+struct Gunzip<R>(MultiGzDecoder<R>);
+
+impl<R: BufRead> Read for Gunzip<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("gzip: {error}"));
+        self.0.read(buffer).map_err(named)
+    }
 }
 
 fn peek<R: BufRead>(mut input: R) -> Result<(Vec<u8>, R)> {

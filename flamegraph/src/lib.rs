@@ -1,11 +1,10 @@
 //! Call trees of stacks: formats in and out, merging, pictures.
 //!
-//! A [`Profile`] is a call tree over interned frames with typed values. Readers ([`folded`],
-//! [`pprof`], or [`read`] which detects the format) build one; writers (folded, pprof, SVG, the
+//! A [`Profile`] is a call tree over interned frames with typed values. Readers ([`read`], which
+//! detects the format, and those of [`folded`]) build one; writers (folded, pprof, SVG, the
 //! viewer's data) walk it. Nothing here is recursive, and everything a reader gets is held to [`Limits`].
 
 pub mod folded;
-pub mod pprof;
 pub mod svg;
 
 mod error;
@@ -13,6 +12,7 @@ mod frames;
 mod input;
 mod limits;
 mod mean;
+mod pprof;
 mod profile;
 mod proto;
 mod tiers;

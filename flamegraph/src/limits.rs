@@ -7,7 +7,8 @@ use crate::error::Error;
 /// What a reader accepts at most. Input comes from hosts, and a small file can claim to be huge.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of folded text, after decompression.
+    /// Bytes of folded text, after decompression; also of the folded text that a pprof message stands
+    /// for, whose short samples can name long stacks.
     pub text_bytes: u64,
     /// Bytes of a pprof message, after decompression (it is held in memory).
     pub pprof_bytes: u64,
@@ -15,8 +16,6 @@ pub struct Limits {
     pub name_bytes: usize,
     /// Nodes of the tree times values of a node.
     pub cells: usize,
-    /// Frames walked over all samples of a pprof message: short samples can name long stacks.
-    pub walked_frames: u64,
 }
 
 impl Default for Limits {
@@ -26,7 +25,6 @@ impl Default for Limits {
             pprof_bytes: 256 << 20,
             name_bytes: 64 << 10,
             cells: 1 << 25,
-            walked_frames: 1 << 30,
         }
     }
 }

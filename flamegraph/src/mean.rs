@@ -1,23 +1,29 @@
 //! The host-fair mean: every profile weighs the same, however many samples it has.
 
 use crate::error::{Error, Result};
-use crate::profile::{keep_common, Labels, Profile};
+use crate::profile::{keep_common, Profile};
+use crate::tree::Node;
+use crate::values::ValueType;
 use crate::walk::{Order, Step};
 
-/// A share of one, in fixed point: exact sums, whatever the order in which profiles come.
-/// 2^44 leaves room for a quarter of a million profiles, and a resolution finer than a nanosecond in an hour.
-const ONE: u128 = 1 << 44;
-const MOST_PROFILES: u64 = 1 << 18;
+/// A share of one, in fixed point: sums are exact, whatever the order in which profiles come.
+const ONE: u128 = 1 << 64;
 
-/// Takes profiles one by one and keeps only the sums: memory grows with distinct stacks, not with profiles.
+/// Takes profiles one by one and keeps only sums: memory grows with distinct stacks, not with profiles.
 #[derive(Default)]
 pub struct MeanMerger {
-    /// The union of the trees, its self values being sums of shares.
-    shares: Option<Profile>,
+    values: Option<Vec<ValueType>>,
+    /// What all profiles with samples have in common; none before the first of them.
+    union: Option<Union>,
+}
+
+/// The union of the profiles' trees, without values, and the sums.
+struct Union {
+    tree: Profile,
+    profiles: i128,
+    /// For each value the sum of the totals, and for each node the sum of its shares of them.
     totals: Vec<i128>,
-    profiles: u64,
-    /// The result if no profile has samples.
-    empty: Option<Profile>,
+    shares: Vec<Vec<u128>>,
 }
 
 impl MeanMerger {
@@ -28,77 +34,84 @@ impl MeanMerger {
 
     /// Adds one profile; one without samples is left out.
     pub fn add(&mut self, profile: &Profile) -> Result<()> {
-        if let Some(known) = self.shares.as_ref().or(self.empty.as_ref()) {
-            known.check_same_values(profile.values())?;
-        }
+        let values = self.values.get_or_insert_with(|| profile.values().to_vec());
+        profile.check_same_values(values)?;
         if profile.is_empty() {
-            self.empty
-                .get_or_insert_with(|| Profile::new(profile.values().to_vec()));
             return Ok(());
         }
-        if self.profiles == MOST_PROFILES {
-            return Err(Error::Limit {
-                what: "profiles of a mean",
-                limit: MOST_PROFILES,
-            });
-        }
-        let shares = self.shares.get_or_insert_with(|| {
-            let mut first = Profile::new(profile.values().to_vec());
-            first.set_labels(profile.labels().clone());
-            first
-        });
-        self.totals.resize(profile.values().len(), 0);
-        add_shares(shares, &mut self.totals, profile)?;
-        self.profiles += 1;
-        Ok(())
+        self.union
+            .get_or_insert_with(|| Union::new(profile))
+            .add(profile)
     }
 
     /// The mean: each total is the mean of the totals, rounded, and the stacks add up to it exactly.
     pub fn finish(&self) -> Result<Profile> {
-        let Some(shares) = &self.shares else {
-            let nothing = || Error::Empty("a mean of no profiles".to_string());
-            return self.empty.clone().ok_or_else(nothing);
-        };
-        let profiles = i128::from(self.profiles);
-        let mut mean = Profile::new(shares.values().to_vec());
-        mean.set_labels(shares.labels().clone());
-        mean.add_malformed_lines(shares.malformed_lines());
-        let nodes = mean.graft(shares)?;
-        let order = Order::of(shares);
-        for (value, sum) in self.totals.iter().enumerate() {
-            let total = ((sum + profiles / 2) / profiles) as i64;
-            let mut split = Split::new(total, shares.total(value)?);
+        let nothing = || Error::Empty("a mean of no profiles".to_string());
+        let values = self.values.clone().ok_or_else(nothing)?;
+        match &self.union {
+            Some(union) => union.mean(Profile::new(values)),
+            None => Ok(Profile::new(values)),
+        }
+    }
+}
+
+impl Union {
+    fn new(first: &Profile) -> Union {
+        let mut tree = Profile::new(Vec::new());
+        tree.set_labels(first.labels().clone());
+        let values = first.values().len();
+        Union {
+            tree,
+            profiles: 0,
+            totals: vec![0; values],
+            shares: vec![Vec::new(); values],
+        }
+    }
+
+    fn add(&mut self, profile: &Profile) -> Result<()> {
+        let nodes = self.tree.graft(profile)?;
+        for value in 0..self.totals.len() {
+            self.shares[value].resize(self.tree.node_count() + 1, 0);
+            self.add_value(profile, value, &nodes)?;
+        }
+        let mut labels = self.tree.labels().clone();
+        keep_common(&mut labels, profile.labels());
+        self.tree.set_labels(labels);
+        self.tree.add_malformed_lines(profile.malformed_lines());
+        self.profiles += 1;
+        Ok(())
+    }
+
+    fn add_value(&mut self, profile: &Profile, value: usize, nodes: &[Node]) -> Result<()> {
+        let total = profile.total(value)?;
+        self.totals[value] += i128::from(total);
+        for (&amount, &node) in profile.selves(value).iter().zip(nodes) {
+            if amount > 0 {
+                // `total` is at least `amount` here, so there is no division by zero.
+                let share = (amount as u128 * ONE + total as u128 / 2) / total as u128;
+                self.shares[value][node as usize] += share;
+            }
+        }
+        Ok(())
+    }
+
+    fn mean(&self, mut mean: Profile) -> Result<Profile> {
+        let nodes = mean.graft(&self.tree)?;
+        let order = Order::of(&self.tree);
+        for (value, shares) in self.shares.iter().enumerate() {
+            let total = (self.totals[value] + self.profiles / 2) / self.profiles;
+            let mut split = Split::new(total as u128, shares.iter().sum());
             for step in order.walk() {
                 if let Step::Enter(node) = step {
-                    let amount = split.next(shares.selves(value)[node as usize]);
+                    let amount = split.next(shares[node as usize]);
                     mean.add(nodes[node as usize], value, amount)?;
                 }
             }
         }
+        mean.set_labels(self.tree.labels().clone());
+        mean.add_malformed_lines(self.tree.malformed_lines());
         Ok(mean)
     }
-}
-
-fn add_shares(shares: &mut Profile, totals: &mut [i128], profile: &Profile) -> Result<()> {
-    let nodes = shares.graft(profile)?;
-    for (value, sum) in totals.iter_mut().enumerate() {
-        let total = profile.total(value)?;
-        *sum += i128::from(total);
-        if total == 0 {
-            continue;
-        }
-        for (&amount, &node) in profile.selves(value).iter().zip(&nodes) {
-            if amount > 0 {
-                let share = (amount as u128 * ONE + total as u128 / 2) / total as u128;
-                shares.add(node, value, share as i64)?;
-            }
-        }
-    }
-    let mut labels: Labels = shares.labels().clone();
-    keep_common(&mut labels, profile.labels());
-    shares.set_labels(labels);
-    shares.add_malformed_lines(profile.malformed_lines());
-    Ok(())
 }
 
 /// Deals a whole out in proportion to parts. Rounding is of the running sum, so the parts add up to the
@@ -106,25 +119,44 @@ fn add_shares(shares: &mut Profile, totals: &mut [i128], profile: &Profile) -> R
 struct Split {
     whole: u128,
     parts: u128,
+    /// How many low bits of the parts are left out, for the product with the whole to fit.
+    shift: u32,
     seen: u128,
     given: u128,
 }
 
 impl Split {
-    fn new(whole: i64, parts: i64) -> Split {
+    fn new(whole: u128, parts: u128) -> Split {
+        let spare = whole.leading_zeros() + parts.leading_zeros();
+        let shift = (u128::BITS + 1).saturating_sub(spare);
         Split {
-            whole: whole as u128,
-            parts: (parts as u128).max(1),
+            whole,
+            parts: (parts >> shift).max(1),
+            shift,
             seen: 0,
             given: 0,
         }
     }
 
-    fn next(&mut self, part: i64) -> i64 {
-        self.seen += part as u128;
-        let due = (self.seen * self.whole + self.parts / 2) / self.parts;
+    fn next(&mut self, part: u128) -> i64 {
+        self.seen += part;
+        let due = ((self.seen >> self.shift) * self.whole + self.parts / 2) / self.parts;
         let amount = due - self.given;
         self.given = due;
         amount as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_whole_is_dealt_out_exactly() {
+        let parts = [ONE << 20, 1, ONE, 12345];
+        let mut split = Split::new(i64::MAX as u128, parts.iter().sum());
+        let dealt: Vec<i64> = parts.iter().map(|&part| split.next(part)).collect();
+        assert_eq!(dealt.iter().sum::<i64>(), i64::MAX);
+        assert!(dealt[0] > dealt[2] && dealt[2] > dealt[3]);
     }
 }

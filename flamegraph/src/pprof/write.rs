@@ -132,7 +132,9 @@ fn write_samples(
     };
     for step in Order::of(profile).walk() {
         let Step::Enter(leaf) = step else { continue };
-        if columns.iter().all(|column| column[leaf as usize] == 0) {
+        // A profile without samples has one empty sample, which carries its labels.
+        let carrier = leaf == ROOT && profile.is_empty() && !sample.label.is_empty();
+        if !carrier && columns.iter().all(|column| column[leaf as usize] == 0) {
             continue;
         }
         sample.value.clear();

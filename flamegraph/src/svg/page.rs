@@ -4,9 +4,9 @@ use std::fmt::{self, Write as _};
 use std::io::Write;
 
 use super::layout::{Bar, Layout, PAD};
+use super::palette::Rgb;
 use super::Options;
 use crate::error::Result;
-use crate::frames::{Frame, Kind};
 use crate::profile::Profile;
 use crate::tree::ROOT;
 use crate::values::ValueType;
@@ -19,6 +19,7 @@ const TOP: u32 = 58;
 const BOTTOM: u32 = 40;
 /// What the root is called.
 const ROOT_NAME: &str = "all";
+const ROOT_COLOR: Rgb = (205, 205, 208);
 const BLOCK_BYTES: usize = 64 << 10;
 
 const STYLE: &str = "text{font-family:Verdana,sans-serif;font-size:12px;fill:#000}\
@@ -105,11 +106,10 @@ impl Page<'_> {
     }
 
     fn put_bar(&self, out: &mut String, bar: &Bar) -> fmt::Result {
-        let (name, kind) = self.name_of(bar);
+        let (name, (red, green, blue)) = self.name_and_color(bar);
         let x = f64::from(PAD) + bar.start as f64 * self.layout.scale;
         let width = bar.length as f64 * self.layout.scale;
         let y = self.y_of(bar.level);
-        let (red, green, blue) = self.options.palette.color(name, kind);
         write!(
             out,
             "<g data-x=\"{}\" data-w=\"{}\"><title>{} (",
@@ -129,12 +129,13 @@ impl Page<'_> {
         )
     }
 
-    fn name_of(&self, bar: &Bar) -> (&str, Kind) {
+    fn name_and_color(&self, bar: &Bar) -> (&str, Rgb) {
         if bar.node == ROOT {
-            return (ROOT_NAME, Kind::Plain);
+            return (ROOT_NAME, ROOT_COLOR);
         }
-        let frame: Frame = self.profile.tree.frame(bar.node);
-        (self.profile.frames.name_of(frame), frame.kind())
+        let frame = self.profile.tree.frame(bar.node);
+        let name = self.profile.frames.name_of(frame);
+        (name, self.options.palette.color(name, frame.kind()))
     }
 
     fn y_of(&self, level: u32) -> u32 {

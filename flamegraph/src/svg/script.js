@@ -24,6 +24,8 @@
   // The root comes first; a frame's level is counted from it.
   frames.forEach(function (frame) { frame.level = Math.abs(frame.y - frames[0].y) / row; });
 
+  var frameByElement = new Map(frames.map(function (frame) { return [frame.g, frame]; }));
+
   function cut(name, width) {
     var room = Math.floor((width - 6) / letter);
     if (room < 3) { return ""; }
@@ -121,7 +123,7 @@
 
   function frameOf(event) {
     var g = event.target.closest("#frames g");
-    return g ? frames.find(function (frame) { return frame.g === g; }) : null;
+    return g ? frameByElement.get(g) : null;
   }
 
   svg.addEventListener("click", function (event) {

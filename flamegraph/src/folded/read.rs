@@ -1,16 +1,12 @@
-//! Folded text: `root;...;leaf count`, a stack a line.
-//!
-//! A line is split at its last space; whatever stands before is the stack, spaces and all. Lines
-//! without a count are counted and left out. An empty stack is the root itself.
+//! Reading folded text.
 
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 
 use crate::error::{Error, Result};
 use crate::limits::{Bounded, Limits};
 use crate::profile::Profile;
 use crate::tree::ROOT;
 use crate::values::ValueType;
-use crate::walk::{Order, Step};
 
 /// Where the counts of a line go.
 #[derive(Clone, Copy)]
@@ -191,63 +187,6 @@ fn trim_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-impl Profile {
-    /// Writes one value as folded text, a line for each stack that has it, in name order.
-    ///
-    /// With `annotate` a frame's kind is written behind its name (`_[j]`); without, stacks that
-    /// differ in kinds only become one line. What would break a line is written otherwise: `;` as
-    /// `:`, line ends as a space.
-    pub fn write_folded(&self, out: impl Write, value: usize, annotate: bool) -> Result<()> {
-        self.check_value(value)?;
-        if annotate {
-            self.write_stacks(out, value)
-        } else {
-            self.without_kinds()?.write_stacks(out, value)
-        }
-    }
-
-    fn write_stacks(&self, mut out: impl Write, value: usize) -> Result<()> {
-        let order = Order::of(self);
-        let (mut stack, mut ends) = (Vec::new(), Vec::new());
-        for step in order.walk() {
-            match step {
-                Step::Enter(node) => {
-                    ends.push(stack.len());
-                    if node != ROOT {
-                        let frame = self.tree.frame(node);
-                        push_frame(
-                            &mut stack,
-                            ends.len() > 2,
-                            self.frames.name_of(frame),
-                            frame.kind().suffix(),
-                        );
-                    }
-                    let amount = self.selves(value)[node as usize];
-                    if amount != 0 {
-                        out.write_all(&stack)?;
-                        writeln!(out, " {amount}")?;
-                    }
-                }
-                Step::Leave(_) => stack.truncate(ends.pop().unwrap_or(0)),
-            }
-        }
-        out.flush()?;
-        Ok(())
-    }
-}
-
-fn push_frame(stack: &mut Vec<u8>, separate: bool, name: &str, suffix: &str) {
-    if separate {
-        stack.push(b';');
-    }
-    stack.extend(name.bytes().map(|byte| match byte {
-        b';' => b':',
-        b'\n' | b'\r' => b' ',
-        other => other,
-    }));
-    stack.extend_from_slice(suffix.as_bytes());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -367,20 +306,5 @@ mod tests {
             (1, 2)
         );
         assert_eq!(profile.malformed_lines(), 1);
-    }
-
-    #[test]
-    fn frames_cannot_break_a_line() {
-        let mut profile = Profile::new(vec![ValueType::samples()]);
-        profile.add_stack(&["a;b", "c\nd"], &[1]).unwrap();
-        assert_eq!(folded(&profile), "a:b;c d 1\n");
-    }
-
-    #[test]
-    fn without_annotations_tiers_are_one_stack() {
-        let profile = read_text("f_[0];g_[j] 1\nf_[j];g_[j] 2\n").unwrap();
-        let mut out = Vec::new();
-        profile.write_folded(&mut out, 0, false).unwrap();
-        assert_eq!(out, b"f;g 3\n");
     }
 }

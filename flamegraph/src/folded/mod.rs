@@ -1,0 +1,9 @@
+//! Folded text: `root;...;leaf count`, a stack a line.
+//!
+//! A line is split at its last space; whatever stands before is the stack, spaces and all. Lines
+//! without a count are counted and left out. An empty stack is the root itself.
+
+mod read;
+mod write;
+
+pub use read::{is_differential, read, read_differential, read_recording, read_samples};

@@ -1,0 +1,190 @@
+//! Input that means harm: it gets an error that says what is wrong, and no memory.
+
+use std::io::Write;
+
+use flamegraph::{read, Format, Limits, Profile, ValueType};
+use flate2::write::GzEncoder;
+use flate2::Compression;
+
+fn varint(mut number: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+    out
+}
+
+fn number(field: u64, value: u64) -> Vec<u8> {
+    [varint(field << 3), varint(value)].concat()
+}
+
+fn bytes(field: u64, content: &[u8]) -> Vec<u8> {
+    [
+        varint(field << 3 | 2),
+        varint(content.len() as u64),
+        content.to_vec(),
+    ]
+    .concat()
+}
+
+const SAMPLES: u64 = 1;
+const COUNT: u64 = 2;
+const NAME: u64 = 3;
+
+/// A message with one value, one function (1) and one location (1), and what else is given.
+fn message(more: &[Vec<u8>]) -> Vec<u8> {
+    let mut message = Vec::new();
+    for string in ["", "samples", "count", "f"] {
+        message.extend(bytes(6, string.as_bytes()));
+    }
+    message.extend(bytes(1, &[number(1, SAMPLES), number(2, COUNT)].concat()));
+    message.extend(bytes(5, &[number(1, 1), number(2, NAME)].concat()));
+    message.extend(bytes(4, &[number(1, 1), bytes(4, &number(1, 1))].concat()));
+    message.extend(more.concat());
+    message
+}
+
+fn sample(locations: &[u64], values: &[u64]) -> Vec<u8> {
+    let pack = |numbers: &[u64]| numbers.iter().flat_map(|&n| varint(n)).collect::<Vec<u8>>();
+    bytes(
+        2,
+        &[bytes(1, &pack(locations)), bytes(2, &pack(values))].concat(),
+    )
+}
+
+fn read_message(message: &[u8]) -> Result<Profile, String> {
+    read(message, Some(Format::Pprof), &Limits::default()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_message_itself_is_good() {
+    let profile = read_message(&message(&[sample(&[1, 1], &[7])])).unwrap();
+    assert_eq!((profile.total(0).unwrap(), profile.node_count()), (7, 2));
+}
+
+#[test]
+fn each_lie_is_named() {
+    let cases: &[(&str, Vec<u8>, &str)] = &[
+        (
+            "location",
+            sample(&[9], &[1]),
+            "pprof: sample 0: location 9 does not exist",
+        ),
+        (
+            "too many values",
+            sample(&[1], &[1, 2]),
+            "pprof: sample 0: 2 values where there are 1 sample types",
+        ),
+        (
+            "no values",
+            sample(&[1], &[]),
+            "pprof: sample 0: 0 values where there are 1 sample types",
+        ),
+        (
+            "negative",
+            sample(&[1], &[u64::MAX]),
+            "pprof: sample 0: value -1 is negative",
+        ),
+        (
+            "overflow",
+            [sample(&[1], &[i64::MAX as u64]), sample(&[1], &[1])].concat(),
+            "pprof: sample 1: samples (count): the sum does not fit in 64 bits",
+        ),
+        (
+            "location twice",
+            bytes(4, &number(1, 1)),
+            "pprof: location 1 stands twice",
+        ),
+        (
+            "function twice",
+            bytes(5, &number(1, 1)),
+            "pprof: function 1 stands twice",
+        ),
+        (
+            "string",
+            bytes(5, &[number(1, 2), number(2, 99)].concat()),
+            "pprof: string 99 does not exist (there are 4)",
+        ),
+        (
+            "negative string",
+            bytes(5, &[number(1, 2), number(2, u64::MAX)].concat()),
+            "pprof: string -1 does not exist (there are 4)",
+        ),
+        (
+            "function",
+            bytes(4, &[number(1, 2), bytes(4, &number(1, 8))].concat()),
+            "pprof: location 2: function 8 does not exist",
+        ),
+        (
+            "truncated",
+            vec![0x12, 0x50],
+            "pprof: damaged or truncated at byte",
+        ),
+    ];
+    for (what, more, expected) in cases {
+        let error = read_message(&message(std::slice::from_ref(more)))
+            .err()
+            .unwrap_or_default();
+        assert!(error.starts_with(expected), "{what}: {error:?}");
+    }
+    assert_eq!(
+        read_message(b"").err().unwrap(),
+        "pprof: no sample type; is this a profile?"
+    );
+}
+
+#[test]
+fn a_bomb_is_refused_at_the_limit() {
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::fast());
+    let limits = Limits {
+        pprof_bytes: 1 << 20,
+        text_bytes: 1 << 20,
+        ..Limits::default()
+    };
+    bomb.write_all(&vec![0; 2 << 20]).unwrap();
+    let bomb = bomb.finish().unwrap();
+    let error = read(&bomb[..], None, &limits).err().unwrap().to_string();
+    assert_eq!(error, "bytes of the pprof message: more than 1048576");
+    let error = read(&bomb[..], Some(Format::Folded), &limits)
+        .err()
+        .unwrap()
+        .to_string();
+    assert_eq!(error, "bytes of folded text: more than 1048576");
+}
+
+#[test]
+fn few_bytes_cannot_stand_for_endless_stacks() {
+    let deep: Vec<Vec<u8>> = (0..1000).map(|_| bytes(4, &number(1, 1))).collect();
+    let location = bytes(4, &[number(1, 2), deep.concat()].concat());
+    let samples: Vec<u8> = sample(&[2; 100], &[1]).repeat(20);
+    let limits = Limits {
+        text_bytes: 1 << 20,
+        ..Limits::default()
+    };
+    let message = message(&[location, samples]);
+    let error = read(&message[..], Some(Format::Pprof), &limits)
+        .err()
+        .unwrap()
+        .to_string();
+    assert_eq!(
+        error,
+        "pprof: sample 5: the stacks are too long, all together"
+    );
+}
+
+#[test]
+fn a_truncated_gzip_says_so() {
+    let mut profile = Profile::new(vec![ValueType::samples()]);
+    profile.add_stack(&["a", "b"], &[1]).unwrap();
+    let mut written = Vec::new();
+    profile.write_pprof(&mut written).unwrap();
+    for end in 3..written.len() {
+        let error = read(&written[..end], None, &Limits::default())
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(error.starts_with("gzip: "), "{end}: {error}");
+    }
+}

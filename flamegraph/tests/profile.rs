@@ -1,0 +1,313 @@
+//! The profile as its users meet it: merging, top, deep stacks, the viewer's data, pictures.
+
+use std::io::Read;
+
+use flamegraph::svg::Options;
+use flamegraph::{folded, Kind, Limits, MeanMerger, Profile, ValueType};
+
+fn samples(text: &str) -> Profile {
+    folded::read(text.as_bytes(), ValueType::samples(), &Limits::default()).unwrap()
+}
+
+fn text(profile: &Profile) -> String {
+    let mut out = Vec::new();
+    profile.write_folded(&mut out, 0, true).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn svg(profile: &Profile, options: &Options) -> String {
+    let mut out = Vec::new();
+    profile.write_svg(&mut out, options).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn unlike_values_never_merge() {
+    let mut ours = samples("a 1");
+    let theirs = folded::read(&b"a 1"[..], ValueType::cpu(), &Limits::default()).unwrap();
+    let error = ours.merge(&theirs).err().unwrap().to_string();
+    assert_eq!(
+        error,
+        "unlike values do not add up: samples (count) and cpu (nanoseconds)"
+    );
+    assert_eq!(text(&ours), "a 1\n");
+}
+
+#[test]
+fn a_merge_that_overflows_changes_nothing() {
+    let mut ours = samples(&format!("a {}", i64::MAX));
+    assert!(ours.merge(&samples("b 1")).is_err());
+    assert_eq!(
+        (ours.total(0).unwrap(), text(&ours)),
+        (i64::MAX, format!("a {}\n", i64::MAX))
+    );
+}
+
+#[test]
+fn labels_that_disagree_are_dropped() {
+    let (mut first, mut second) = (samples("a 1"), samples("a 2"));
+    for (name, ours, theirs) in [("host", "h1", "h2"), ("job", "j", "j")] {
+        first.set_label(name, ours);
+        second.set_label(name, theirs);
+    }
+    second.set_label("pid", "7");
+    first.merge(&second).unwrap();
+    assert_eq!(
+        first.labels().iter().collect::<Vec<_>>(),
+        [(&"job".to_string(), &"j".to_string())]
+    );
+}
+
+#[test]
+fn top_counts_recursion_once_and_tiers_as_one() {
+    let profile = samples("main;f_[0];g;f_[j] 3\nmain;f_[j] 2\nmain 1\n");
+    let top = profile.top(10, 0).unwrap();
+    let rows: Vec<_> = top
+        .iter()
+        .map(|m| (m.name.as_str(), m.kind, m.self_value, m.total_value))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("f", Kind::Jit, 5, 5),
+            ("main", Kind::Plain, 1, 6),
+            ("g", Kind::Plain, 0, 3)
+        ]
+    );
+    assert_eq!(profile.top(1, 0).unwrap().len(), 1);
+    let error = profile.top(1, 3).err().unwrap().to_string();
+    assert_eq!(
+        error,
+        "no value 3 in this profile; there are: samples (count)"
+    );
+}
+
+#[test]
+fn in_a_mean_every_host_weighs_the_same() {
+    let mut merger = MeanMerger::new();
+    merger.add(&samples("a;x 800\na;y 200\n")).unwrap();
+    merger.add(&samples("b 100\n")).unwrap();
+    merger.add(&samples("")).unwrap();
+    assert_eq!(text(&merger.finish().unwrap()), "a;x 220\na;y 55\nb 275\n");
+    assert!(MeanMerger::new().finish().is_err());
+}
+
+#[test]
+fn a_stack_of_100_000_frames_goes_everywhere() {
+    let stack: Vec<String> = (0..100_000)
+        .map(|depth| format!("f{}", depth % 10))
+        .collect();
+    let mut profile = Profile::new(vec![ValueType::samples()]);
+    profile.add_stack(&stack, &[3]).unwrap();
+    let folded = text(&profile);
+    assert_eq!(text(&samples(&folded)), folded);
+    let (mut pprof, mut viewer) = (Vec::new(), Vec::new());
+    profile.write_pprof(&mut pprof).unwrap();
+    profile.write_viewer(&mut viewer).unwrap();
+    let mut back = flamegraph::read(&pprof[..], None, &Limits::default()).unwrap();
+    back.merge(&profile).unwrap();
+    assert_eq!((back.total(0).unwrap(), back.node_count()), (6, 100_000));
+    assert_eq!(profile.top(1, 0).unwrap()[0].total_value, 3);
+    assert_eq!(
+        svg(&profile, &Options::default())
+            .matches("<title>")
+            .count(),
+        100_001
+    );
+    let mut merger = MeanMerger::new();
+    merger.add(&profile).unwrap();
+    assert_eq!(text(&merger.finish().unwrap()), folded);
+}
+
+#[test]
+fn no_samples_are_an_error_with_a_reason() {
+    let error = samples("")
+        .write_svg(Vec::new(), &Options::default())
+        .err()
+        .unwrap()
+        .to_string();
+    assert_eq!(
+        error,
+        "nothing to draw: the profile has no samples of samples (count)"
+    );
+}
+
+#[test]
+fn options_that_make_no_picture_are_refused() {
+    let profile = samples("a 1");
+    for options in [
+        Options {
+            width: 10,
+            ..Options::default()
+        },
+        Options {
+            min_width: f64::NAN,
+            ..Options::default()
+        },
+        Options {
+            value: 1,
+            ..Options::default()
+        },
+    ] {
+        assert!(profile.write_svg(Vec::new(), &options).is_err());
+    }
+    assert!("rainbow".parse::<flamegraph::svg::Palette>().is_err());
+}
+
+#[test]
+fn nothing_in_a_picture_can_be_injected() {
+    let evil = "</title><script>alert(1)</script>\"' onload=x ]]>";
+    let mut profile = Profile::new(vec![ValueType::new(evil, evil)]);
+    profile.add_stack(&[evil], &[1]).unwrap();
+    let options = Options {
+        title: evil.into(),
+        subtitle: evil.into(),
+        count_name: Some(evil.into()),
+        ..Options::default()
+    };
+    let picture = svg(&profile, &options);
+    assert_eq!(picture.matches("<script").count(), 1);
+    assert_eq!(
+        picture.matches("]]>").count(),
+        1,
+        "the end of the picture's own script"
+    );
+    assert_eq!(
+        picture.matches("alert(1)&lt;/script&gt;").count(),
+        picture.matches("alert(1)").count()
+    );
+}
+
+#[test]
+fn tiers_are_one_frame_in_a_picture_unless_asked_otherwise() {
+    let profile = samples("f_[0];g_[j] 1\nf_[j];g_[j] 2\n");
+    let frames = |merge_tiers| {
+        svg(
+            &profile,
+            &Options {
+                merge_tiers,
+                ..Options::default()
+            },
+        )
+        .matches("<title>")
+        .count()
+    };
+    assert_eq!((frames(true), frames(false)), (3, 5));
+}
+
+#[test]
+fn an_icicle_has_its_root_on_top() {
+    let profile = samples("a 1");
+    let flame = svg(&profile, &Options::default());
+    let icicle = svg(
+        &profile,
+        &Options {
+            inverted: true,
+            ..Options::default()
+        },
+    );
+    let rows = |picture: &str| -> Vec<u32> {
+        let rects = picture.split("<rect x=").skip(1);
+        rects
+            .map(|rect| {
+                rect.split(" y=\"")
+                    .nth(1)
+                    .unwrap()
+                    .split('"')
+                    .next()
+                    .unwrap()
+                    .parse()
+                    .unwrap()
+            })
+            .collect()
+    };
+    assert!(rows(&flame)[0] > rows(&flame)[1]);
+    assert!(rows(&icicle)[0] < rows(&icicle)[1]);
+}
+
+/// A reader of the viewer's data, from its description: (name, kind, children, self values), preorder.
+struct Viewer {
+    data: Vec<u8>,
+    at: usize,
+}
+
+impl Viewer {
+    fn number(&mut self) -> usize {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            let byte = self.data[self.at];
+            self.at += 1;
+            number |= usize::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return number;
+            }
+        }
+    }
+
+    fn text(&mut self) -> String {
+        let length = self.number();
+        self.at += length;
+        String::from_utf8(self.data[self.at - length..self.at].to_vec()).unwrap()
+    }
+}
+
+#[test]
+fn the_viewers_data_is_as_described() {
+    let mut profile =
+        folded::read_samples(b"b_[k];c 2\nb_[j] 300\na 1\n 4\n", 10, &Limits::default()).unwrap();
+    profile.set_label("host", "h\"1");
+    let mut compressed = Vec::new();
+    profile.write_viewer(&mut compressed).unwrap();
+    let mut viewer = Viewer {
+        data: Vec::new(),
+        at: 4,
+    };
+    flate2::read::ZlibDecoder::new(&compressed[..])
+        .read_to_end(&mut viewer.data)
+        .unwrap();
+    assert_eq!(&viewer.data[..4], b"HPV1");
+    let header = viewer.text();
+    assert_eq!(
+        header,
+        "{\"values\":[{\"type\":\"samples\",\"unit\":\"count\"},{\"type\":\"cpu\",\"unit\":\"nanoseconds\"}],\
+         \"labels\":{\"host\":\"h\\\"1\"}}"
+    );
+    let count = viewer.number();
+    let names: Vec<String> = (0..count).map(|_| viewer.text()).collect();
+    let count = viewer.number();
+    let frames: Vec<(String, usize)> = (0..count)
+        .map(|_| (names[viewer.number()].clone(), viewer.number()))
+        .collect();
+    let count = viewer.number();
+    let nodes: Vec<_> = (0..count)
+        .map(|_| {
+            [
+                viewer.number(),
+                viewer.number(),
+                viewer.number(),
+                viewer.number(),
+            ]
+        })
+        .collect();
+    assert_eq!(viewer.at, viewer.data.len());
+    let shown: Vec<String> = nodes
+        .iter()
+        .map(|[frame, children, samples, nanoseconds]| {
+            let (name, kind) = frame.checked_sub(1).map_or(("-", 0), |index| {
+                (frames[index].0.as_str(), frames[index].1)
+            });
+            format!("{name} {kind} {children} {samples} {nanoseconds}")
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "- 0 3 4 40",
+            "a 0 0 1 10",
+            "b 3 0 300 3000",
+            "b 5 1 0 0",
+            "c 0 0 2 20"
+        ]
+    );
+}
