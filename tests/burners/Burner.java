@@ -10,12 +10,12 @@ import java.util.Locale;
  * A JVM whose profile is known beforehand: one thread gives each of its methods a fixed share of its
  * CPU time, measured on the thread's own CPU clock, so the shares hold on any machine under any load.
  *
- * <pre>java Burner --role alpha|beta|gamma|alloc [--load 0..1] [--seconds N] [anything else, for selectors]</pre>
+ * <pre>java Burner --role alpha|beta|gamma|alloc|mixed [--load 0..1] [--seconds N] [anything else, for selectors]</pre>
  *
  * Shares: the role's hot method 70 %, warm 20 % (below outer and middle), cool 10 %. A load of 0 idles.
  * It writes {@code ready pid=N} once the methods are compiled; a line on stdin asks for its counters,
  * the end of stdin ends it, and so do {@code --seconds}. The last line is the counters again:
- * {@code hot=ns warm=ns cool=ns rounds=n}.
+ * {@code hot=ns warm=ns cool=ns rounds=n}, rounds being those of the hot method.
  */
 public final class Burner {
     private static final long SLICE_NANOS = 1_000_000;
@@ -39,9 +39,9 @@ public final class Burner {
         abstract long burn(long until);
 
         final void slice() {
-            long before = THREADS.getCurrentThreadCpuTime();
+            long before = cpuNanos();
             rounds += burn(before + SLICE_NANOS);
-            nanos += THREADS.getCurrentThreadCpuTime() - before;
+            nanos += cpuNanos() - before;
         }
     }
 
@@ -111,6 +111,10 @@ public final class Burner {
         }
     }
 
+    static long cpuNanos() {
+        return THREADS.getCurrentThreadCpuTime();
+    }
+
     static long hotAlpha(long until) {
         long rounds = 0;
         do {
@@ -118,7 +122,7 @@ public final class Burner {
             for (int i = 0; i < ROUND; i++) x = x * 6364136223846793005L + 1442695040888963407L;
             sink = x;
             rounds++;
-        } while (THREADS.getCurrentThreadCpuTime() < until);
+        } while (cpuNanos() < until);
         return rounds;
     }
 
@@ -129,7 +133,7 @@ public final class Burner {
             for (int i = 0; i < ROUND; i++) x = (x ^ (x << 13)) + (x >>> 7);
             sink = x;
             rounds++;
-        } while (THREADS.getCurrentThreadCpuTime() < until);
+        } while (cpuNanos() < until);
         return rounds;
     }
 
@@ -140,7 +144,7 @@ public final class Burner {
             for (int i = 0; i < ROUND; i++) x = Math.sqrt(x + i);
             sink = (long) x;
             rounds++;
-        } while (THREADS.getCurrentThreadCpuTime() < until);
+        } while (cpuNanos() < until);
         return rounds;
     }
 
@@ -153,7 +157,7 @@ public final class Burner {
                 garbage = bytes;
             }
             rounds++;
-        } while (THREADS.getCurrentThreadCpuTime() < until);
+        } while (cpuNanos() < until);
         return rounds;
     }
 
@@ -172,7 +176,7 @@ public final class Burner {
             for (int i = 0; i < ROUND; i++) x = (x << 1) ^ (x >>> 3) ^ i;
             sink = x;
             rounds++;
-        } while (THREADS.getCurrentThreadCpuTime() < until);
+        } while (cpuNanos() < until);
         return rounds;
     }
 
@@ -183,7 +187,7 @@ public final class Burner {
             for (int i = 0; i < ROUND; i++) x = 31 * x + (x >> 5);
             sink = x;
             rounds++;
-        } while (THREADS.getCurrentThreadCpuTime() < until);
+        } while (cpuNanos() < until);
         return rounds;
     }
 
@@ -205,8 +209,10 @@ public final class Burner {
                 return new Gamma();
             case "alloc":
                 return new Alloc();
+            case "mixed":
+                return new Mixed();
             default:
-                throw new IllegalArgumentException("role is alpha, beta, gamma or alloc, not " + role);
+                throw new IllegalArgumentException("role is alpha, beta, gamma, alloc or mixed, not " + role);
         }
     }
 
@@ -221,10 +227,10 @@ public final class Burner {
 
     private void work() {
         long begin = System.nanoTime();
-        long used = THREADS.getCurrentThreadCpuTime();
+        long used = cpuNanos();
         while (true) {
             next().slice();
-            double busy = THREADS.getCurrentThreadCpuTime() - used;
+            double busy = cpuNanos() - used;
             long ahead = (long) (busy / load) - (System.nanoTime() - begin);
             if (ahead > 5_000_000) pause(ahead);
         }
@@ -239,15 +245,16 @@ public final class Burner {
     }
 
     private void warmUp() {
-        for (long end = THREADS.getCurrentThreadCpuTime() + WARM_UP_NANOS; THREADS.getCurrentThreadCpuTime() < end; ) {
+        // an almost idle one has no time to spare: fifty of them start at once in the bench
+        long end = cpuNanos() + (long) (WARM_UP_NANOS * Math.min(1, 5 * load));
+        while (cpuNanos() < end) {
             next().slice();
         }
     }
 
     private synchronized void report() {
-        long rounds = works[0].rounds + works[1].rounds + works[2].rounds;
         System.out.println(String.format(Locale.ROOT, "hot=%d warm=%d cool=%d rounds=%d",
-            works[0].nanos, works[1].nanos, works[2].nanos, rounds));
+            works[0].nanos, works[1].nanos, works[2].nanos, works[0].rounds));
         System.out.flush();
     }
 

@@ -25,7 +25,7 @@ PATHS = {
 
 @dataclass(frozen=True)
 class Counters:
-    """What a burner says it burnt: CPU nanoseconds by method, and rounds of work done."""
+    """What a burner says it burnt: CPU nanoseconds by method, and rounds its hot method went through."""
 
     hot: int
     warm: int

@@ -1,0 +1,54 @@
+"""Runs the benches asked for (all of them by default), prints their table and writes it to a file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Callable, Dict, List
+
+from tests.bench import __doc__ as usage
+from tests.bench import many_hosts, one_jvm, start_up
+from tests.bench.commands import BenchError
+from tests.bench.table import Row, markdown
+from tests.lab import cache, hosts
+
+BENCHES: Dict[str, Callable[[], List[Row]]] = {
+    "help": start_up.rows,
+    "three-hosts": many_hosts.three_hosts,
+    "fifty-hosts": many_hosts.fifty_hosts,
+    "throughput": one_jvm.throughput,
+    "agreement": one_jvm.agreement,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=usage)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHES)}")
+    parser.add_argument("--output", type=Path, default=cache.CHECKOUT / "build/bench.md")
+    options = parser.parse_args()
+    unknown = set(options.names) - set(BENCHES)
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(BENCHES)}")
+    reason = hosts.why_not()
+    if reason:
+        parser.error(reason)
+    rows: List[Row] = []
+    for name in options.names or BENCHES:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        try:
+            rows += BENCHES[name]()
+        except (BenchError, TimeoutError) as failure:
+            rows.append(Row(name, "failed, see stderr", "", False))
+            print(failure, file=sys.stderr)
+    table = markdown(rows, f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}")
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(table, encoding="utf-8")
+    print(table)
+    return 0 if all(row.holds is not False for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""Runs the `hprofiler` command for the bench and measures it: wall time, peak memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Callable, List, Mapping, Optional, Sequence
+
+from tests.lab import cache
+
+COMMAND = [sys.executable, "-m", "hprofiler"]
+Wrap = Callable[[Sequence[str]], List[str]]
+
+
+class BenchError(Exception):
+    """A command that should have been measured failed."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run of a command: seconds of wall time, peak resident memory in bytes."""
+
+    seconds: float
+    peak_bytes: int
+
+
+def measure(argv: Sequence[str], environment: Optional[Mapping[str, str]] = None) -> Measured:
+    """Run to the end in an empty folder; BenchError with its last words unless it exits with 0."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as said:
+        begin = time.monotonic()
+        process = start(argv, Path(folder), said, environment)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - begin
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise BenchError(f"{' '.join(argv)}: exit code {process.returncode}\n{_tail(said)}")
+    return Measured(seconds, usage.ru_maxrss * 1024)
+
+
+def start(
+    argv: Sequence[str], folder: Path, said: IO[bytes], environment: Optional[Mapping[str, str]] = None
+) -> subprocess.Popen[bytes]:
+    """Start a command in a folder, with this checkout's code; what it says goes to a file."""
+    own = {"PYTHONPATH": str(cache.CHECKOUT), **os.environ, **(environment or {})}
+    return subprocess.Popen(argv, cwd=folder, env=own, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+
+
+def _tail(said: IO[bytes]) -> str:
+    said.seek(0)
+    return said.read()[-2000:].decode("utf-8", "replace")

@@ -1,0 +1,32 @@
+"""Rows of the bench's table, and the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import List, Optional, Sequence
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured promise. `holds` is None where nothing was promised."""
+
+    what: str
+    measured: str
+    promised: str
+    holds: Optional[bool]
+
+
+VERDICT = {True: "yes", False: "**no**", None: ""}
+
+
+def markdown(rows: Sequence[Row], machine: str) -> str:
+    """The table, aligned so that it reads as plain text too."""
+    cells = [["what", "measured", "promised", "holds"], ["---"] * 4]
+    cells += [[row.what, row.measured, row.promised, VERDICT[row.holds]] for row in rows]
+    widths = [max(len(line[column]) for line in cells) for column in range(4)]
+    return f"{machine}\n\n" + "".join(_line(line, widths) for line in cells)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded: List[str] = [cell.ljust(width) for cell, width in zip(cells, widths)]
+    return f"| {' | '.join(padded)} |\n"
