@@ -1,20 +1,14 @@
 // @ts-check
-/** The flame graph on a canvas: draws what can be seen of it, and turns pointer and keys into steps. */
+/** The flame graph: which part of it is in view, what is under the pointer, and the glide from one view to the next. */
 
-import { familyOf, makePalette } from "./colors.js";
 import { part } from "./dom.js";
-import { packageLength } from "./format.js";
-import { deepest, layOut, nodeAt } from "./layout.js";
+import { deepest, nodeAt } from "./layout.js";
+import { Painter, ROW } from "./painter.js";
 
 /** @typedef {import("./profile.js").Profile} Profile */
 /** @typedef {import("./search.js").Matches} Matches */
 
-const ROW = 20;
-const FONT = '12px ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
-const TEXT_FROM = 34;
-const PADDING = 5;
 const ZOOM_MILLISECONDS = 170;
-const DIMMED = 0.28;
 
 /**
  * What the graph tells the page.
@@ -31,9 +25,7 @@ export class Graph {
     this.canvas = part("graph-canvas", HTMLCanvasElement);
     this.spacer = part("graph-spacer", HTMLDivElement);
     this.outline = part("graph-outline", HTMLDivElement);
-    const context = this.canvas.getContext("2d", { alpha: false });
-    if (!context) throw new Error("this browser has no canvas");
-    this.context = context;
+    this.painter = new Painter(this.canvas);
     /** @type {Profile | null} */
     this.profile = null;
     /** @type {Matches | null} */
@@ -50,11 +42,6 @@ export class Graph {
     this.selected = -1;
     this.animation = 0;
     this.pending = 0;
-    this.palette = makePalette(false);
-    /** @type {string[]} */
-    this.families = [];
-    /** @type {Map<string, number>} */
-    this.textWidths = new Map();
     this.listen();
   }
 
@@ -82,7 +69,6 @@ export class Graph {
     this.profile = profile;
     this.rootLabel = rootLabel;
     this.matches = null;
-    this.families = [];
     this.zoomed = 0;
     this.selected = -1;
     this.point(-1, 0, 0);
@@ -93,7 +79,7 @@ export class Graph {
 
   /** @param {boolean} dark */
   recolor(dark) {
-    this.palette = makePalette(dark);
+    this.painter.recolor(dark);
     this.redraw();
   }
 
@@ -201,125 +187,23 @@ export class Graph {
     return y - this.scroller.scrollTop;
   }
 
-  /**
-   * @param {number} y in canvas pixels
-   */
+  /** @param {number} y in canvas pixels */
   depthAt(y) {
     const zero = this.top(0);
     return this.flame ? Math.floor((zero + ROW - y) / ROW) : Math.floor((y - zero) / ROW);
   }
 
   draw() {
-    const { profile, context } = this;
+    const { profile } = this;
     if (!profile || this.width === 0) return;
-    const ratio = this.canvas.width / this.width;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.fillStyle = this.palette.edge;
-    context.fillRect(0, 0, this.width, this.height);
-    context.font = FONT;
-    context.textBaseline = "middle";
     const ends = [this.depthAt(0), this.depthAt(this.height)];
-    const view = {
-      from: this.from, to: this.to, width: this.width,
+    this.painter.paint({
+      profile, matches: this.matches, zoomed: this.zoomed, rootLabel: this.rootLabel,
+      from: this.from, to: this.to, width: this.width, height: this.height,
       first: Math.max(0, Math.min(...ends)), last: Math.max(...ends),
-    };
-    layOut(
-      profile, view,
-      (node, x, width) => this.drawFrame(profile, node, x, width),
-      (depth, x, width) => this.drawRest(depth, x, width),
-    );
-    context.globalAlpha = 1;
+      top: (depth) => this.top(depth),
+    });
     this.placeOutline();
-  }
-
-  /**
-   * @param {Profile} profile
-   * @param {number} node
-   * @param {number} x
-   * @param {number} width
-   */
-  drawFrame(profile, node, x, width) {
-    const { context, palette } = this;
-    const y = this.top(profile.depth[node]);
-    const above = profile.depth[node] < profile.depth[this.zoomed];
-    const matched = this.matches !== null && node > 0 && this.matches.names[profile.name[node]] === 1;
-    context.globalAlpha = above || (this.matches && !matched) ? DIMMED : 1;
-    context.fillStyle = node === 0 ? palette.root : matched ? palette.match : this.fillOf(profile, node);
-    context.fillRect(x, y, width > 2 ? width - 0.8 : width, ROW - 1);
-    if (width < TEXT_FROM) return;
-    context.globalAlpha = above || (this.matches && !matched) ? 0.6 : 1;
-    this.drawName(node === 0 ? this.rootLabel : profile.nameOf(node), x + PADDING, y + ROW / 2, width - 2 * PADDING);
-  }
-
-  /**
-   * What is too small to tell apart stays visible as one grey piece.
-   * @param {number} depth
-   * @param {number} x
-   * @param {number} width
-   */
-  drawRest(depth, x, width) {
-    this.context.globalAlpha = 1;
-    this.context.fillStyle = this.palette.rest;
-    this.context.fillRect(x, this.top(depth), Math.max(width, 0.6), ROW - 1);
-  }
-
-  /**
-   * @param {Profile} profile
-   * @param {number} node
-   */
-  fillOf(profile, node) {
-    const family = this.families[node] ??= familyOf(profile.kind[node], profile.nameOf(node));
-    return this.palette.fill(family, profile.name[node]);
-  }
-
-  /**
-   * The package soft and the rest firm; where there is no room the package goes first, then the end.
-   * @param {string} name
-   * @param {number} x
-   * @param {number} y
-   * @param {number} room
-   */
-  drawName(name, x, y, room) {
-    const cut = packageLength(name);
-    const prefix = name.slice(0, cut);
-    const firm = name.slice(cut);
-    const { context, palette } = this;
-    const prefixWidth = prefix ? this.textWidth(prefix) : 0;
-    if (prefix && prefixWidth + this.textWidth(firm) <= room) {
-      context.fillStyle = palette.soft;
-      context.fillText(prefix, x, y);
-      x += prefixWidth;
-    }
-    context.fillStyle = palette.text;
-    context.fillText(this.fit(firm, room), x, y);
-  }
-
-  /**
-   * @param {string} text
-   * @param {number} room in pixels
-   */
-  fit(text, room) {
-    if (this.textWidth(text) <= room) return text;
-    let least = 0;
-    let most = Math.min(text.length, Math.ceil(room / 3));
-    while (least < most) {
-      const middle = (least + most + 1) >> 1;
-      if (this.context.measureText(`${text.slice(0, middle)}…`).width <= room) least = middle;
-      else most = middle - 1;
-    }
-    return least < 2 ? "" : `${text.slice(0, least)}…`;
-  }
-
-  /** @param {string} text */
-  textWidth(text) {
-    if (text.length > 500) return Infinity;
-    let width = this.textWidths.get(text);
-    if (width === undefined) {
-      if (this.textWidths.size > 50000) this.textWidths.clear();
-      width = this.context.measureText(text).width;
-      this.textWidths.set(text, width);
-    }
-    return width;
   }
 
   /** @param {MouseEvent} event */

@@ -62,7 +62,8 @@ export class MethodsView {
     const matches = this.matches;
     const listed = matches ? this.methods.filter((method) => matches.names[method.name]) : this.methods;
     const sorted = sortMethods(listed, this.by);
-    this.body.replaceChildren(...sorted.slice(0, this.limit).map((method) => this.row(profile, method)));
+    const longest = this.methods.reduce((most, method) => Math.max(most, method.self), 1);
+    this.body.replaceChildren(...sorted.slice(0, this.limit).map((method) => this.row(profile, method, longest)));
     this.more.hidden = sorted.length <= this.limit;
     this.more.textContent = `Show more (${sorted.length - this.limit} left)`;
     part("methods-none", HTMLParagraphElement).hidden = sorted.length > 0;
@@ -75,11 +76,15 @@ export class MethodsView {
   /**
    * @param {Profile} profile
    * @param {Method} method
+   * @param {number} longest self value of all methods
    */
-  row(profile, method) {
+  row(profile, method, longest) {
     const name = profile.names[method.name];
     const row = make("tr");
-    row.append(this.share(profile, method.self, "self"), this.share(profile, method.total, "total"));
+    row.append(
+      this.share(profile, method.self, "self", longest),
+      this.share(profile, method.total, "total", profile.sum()),
+    );
     const cell = make("td", "name");
     const button = make("button", "link");
     button.append(nameElement(name));
@@ -94,12 +99,13 @@ export class MethodsView {
    * @param {Profile} profile
    * @param {number} amount
    * @param {string} className
+   * @param {number} longest what fills the bar
    */
-  share(profile, amount, className) {
+  share(profile, amount, className, longest) {
     const cell = make("td", `share ${className}`);
     cell.title = quantity(amount, profile.values[0]);
     const bar = make("span", "bar");
-    bar.style.setProperty("--share", String(amount / profile.sum()));
+    bar.style.setProperty("--share", String(amount / longest));
     cell.append(make("span", "", percent(amount, profile.sum())), bar);
     return cell;
   }

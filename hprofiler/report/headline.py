@@ -11,6 +11,7 @@ from hprofiler.report.gather import Shares
 from hprofiler.report.html import method, text
 from hprofiler.report.words import count, coverage, followed_by, measure, moment, over_hosts, percent, seconds
 
+_WORTH_A_HEADLINE = 0.03
 _THEME = '<button id="theme" title="Dark or light (t)" aria-label="Dark or light">◐</button>'
 
 
@@ -47,6 +48,9 @@ def plain_headline(profile: Profile, title: str) -> str:
 
 def _answer(hottest: Method, total: int, measured: str) -> str:
     share = percent(hottest.self_value, total)
+    if hottest.self_value < _WORTH_A_HEADLINE * total:
+        least = f'{method(hottest.name)}, takes <span class="hot">{share}</span>{text(measured)}'
+        return f"No method stands out: the hottest, {least}"
     return f'<span class="hot">{share}</span>{text(measured)} is spent in {method(hottest.name)}'
 
 

@@ -52,7 +52,7 @@ def _by_self(methods: Sequence[Method], total: int, hosts: Sequence[Shares]) -> 
     largest = max((host.share(one.name) for one in methods for host in hosts), default=0.0)
     rows = []
     for one in methods:
-        cells = [_shares(one, total), _name(one)]
+        cells = [_shares(one, total, methods[0].self_value), _name(one)]
         if _many(hosts):
             cells += [_strip(one, hosts, largest), _most(one, hosts, total)]
         rows.append("".join(cells))
@@ -60,11 +60,14 @@ def _by_self(methods: Sequence[Method], total: int, hosts: Sequence[Shares]) -> 
 
 
 def _by_total(methods: Sequence[Method], total: int) -> str:
-    return table(["%Self", "%Total", "Method"], [_shares(one, total) + _name(one) for one in methods])
+    longest = max(one.self_value for one in methods)
+    rows = [_shares(one, total, longest) + _name(one) for one in methods]
+    return table(["%Self", "%Total", "Method"], rows)
 
 
-def _shares(one: Method, total: int) -> str:
-    return share_cell(one.self_value, total, "self") + share_cell(one.total_value, total, "total")
+def _shares(one: Method, total: int, longest: int) -> str:
+    self_cell = share_cell(one.self_value, total, "self", longest)
+    return self_cell + share_cell(one.total_value, total, "total", total)
 
 
 def _name(one: Method) -> str:

@@ -33,9 +33,9 @@ def view_link(scope: str, name: str = "") -> str:
     return text(f"#{urlencode(state)}")
 
 
-def share_cell(part: float, whole: float, kind: str) -> str:
-    """A table cell with a bar and a percentage; `kind` is `self` or `total`."""
-    fraction = part / whole if whole else 0.0
+def share_cell(part: float, whole: float, kind: str, longest: float) -> str:
+    """A table cell with a percentage and a bar, full for `longest`; `kind` is `self` or `total`."""
+    fraction = part / longest if longest else 0.0
     bar = f'<span class="bar" style="--share:{fraction:.4f}"></span>'
     return f'<td class="share {kind}"><span>{percent(part, whole)}</span>{bar}</td>'
 

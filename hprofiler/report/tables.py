@@ -16,10 +16,10 @@ _ORDER = (Status.FAILED, Status.DEGRADED, Status.OK, Status.IDLE)
 def hosts_section(facts: RunFacts, gathered: Sequence[Shares]) -> str:
     """Every host with what it contributed; idle hosts are named, not blamed."""
     numbers = {shares.key: number for number, shares in enumerate(gathered)}
-    cluster_total = sum(shares.total for shares in gathered)
+    totals = [shares.total for shares in gathered]
     busy = [host for host in facts.hosts if not host.idle]
     rows = [
-        _host_row(host, gathered[numbers[host.key]] if host.key in numbers else None, numbers, cluster_total)
+        _host_row(host, gathered[numbers[host.key]] if host.key in numbers else None, numbers, totals)
         for host in busy
     ]
     heads = ["Host", ">Processes", ">Samples", ">Expected", ">Lost", ">CPU time", "%Share", "Hottest method"]
@@ -27,7 +27,9 @@ def hosts_section(facts: RunFacts, gathered: Sequence[Shares]) -> str:
     return f'<section id="hosts"><h2>Hosts</h2>{listed}{_idle(facts)}</section>'
 
 
-def _host_row(host: HostFacts, shares: Optional[Shares], numbers: Dict[str, int], cluster_total: int) -> str:
+def _host_row(
+    host: HostFacts, shares: Optional[Shares], numbers: Dict[str, int], totals: Sequence[int]
+) -> str:
     name = f"<bdi>{text(host.name)}</bdi>"
     if shares is not None and len(numbers) > 1:
         name = f'<a href="{view_link(f"host{numbers[host.key]}")}">{name}</a>'
@@ -36,12 +38,14 @@ def _host_row(host: HostFacts, shares: Optional[Shares], numbers: Dict[str, int]
     cpu = sum(one.cpu_seconds for one in host.recordings)
     counts = [*(f"{value:,}" for value in sums), seconds(cpu)] if host.recordings else [""] * 4
     cells = "".join(f'<td class="number">{cell}</td>' for cell in [_processes(host), *counts])
-    share = share_cell(shares.total, cluster_total, "total") if shares is not None else "<td></td>"
+    share = share_cell(shares.total, sum(totals), "total", max(totals)) if shares is not None else "<td></td>"
     return f'<td>{name}</td>{cells}{share}<td class="name">{_hottest(host, shares)}</td>'
 
 
 def _processes(host: HostFacts) -> str:
     recorded = len(host.recordings)
+    if host.processes == 0:
+        return ""
     return f"{recorded} of {host.processes}" if recorded < host.processes else str(recorded)
 
 

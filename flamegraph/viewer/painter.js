@@ -1,0 +1,170 @@
+// @ts-check
+/** Draws frames on the canvas. */
+
+import { familyOf, makePalette } from "./colors.js";
+import { packageLength } from "./format.js";
+import { layOut } from "./layout.js";
+
+/** @typedef {import("./profile.js").Profile} Profile */
+/** @typedef {import("./search.js").Matches} Matches */
+
+/** A frame's height with the line between, in pixels. */
+export const ROW = 20;
+const FONT = '12px ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
+const TEXT_FROM = 34;
+const PADDING = 5;
+const DIMMED = 0.28;
+const DIMMED_TEXT = 0.6;
+const MOST_WIDTHS = 50000;
+const LONGEST_NAME = 500;
+
+/**
+ * What to draw.
+ * @typedef {object} Picture
+ * @property {Profile} profile
+ * @property {Matches | null} matches
+ * @property {number} zoomed the node that fills the width
+ * @property {string} rootLabel
+ * @property {number} from left edge, in units of the first value
+ * @property {number} to right edge
+ * @property {number} width in pixels
+ * @property {number} height in pixels
+ * @property {number} first depth in sight
+ * @property {number} last depth in sight
+ * @property {(depth: number) => number} top the upper edge of a depth, in pixels
+ */
+
+export class Painter {
+  /** @param {HTMLCanvasElement} canvas */
+  constructor(canvas) {
+    const context = canvas.getContext("2d", { alpha: false });
+    if (!context) throw new Error("this browser has no canvas");
+    this.canvas = canvas;
+    this.context = context;
+    this.palette = makePalette(false);
+    /** @type {Profile | null} */
+    this.profile = null;
+    /** @type {string[]} */
+    this.families = [];
+    /** @type {Map<string, number>} */
+    this.textWidths = new Map();
+  }
+
+  /** @param {boolean} dark */
+  recolor(dark) {
+    this.palette = makePalette(dark);
+  }
+
+  /** @param {Picture} picture */
+  paint(picture) {
+    const { context } = this;
+    if (this.profile !== picture.profile) this.families = [];
+    this.profile = picture.profile;
+    const ratio = this.canvas.width / picture.width;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.globalAlpha = 1;
+    context.fillStyle = this.palette.edge;
+    context.fillRect(0, 0, picture.width, picture.height);
+    context.font = FONT;
+    context.textBaseline = "middle";
+    layOut(
+      picture.profile,
+      picture,
+      (node, x, width) => this.frame(picture, node, x, width),
+      (depth, x, width) => this.rest(picture, depth, x, width),
+    );
+  }
+
+  /**
+   * @param {Picture} picture
+   * @param {number} node
+   * @param {number} x
+   * @param {number} width
+   */
+  frame(picture, node, x, width) {
+    const { context, palette } = this;
+    const { profile, matches, zoomed } = picture;
+    const y = picture.top(profile.depth[node]);
+    const matched = matches !== null && node > 0 && matches.names[profile.name[node]] === 1;
+    const dimmed = profile.depth[node] < profile.depth[zoomed] || (matches !== null && !matched);
+    context.globalAlpha = dimmed ? DIMMED : 1;
+    context.fillStyle = node === 0 ? palette.root : matched ? palette.match : this.fillOf(profile, node);
+    context.fillRect(x, y, width > 2 ? width - 0.8 : width, ROW - 1);
+    if (width < TEXT_FROM) return;
+    context.globalAlpha = dimmed ? DIMMED_TEXT : 1;
+    const name = node === 0 ? picture.rootLabel : profile.nameOf(node);
+    this.name(name, x + PADDING, y + ROW / 2, width - 2 * PADDING);
+  }
+
+  /**
+   * What is too small to tell apart stays visible as one grey piece.
+   * @param {Picture} picture
+   * @param {number} depth
+   * @param {number} x
+   * @param {number} width
+   */
+  rest(picture, depth, x, width) {
+    this.context.globalAlpha = 1;
+    this.context.fillStyle = this.palette.rest;
+    this.context.fillRect(x, picture.top(depth), Math.max(width, 0.6), ROW - 1);
+  }
+
+  /**
+   * @param {Profile} profile
+   * @param {number} node
+   */
+  fillOf(profile, node) {
+    const family = (this.families[node] ??= familyOf(profile.kind[node], profile.nameOf(node)));
+    return this.palette.fill(family, profile.name[node]);
+  }
+
+  /**
+   * The package soft and the rest firm; where there is no room the package goes first, then the end.
+   * @param {string} name
+   * @param {number} x
+   * @param {number} y
+   * @param {number} room in pixels
+   */
+  name(name, x, y, room) {
+    const cut = packageLength(name);
+    const prefix = name.slice(0, cut);
+    const firm = name.slice(cut);
+    const { context, palette } = this;
+    const prefixWidth = prefix ? this.textWidth(prefix) : 0;
+    if (prefix && prefixWidth + this.textWidth(firm) <= room) {
+      context.fillStyle = palette.soft;
+      context.fillText(prefix, x, y);
+      x += prefixWidth;
+    }
+    context.fillStyle = palette.text;
+    context.fillText(this.fit(firm, room), x, y);
+  }
+
+  /**
+   * @param {string} text
+   * @param {number} room in pixels
+   */
+  fit(text, room) {
+    if (this.textWidth(text) <= room) return text;
+    let least = 0;
+    let most = Math.min(text.length, Math.ceil(room / 3));
+    while (least < most) {
+      const middle = (least + most + 1) >> 1;
+      if (this.context.measureText(`${text.slice(0, middle)}…`).width <= room) least = middle;
+      else most = middle - 1;
+    }
+    return least < 2 ? "" : `${text.slice(0, least)}…`;
+  }
+
+  /** @param {string} text */
+  textWidth(text) {
+    if (text.length > LONGEST_NAME) return Infinity;
+    let width = this.textWidths.get(text);
+    if (width === undefined) {
+      if (this.textWidths.size > MOST_WIDTHS) this.textWidths.clear();
+      width = this.context.measureText(text).width;
+      this.textWidths.set(text, width);
+    }
+    return width;
+  }
+}

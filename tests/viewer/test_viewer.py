@@ -1,0 +1,332 @@
+"""The viewer in a real browser, by pointing, clicking and typing as a reader does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+from hprofiler._flamegraph import Profile
+from hprofiler.report import make_report, write_page
+from tests.viewer.browser import Viewer
+from tests.viewer.conftest import prefer
+from tests.viewer.made_run import MadeHost, make_run
+
+# b is recursive and runs in two tiers; of 100 samples 80 are under b and 50 end in c.
+SMALL = "a;b_[0];c_[j] 30\na;b_[j];b_[j];c_[j] 20\na;b_[j];d 30\nx;y 15\nx 5\n"
+
+
+@pytest.fixture(scope="module")
+def small_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page = tmp_path_factory.mktemp("small") / "small.html"
+    write_page(Profile.from_bytes(SMALL.encode(), "folded"), page, "small")
+    return page
+
+
+@pytest.fixture(scope="module")
+def two_hosts_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A host of 300 samples, all but 30 in hot, and one of 100 samples with 30 in hot."""
+    hosts = [
+        MadeHost("big", {1: "a;hot 270\na;cold 30\n"}),
+        MadeHost("small", {2: "a;hot 30\na;cold 60\nz 10\n"}),
+    ]
+    return make_report(make_run(tmp_path_factory.mktemp("two") / "run", hosts).path).page
+
+
+def test_opens_from_disk_without_a_request_or_complaint(viewer: Viewer, spark_page: Path) -> None:
+    viewer.open(spark_page)
+    assert viewer.requests() == [spark_page.as_uri()]
+    assert "Pattern$GroupCurly.match0" in viewer.driver.find_element(By.TAG_NAME, "h1").text
+
+
+def test_the_policy_refuses_other_scripts_and_the_network(viewer: Viewer, small_page: Path) -> None:
+    viewer.open(small_page)
+    viewer.driver.execute_script(
+        """const s = document.createElement("script"); s.textContent = "window.intruder = true";
+        document.body.append(s); const i = new Image(); i.src = "http://127.0.0.1:9/x.png"; document.body.append(i);"""
+    )
+    assert viewer.driver.execute_script("return window.intruder") is None
+    viewer.until("return document.images.length > 0")
+    refusals = viewer.complaints()
+    assert any("script-src" in line or "inline script" in line for line in refusals)
+    assert any("img-src" in line for line in refusals)
+
+
+def test_tooltip_tells_name_self_total_unit_and_kind(viewer: Viewer, small_page: Path) -> None:
+    viewer.open(small_page)
+    tip = viewer.hover(0.9, 1)
+    assert tip.splitlines()[0] == "x"
+    assert "Total\n20.0 %20 samples" in tip.replace(" samples", " samples").replace("% ", "%")
+    assert "Self\n5.0 %5 samples" in tip.replace("% ", "%")
+    assert "Native" in tip
+    assert "Java, JIT-compiled" in viewer.hover(0.5, 2)
+    assert "Java, interpreted" in viewer.hover(0.1, 2)
+
+
+def test_zoom_back_and_reset(viewer: Viewer, small_page: Path) -> None:
+    viewer.open(small_page)
+    assert not viewer.element("back").is_enabled()
+    viewer.click(0.9, 1)
+    assert "zoom=" in viewer.state()
+    assert viewer.text("frame-name") == "x"
+    assert "20.0 % total, 5.0 % self" in viewer.text("frame-cost")
+    assert viewer.hover(0.3, 2).splitlines()[0] == "y"
+    assert "Of view\n75.0 %" in viewer.text("tooltip")
+    viewer.click(0.3, 2)
+    assert viewer.text("frame-name") == "y"
+    viewer.element("back").click()
+    viewer.until_text("frame-name", "x")
+    viewer.driver.back()
+    viewer.until("return location.hash === '' || location.hash === '#'")
+    viewer.driver.forward()
+    viewer.until_text("frame-name", "x")
+    viewer.element("reset").click()
+    viewer.until("return document.getElementById('frame-chosen').hidden")
+    assert viewer.hover(0.1, 1).splitlines()[0] == "a"
+
+
+@pytest.mark.parametrize(
+    ("query", "regexp", "result"),
+    [
+        ("b", False, "80.0 % matched"),
+        ("B", False, "80.0 % matched"),
+        ("^[bc]$", True, "80.0 % matched"),
+        ("c|y", True, "65.0 % matched"),
+        ('"x"', False, "20.0 % matched"),
+        ('"nothing"', False, "no match"),
+        ("(", True, "not a regular expression"),
+        ("(", False, "no match"),
+    ],
+)
+def test_search_tells_the_matched_share_once(
+    viewer: Viewer, small_page: Path, query: str, regexp: bool, result: str
+) -> None:
+    viewer.open(small_page)
+    if regexp:
+        viewer.element("search-regexp").click()
+    viewer.element("search").send_keys(query)
+    viewer.until_text("search-result", result)
+
+
+def test_search_within_a_zoom_tells_both_shares(viewer: Viewer, small_page: Path) -> None:
+    viewer.open(small_page)
+    viewer.click(0.9, 1)
+    viewer.element("search").send_keys("y")
+    viewer.until_text("search-result", "15.0 % matched, 75.0 % of view")
+    viewer.element("search").clear()
+    viewer.element("search").send_keys("x")
+    viewer.until_text("search-result", "20.0 % matched, 100 % of view")
+
+
+def test_scopes_are_the_sum_the_mean_and_each_host(viewer: Viewer, two_hosts_page: Path) -> None:
+    viewer.open(two_hosts_page, "q=hot")
+    viewer.until_text("search-result", "75.0 % matched")  # 300 of 400 samples
+    scope = Select(viewer.element("scope"))
+    assert [option.text for option in scope.options] == ["Cluster, sum", "Cluster, average", "big", "small"]
+    for name, share in (("Cluster, average", "60.0 %"), ("big", "90.0 %"), ("small", "30.0 %")):
+        scope.select_by_visible_text(name)
+        viewer.until_text("search-result", f"{share} matched")
+    assert "100 of 400 samples" in viewer.text("scope-note")
+
+
+def test_another_scope_keeps_the_path_in_view(viewer: Viewer, two_hosts_page: Path) -> None:
+    viewer.open(two_hosts_page)
+    viewer.click(0.9, 2)
+    assert viewer.text("frame-name") == "hot"
+    Select(viewer.element("scope")).select_by_visible_text("small")
+    viewer.until_text("frame-cost", "30.0 % total")
+    assert viewer.text("frame-name") == "hot"
+
+
+def test_the_address_restores_the_view(viewer: Viewer, two_hosts_page: Path) -> None:
+    viewer.open(two_hosts_page)
+    Select(viewer.element("scope")).select_by_visible_text("small")
+    viewer.until_text("scope-note", "100 of 400")
+    viewer.element("search").send_keys("cold")
+    viewer.element("turn").click()
+    viewer.still()
+    viewer.driver.execute_script("document.getElementById('graph-scroller').focus()")
+    viewer.press(Keys.ARROW_UP, Keys.ENTER)
+    viewer.until_text("frame-name", "a")
+    viewer.still()
+    picture = "return document.getElementById('graph-canvas').toDataURL()"
+    before, state = viewer.driver.execute_script(picture), viewer.state()
+    viewer.open(two_hosts_page, state.lstrip("#"))
+    viewer.until_text("search-result", "60.0 % matched, 66.7 % of view")
+    viewer.still()
+    assert viewer.driver.execute_script(picture) == before
+
+
+@pytest.mark.parametrize("state", ["zoom=999999", "zoom=-1", "scope=nowhere", "view=%00&sort=x", "q=%28&regexp=1", "%"])
+def test_a_spoilt_address_still_shows_the_page(viewer: Viewer, small_page: Path, state: str) -> None:
+    viewer.open(small_page, state)
+    assert viewer.hover(0.1, 1).splitlines()[0] == "a"
+
+
+def test_methods_merge_tiers_and_count_recursion_once(viewer: Viewer, small_page: Path) -> None:
+    viewer.open(small_page)
+    viewer.element("view-methods").click()
+    assert _methods(viewer) == {
+        "c": ("50.0 %", "50.0 %"), "d": ("30.0 %", "30.0 %"), "y": ("15.0 %", "15.0 %"),
+        "x": ("5.0 %", "20.0 %"), "a": ("0 %", "80.0 %"), "b": ("0 %", "80.0 %"),
+    }
+    assert list(_methods(viewer))[:2] == ["c", "d"]
+    viewer.element("sort-total").click()
+    assert list(_methods(viewer))[:3] == ["a", "b", "c"]
+    viewer.element("search").send_keys("d")
+    viewer.until("return document.querySelectorAll('#methods-body tr').length === 1")
+    viewer.driver.find_element(By.CSS_SELECTOR, "#methods-body button").click()
+    viewer.until("return !document.getElementById('graph-panel').hidden")
+    assert viewer.element("search").get_attribute("value") == '"d"'
+
+
+def _methods(viewer: Viewer) -> dict[str, tuple[str, str]]:
+    rows = viewer.driver.find_elements(By.CSS_SELECTOR, "#methods-body tr")
+    cells = [[cell.text.replace("\u202f", " ") for cell in row.find_elements(By.TAG_NAME, "td")] for row in rows]
+    return {name: (self_share, total) for self_share, total, name, _ in cells}
+
+
+def test_a_cell_of_the_table_leads_to_its_host(viewer: Viewer, spark_page: Path) -> None:
+    viewer.open(spark_page)
+    viewer.driver.find_elements(By.CSS_SELECTOR, "#hottest .strip")[0].find_elements(By.TAG_NAME, "a")[-1].click()
+    viewer.until_text("search-result", "33.3 % matched")
+    assert Select(viewer.element("scope")).first_selected_option.text == "worker08.prod.example"
+
+
+def test_everything_by_keyboard(viewer: Viewer, small_page: Path) -> None:
+    viewer.open(small_page)
+    viewer.press("/", "y")
+    viewer.until_text("search-result", "15.0 % matched")
+    viewer.press(Keys.ESCAPE)
+    viewer.until("return document.getElementById('search').value === ''")
+    viewer.driver.execute_script("document.getElementById('graph-scroller').focus()")
+    viewer.press(Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
+    assert viewer.text("frame-name") == "x"
+    viewer.press(Keys.ARROW_DOWN, Keys.ENTER)
+    viewer.until_text("frame-name", "y")
+    assert "zoom=" in viewer.state()
+    viewer.press(Keys.BACKSPACE)
+    viewer.until("return !location.hash.includes('zoom')")
+    viewer.press("m")
+    viewer.until("return !document.getElementById('methods-panel').hidden")
+    viewer.press("g", "i")
+    viewer.until("return location.hash.includes('flame=1')")
+    viewer.press("?")
+    viewer.until("return document.getElementById('keys').open")
+    viewer.press(Keys.ESCAPE)
+    viewer.until("return !document.getElementById('keys').open")
+
+
+def test_flames_grow_from_the_bottom(viewer: Viewer, small_page: Path) -> None:
+    viewer.open(small_page, "flame=1")
+    rows = viewer.element("graph-canvas").size["height"] // 20
+    assert viewer.hover(0.9, rows - 2).splitlines()[0] == "x"
+    assert viewer.hover(0.9, rows - 1).splitlines()[0] == "all"
+
+
+def test_copies_the_name(viewer: Viewer, small_page: Path) -> None:
+    viewer.open(small_page)
+    viewer.click(0.9, 1)
+    viewer.element("copy-name").click()
+    viewer.until_text("copy-name", "Copied")
+    viewer.element("search").send_keys(Keys.CONTROL, "v")
+    viewer.until("return document.getElementById('search').value === 'x'")
+
+
+def test_dark_follows_the_system_until_the_reader_chooses(viewer: Viewer, small_page: Path) -> None:
+    def darkness() -> tuple[str, list[int]]:
+        viewer.still()
+        return (
+            viewer.driver.execute_script("return getComputedStyle(document.body).backgroundColor"),
+            viewer.driver.execute_script(
+                "return [...document.getElementById('graph-canvas').getContext('2d').getImageData(3, 25, 1, 1).data]"
+            ),
+        )
+
+    viewer.open(small_page)
+    light_page, light_frame = darkness()
+    prefer(viewer.driver, "dark")
+    dark_page, dark_frame = darkness()
+    assert light_page == "rgb(246, 247, 248)" and dark_page == "rgb(16, 18, 21)"
+    assert sum(dark_frame[:3]) < sum(light_frame[:3]) - 150
+    viewer.element("theme").click()
+    assert darkness() == (light_page, light_frame)
+    viewer.driver.refresh()
+    viewer.until("return document.documentElement.dataset.ready === 'true'")
+    assert darkness() == (light_page, light_frame)
+    viewer.driver.execute_script("localStorage.clear()")
+
+
+HOSTILE = [
+    "</script><script>window.hacked=1</script>",
+    "<img src=x onerror=window.hacked=1>",
+    "\"'onmouseover='window.hacked=1'",
+    "{{script}}",
+    "]]><!--",
+    "\u202eevil\u202c right to left",
+    "名前.メソッド",
+    "javascript:window.hacked=1",
+    "n" * 10_000,
+]
+
+
+def test_hostile_names_are_text(viewer: Viewer, tmp_path: Path) -> None:
+    folded = "".join(f"{name.replace(';', ':')} {100 + number}\n" for number, name in enumerate(HOSTILE))
+    hosts = [MadeHost(name, {7: folded}).fails("degraded", name, name, pid=7) for name in [*HOSTILE, "../../etc"]]
+    page = make_report(make_run(tmp_path / "run", hosts, selector=HOSTILE[0]).path).page
+    viewer.open(page)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run"]
+    assert viewer.driver.execute_script("return window.hacked") is None
+    assert viewer.driver.execute_script("return document.querySelectorAll('main img, [onmouseover], [onerror]').length") == 0
+    names = [bdi.text for bdi in viewer.driver.find_elements(By.CSS_SELECTOR, "#hottest td.name bdi")]
+    assert set(HOSTILE[:8]) <= {name.strip() for name in names}
+    assert len(Select(viewer.element("scope")).options) == 2 + len(hosts)
+    viewer.element("view-methods").click()
+    listed = viewer.driver.execute_script("return [...document.querySelectorAll('#methods-body bdi')].map(b => b.textContent)")
+    assert set(HOSTILE[:8]) <= set(listed)
+    viewer.element("view-graph").click()
+    for place in range(20):
+        viewer.hover((place + 0.5) / 20, 1)
+    viewer.open(page, f"q={quote(HOSTILE[1])}&scope=host3")
+    assert "matched" in viewer.text("search-result")
+    assert viewer.driver.execute_script("return window.hacked") is None
+
+
+def test_a_run_without_samples_says_why(viewer: Viewer, tmp_path: Path) -> None:
+    hosts = [
+        MadeHost("a").fails("failed", "wrong host key", "ssh-keygen -R a"),
+        MadeHost("b").fails("idle", "no process matches spark"),
+    ]
+    page = make_report(make_run(tmp_path / "run", hosts).path).page
+    viewer.driver.get(page.as_uri())
+    told = viewer.driver.find_element(By.TAG_NAME, "main").text
+    assert "Nothing was recorded" in told
+    assert "a: wrong host key ssh-keygen -R a" in told
+    assert "b: no process matches spark" in told
+    assert viewer.driver.find_elements(By.ID, "graph-canvas") == []
+
+
+def test_deep_stacks_scroll_and_stay_whole(viewer: Viewer, tmp_path: Path) -> None:
+    page = tmp_path / "deep.html"
+    stack = ";".join(f"f{depth}" for depth in range(1000))
+    write_page(Profile.from_bytes(f"{stack} 10\n".encode(), "folded"), page, "deep")
+    viewer.open(page)
+    viewer.driver.execute_script("document.getElementById('graph-scroller').scrollTop = 1e9")
+    viewer.still()
+    rows = viewer.element("graph-canvas").size["height"] / 20
+    assert viewer.hover(0.5, int(rows - 1)).splitlines()[0] in ("f999", "f998")
+    viewer.element("search").send_keys("f500")
+    viewer.until_text("search-result", "100 % matched")
+
+
+def test_damaged_data_is_told(viewer: Viewer, small_page: Path, tmp_path: Path) -> None:
+    page = tmp_path / "damaged.html"
+    text = small_page.read_text()
+    start = text.index('id="data-all">') + len('id="data-all">')
+    page.write_text(f"{text[:start]}{text[start : start + 20]}{text[text.index('</script>', start) :]}")
+    viewer.open(page)
+    assert viewer.text("failure").startswith("This picture cannot be shown")
