@@ -1,0 +1,289 @@
+//! HotSpot's dynamic attach: the JVM opens a socket when asked to, and runs commands that come by it.
+//!
+//! The JVM is asked by a trigger file and SIGQUIT. To a process without a handler that signal is deadly, and a JVM
+//! that may not attach answers it with a thread dump on the application's output: so it is looked at first.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{openat, statat, unlinkat, AtFlags, FileType, Mode, OFlags, CWD};
+use rustix::io::Errno;
+use rustix::net::sockopt::{set_socket_timeout, Timeout};
+use rustix::net::{connect, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::Signal;
+
+use crate::identity::Shoes;
+use crate::outcome::Failure;
+use crate::proc::target::Target;
+
+/// How long a JVM may take to open its socket.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_REPLY: u64 = 64 << 10;
+
+/// A JVM and the right to talk to it.
+pub struct Attach<'a> {
+    pub target: &'a Target,
+    pub shoes: &'a Shoes,
+}
+
+/// What came of loading an agent library.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The library was loaded and its entry point returned this.
+    Returned(i32),
+    /// The JVM did not load it; its own words, perhaps none (JDK 8).
+    Refused(String),
+}
+
+impl Attach<'_> {
+    /// Have the JVM load a library (a path as the JVM sees it) and run its entry point with these options.
+    pub fn load(&self, library: &str, options: &str, timeout: Duration) -> Result<Reply, Failure> {
+        let socket = self.connection()?;
+        let failed = |error: std::io::Error| self.no_answer(timeout, &error);
+        for side in [Timeout::Recv, Timeout::Send] {
+            set_socket_timeout(&socket, side, Some(timeout))
+                .map_err(|error| failed(error.into()))?;
+        }
+        let mut stream = File::from(socket);
+        let request = format!("1\0load\0{library}\0true\0{options}\0");
+        stream.write_all(request.as_bytes()).map_err(failed)?;
+        let mut reply = Vec::new();
+        stream
+            .take(MAX_REPLY)
+            .read_to_end(&mut reply)
+            .map_err(failed)?;
+        parse_reply(&String::from_utf8_lossy(&reply)).ok_or_else(|| {
+            Failure::new(
+                format!(
+                    "the JVM of process {} closed the attach connection without an answer",
+                    self.target.pid
+                ),
+                "see whether the JVM is shutting down",
+            )
+        })
+    }
+
+    fn no_answer(&self, timeout: Duration, error: &std::io::Error) -> Failure {
+        Failure::new(
+            format!("the JVM of process {} did not answer within {} s: {error}", self.target.pid, timeout.as_secs()),
+            "the JVM may be stopped, swapping or unable to reach a safepoint; try again when it answers jcmd",
+        )
+    }
+
+    /// A connection to the JVM's socket, which is opened first where there is none.
+    fn connection(&self) -> Result<OwnedFd, Failure> {
+        self.refuse_stopped()?;
+        match self.connect() {
+            Ok(socket) => Ok(socket),
+            // Refused: the socket of an earlier process with this number. The JVM will replace it.
+            Err(Errno::NOENT | Errno::CONNREFUSED) => self.open_listener(),
+            Err(error) => Err(self.cannot_connect(error)),
+        }
+    }
+
+    fn refuse_stopped(&self) -> Result<(), Failure> {
+        let pid = self.target.pid;
+        match self.target.stat() {
+            None => Err(Failure::plain(format!("process {pid} has ended"))),
+            Some(stat) if matches!(stat.state, 'T' | 't') => Err(Failure::new(
+                format!(
+                    "process {pid} is stopped (state {}): it cannot answer",
+                    stat.state
+                ),
+                format!("let it go on (kill -CONT {pid}, or end the debugger) and try again"),
+            )),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn cannot_connect(&self, error: Errno) -> Failure {
+        Failure::new(
+            format!(
+                "cannot connect to {} of process {}: {error}",
+                self.socket_path(),
+                self.target.pid
+            ),
+            "connect as the JVM's own user, or as root",
+        )
+    }
+
+    fn socket_path(&self) -> String {
+        format!("/tmp/.java_pid{}", self.target.status.namespace_pid)
+    }
+
+    /// Connect as the JVM's user, whom the JVM asks the kernel about.
+    fn connect(&self) -> Result<OwnedFd, Errno> {
+        let path = self.shoes.path(&self.socket_path());
+        let stat = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+            return Err(Errno::NOTSOCK);
+        }
+        if stat.st_uid != self.target.status.uid {
+            return Err(Errno::PERM);
+        }
+        let socket = socket_with(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        // Also bounds connecting itself, which would wait for ever at a full queue.
+        set_socket_timeout(&socket, Timeout::Send, Some(OPEN_TIMEOUT))?;
+        connect(&socket, &SocketAddrUnix::new(path)?)?;
+        Ok(socket)
+    }
+
+    fn open_listener(&self) -> Result<OwnedFd, Failure> {
+        let pid = self.target.pid;
+        if !self
+            .target
+            .status_now()
+            .is_some_and(|status| status.catches_quit())
+        {
+            return Err(Failure::new(
+                format!(
+                    "process {pid} does not handle SIGQUIT: it is just starting, or no HotSpot JVM"
+                ),
+                "try again in a moment",
+            ));
+        }
+        let trigger = Trigger::set(self)?;
+        self.target.signal(Signal::QUIT).map_err(|error| {
+            Failure::plain(format!("cannot send SIGQUIT to process {pid}: {error}"))
+        })?;
+        let socket = self.wait_for_socket();
+        trigger.remove();
+        socket
+    }
+
+    /// The JVM tells nobody when the socket is there, so it is looked for; ever less often.
+    fn wait_for_socket(&self) -> Result<OwnedFd, Failure> {
+        let start = Instant::now();
+        let mut pause = Duration::from_millis(5);
+        loop {
+            match self.connect() {
+                Ok(socket) => return Ok(socket),
+                Err(Errno::NOENT | Errno::CONNREFUSED) => self.refuse_stopped()?,
+                Err(error) => return Err(self.cannot_connect(error)),
+            }
+            if start.elapsed() > OPEN_TIMEOUT {
+                return Err(Failure::new(
+                    format!(
+                        "process {} did not open {} within {} s after SIGQUIT",
+                        self.target.pid,
+                        self.socket_path(),
+                        OPEN_TIMEOUT.as_secs()
+                    ),
+                    "attach may be disabled, /tmp not writable for the JVM, or the JVM unable to reach a safepoint",
+                ));
+            }
+            sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(200));
+        }
+    }
+}
+
+/// The file that tells the JVM what SIGQUIT means this time.
+struct Trigger {
+    dir: OwnedFd,
+    name: String,
+}
+
+impl Trigger {
+    /// In `/tmp`, else in the JVM's working directory: there applications keep their own files.
+    fn set(attach: &Attach) -> Result<Self, Failure> {
+        let name = format!(".attach_pid{}", attach.target.status.namespace_pid);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let tmp = openat(CWD, attach.shoes.path("/tmp"), flags, Mode::empty());
+        let cwd = attach
+            .shoes
+            .cwd
+            .as_ref()
+            .ok_or(Errno::NOENT)
+            .and_then(|cwd| cwd.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE));
+        let mut tried = Vec::new();
+        for (place, dir) in [("/tmp", tmp), ("its working directory", cwd)] {
+            match dir.and_then(|dir| create(&dir, &name).map(|()| dir)) {
+                Ok(dir) => return Ok(Self { dir, name }),
+                Err(error) => tried.push(format!("{place}: {error}")),
+            }
+        }
+        Err(Failure::new(
+            format!(
+                "cannot create {name} for process {}: {}",
+                attach.target.pid,
+                tried.join("; ")
+            ),
+            "the JVM's user needs a writable /tmp",
+        ))
+    }
+
+    fn remove(&self) {
+        let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());
+    }
+}
+
+fn create(dir: &OwnedFd, name: &str) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match openat(dir, name, flags, Mode::RUSR | Mode::WUSR) {
+        // Somebody else's, or a leftover: it serves as well.
+        Ok(_) | Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The reply to `load`. The first line is the attach listener's own verdict. Then JDK 8 says `N`, 9 and later
+/// `return code: N`, and 21 and later an error text where the library was not loaded.
+fn parse_reply(reply: &str) -> Option<Reply> {
+    let (verdict, rest) = reply.split_once('\n').unwrap_or((reply, ""));
+    let rest = rest.trim();
+    let verdict: i32 = verdict.trim().parse().ok()?;
+    let first = rest.lines().next().unwrap_or_default();
+    let code = first
+        .strip_prefix("return code: ")
+        .unwrap_or(first)
+        .trim()
+        .parse::<i32>();
+    Some(match (verdict, code) {
+        // JDK 8 has no other words for a library that cannot be loaded.
+        (0, Ok(-1)) => Reply::Refused(String::new()),
+        (0, Ok(code)) => Reply::Returned(code),
+        (0, Err(_)) | (_, Err(_)) if !rest.is_empty() => Reply::Refused(rest.to_owned()),
+        (code, _) => Reply::Refused(format!("the JVM answered {code}")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_of_all_versions() {
+        for (reply, want) in [
+            ("0\n0\n", Some(Reply::Returned(0))),
+            ("0\n-1\n", Some(Reply::Refused(String::new()))),
+            ("0\n200\n", Some(Reply::Returned(200))),
+            ("0\nreturn code: 100\n", Some(Reply::Returned(100))),
+            (
+                "0\n/x.so: cannot open shared object file\n",
+                Some(Reply::Refused(
+                    "/x.so: cannot open shared object file".into(),
+                )),
+            ),
+            (
+                "100\nDynamic agent loading is not enabled\n",
+                Some(Reply::Refused(
+                    "Dynamic agent loading is not enabled".into(),
+                )),
+            ),
+            ("101\n", Some(Reply::Refused("the JVM answered 101".into()))),
+            ("", None),
+            ("hello", None),
+        ] {
+            assert_eq!(parse_reply(reply), want, "{reply:?}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Leftovers of sessions that were broken off: profilers that still run, folders that nobody holds any more.
+
+use std::collections::{BTreeSet, HashSet};
+use std::thread;
+use std::time::Duration;
+
+use rustix::fs::{openat, Dir, Mode, OFlags, CWD};
+use rustix::process::geteuid;
+
+use crate::attach::{Attach, Reply};
+use crate::engine::async_profiler as profiler;
+use crate::files::read_regular;
+use crate::foothold::{delete_unheld, is_library_file, open_leftover, run_folder, RUN_FOLDER};
+use crate::identity::Shoes;
+use crate::outcome::Failure;
+use crate::preflight::{self, OUR_LIBRARY};
+use crate::proc::scan::{self, Seen};
+use crate::proc::target::Target;
+use crate::protocol::{Cleaned, Undone};
+
+const BASES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// Clean this host, as far as this user may.
+pub fn clean(excluded: &HashSet<i32>) -> Cleaned {
+    let mut cleaned = Cleaned::default();
+    let own = geteuid().as_raw();
+    for process in scan::processes(excluded) {
+        if process.jvm.is_some() && (own == 0 || own == process.uid) {
+            merge(&mut cleaned, on_thread(move || clean_jvm(&process)));
+        }
+    }
+    for (uid, gid) in owners_of_leftovers() {
+        if own == 0 || own == uid {
+            merge(&mut cleaned, on_thread(move || clean_as(uid, gid)));
+        }
+    }
+    cleaned
+}
+
+/// A thread that takes another user's identity keeps it, and ends with the work.
+fn on_thread(work: impl FnOnce() -> Cleaned + Send + 'static) -> Cleaned {
+    thread::spawn(work).join().unwrap_or_default()
+}
+
+fn merge(into: &mut Cleaned, more: Cleaned) {
+    into.removed.extend(more.removed);
+    into.stopped.extend(more.stopped);
+    into.failed.extend(more.failed);
+}
+
+/// Stop a profiler that an earlier session left running, then remove its folders as that JVM sees them.
+fn clean_jvm(process: &Seen) -> Cleaned {
+    let mut cleaned = Cleaned::default();
+    let Ok(target) = Target::open(process.pid, process.start_time) else {
+        return cleaned;
+    };
+    let libraries = target.libraries(preflight::is_ours).unwrap_or_default();
+    let Ok(shoes) = Shoes::put_on(&target) else {
+        return cleaned;
+    };
+    for library in libraries {
+        match stop_abandoned(&target, &shoes, &library) {
+            Ok(false) => {}
+            Ok(true) => cleaned.stopped.push(target.pid),
+            Err(failure) => {
+                cleaned.failed.push(Undone {
+                    what: format!("process {}", target.pid),
+                    reason: failure.reason,
+                });
+            }
+        }
+    }
+    let bases = BASES
+        .into_iter()
+        .map(str::to_owned)
+        .chain(shoes.cwd_path.clone());
+    for base in bases {
+        clean_base(&shoes, &base, &mut cleaned);
+    }
+    cleaned
+}
+
+fn clean_as(uid: u32, gid: u32) -> Cleaned {
+    let mut cleaned = Cleaned::default();
+    if let Ok(shoes) = Shoes::of_user(uid, gid) {
+        for base in BASES {
+            clean_base(&shoes, base, &mut cleaned);
+        }
+    }
+    cleaned
+}
+
+/// Whether a profiler was running and has been stopped. One whose library a live session holds is left alone.
+fn stop_abandoned(target: &Target, shoes: &Shoes, library: &str) -> Result<bool, Failure> {
+    let folder = library.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let path = shoes.path(folder);
+    let held =
+        std::fs::symlink_metadata(&path).is_ok() && open_leftover(&path, shoes.uid).is_none();
+    if held || target.stat().is_none() {
+        return Ok(false);
+    }
+    let bases: Vec<String> = BASES.into_iter().map(str::to_owned).collect();
+    let run = run_folder(shoes, &bases, &format!("clean-{}", std::process::id()))
+        .map_err(Failure::plain)?;
+    let stopped = ask_and_stop(target, shoes, library, &run);
+    let _ = run.release(|_| true);
+    stopped
+}
+
+fn ask_and_stop(
+    target: &Target,
+    shoes: &Shoes,
+    library: &str,
+    run: &crate::foothold::Held,
+) -> Result<bool, Failure> {
+    let attach = Attach { target, shoes };
+    let load = |options: &str| match attach.load(library, options, ANSWER)? {
+        Reply::Returned(0) => Ok(()),
+        reply => Err(Failure::plain(format!(
+            "{library} does not answer: {reply:?}"
+        ))),
+    };
+    load(&profiler::status(&format!("{}/status", run.path)))?;
+    let status = read_regular(&run.dir, "status", Some(shoes.uid), 64 << 10);
+    if status.is_ok_and(|text| profiler::is_idle(&String::from_utf8_lossy(&text))) {
+        return Ok(false);
+    }
+    load(&profiler::stop("/dev/null", "/dev/null"))?;
+    load(&profiler::status("/dev/null"))?;
+    Ok(true)
+}
+
+fn clean_base(shoes: &Shoes, base: &str, cleaned: &mut Cleaned) {
+    for name in leftovers(&shoes.path(base)) {
+        let path = format!("{}/{name}", base.trim_end_matches('/'));
+        let seen_as = shoes.path(&path);
+        let Some(dir) = open_leftover(&seen_as, shoes.uid) else {
+            continue;
+        };
+        let library = name.starts_with(OUR_LIBRARY);
+        match delete_unheld(&dir, &seen_as, |file| !library || is_library_file(file)) {
+            Ok(true) => cleaned.removed.push(path),
+            Ok(false) => {}
+            Err(error) => cleaned.failed.push(Undone {
+                what: path,
+                reason: error.to_string(),
+            }),
+        }
+    }
+}
+
+fn leftovers(base: &str) -> Vec<String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(entries) = openat(CWD, base, flags, Mode::empty()).and_then(Dir::read_from) else {
+        return Vec::new();
+    };
+    let names = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
+    names
+        .filter(|name| name.starts_with(RUN_FOLDER) || name.starts_with(OUR_LIBRARY))
+        .collect()
+}
+
+/// Users that folders of ours belong to on this host's own file system.
+fn owners_of_leftovers() -> BTreeSet<(u32, u32)> {
+    let paths = BASES.iter().flat_map(|base| {
+        leftovers(base)
+            .into_iter()
+            .map(move |name| format!("{base}/{name}"))
+    });
+    let stats = paths.filter_map(|path| rustix::fs::lstat(path).ok());
+    stats.map(|stat| (stat.st_uid, stat.st_gid)).collect()
+}

@@ -1,0 +1,126 @@
+//! Careful reading and writing in folders that others may write to.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{
+    fstat, mkdirat, openat, renameat, statat, unlinkat, AtFlags, FileType, Mode, OFlags, Stat, CWD,
+};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// The hash of some bytes, in lower-case hex.
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Whether a text is such a hash.
+pub fn is_sha256(text: &str) -> bool {
+    text.len() == 64
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+/// Read a whole regular file of at most `limit` bytes, never through a link and never waiting (as a pipe would).
+/// With `owner`, only a file of that user.
+pub fn read_regular(
+    dir: impl AsFd,
+    name: &str,
+    owner: Option<u32>,
+    limit: u64,
+) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(dir, name, flags, Mode::empty())?;
+    let stat = fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other(format!("{name} is not a regular file")));
+    }
+    if owner.is_some_and(|owner| owner != stat.st_uid) {
+        return Err(io::Error::other(format!(
+            "{name} belongs to user {}",
+            stat.st_uid
+        )));
+    }
+    let mut bytes = Vec::new();
+    File::from(file).take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::other(format!(
+            "{name} is larger than {} MiB",
+            limit >> 20
+        )));
+    }
+    Ok(bytes)
+}
+
+/// Put a file in place whole or not at all; what stood there before keeps its own inode.
+pub fn write_whole(dir: impl AsFd, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
+    let temporary = format!(".new-{name}-{}", std::process::id());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(&dir, &temporary, flags, mode)?;
+    let mut file = File::from(file);
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| Ok(renameat(&dir, &temporary, &dir, name)?));
+    if written.is_err() {
+        let _ = unlinkat(&dir, &temporary, AtFlags::empty());
+    }
+    written
+}
+
+/// Whether a name is one that `write_whole` uses while it writes.
+pub fn is_temporary(name: &str) -> bool {
+    name.starts_with(".new-")
+}
+
+/// Open a folder that only `owner` can enter; `Err` says what is wrong with it.
+pub fn open_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
+    let dir = openat(CWD, path, FOLDER, Mode::empty()).map_err(|error| match error {
+        Errno::NOTDIR | Errno::LOOP => format!("{path} is a link or no folder"),
+        error => format!("{path}: {error}"),
+    })?;
+    let stat = fstat(&dir).map_err(|error| format!("{path}: {error}"))?;
+    check_private(path, &stat, owner)?;
+    Ok(dir)
+}
+
+/// As `open_private`, after making the folder where there is none.
+pub fn make_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
+    match mkdirat(CWD, path, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => open_private(path, owner),
+        Err(error) => Err(format!("{path}: {error}")),
+    }
+}
+
+fn check_private(path: &str, stat: &Stat, owner: u32) -> Result<(), String> {
+    if stat.st_uid != owner {
+        return Err(format!(
+            "{path} belongs to user {} and not to {owner}",
+            stat.st_uid
+        ));
+    }
+    if stat.st_mode & 0o077 != 0 {
+        return Err(format!(
+            "{path} is open to others (mode {:o})",
+            stat.st_mode & 0o7777
+        ));
+    }
+    Ok(())
+}
+
+/// Whether `path` still leads to the folder that is open.
+pub fn is_at(dir: &OwnedFd, path: &str) -> bool {
+    match (fstat(dir), statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)) {
+        (Ok(open), Ok(there)) => (open.st_dev, open.st_ino) == (there.st_dev, there.st_ino),
+        _ => false,
+    }
+}

@@ -1,0 +1,138 @@
+//! What the agent puts beside a JVM for the time of a run: the library it loads and the folder it writes to.
+//!
+//! A folder in use is held by a lock (`flock`), which the kernel lets go of however the agent ends. So a later
+//! session can tell what is left over from what is in use, whatever pid namespace either lives in.
+
+use std::io;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{flock, statvfs, unlinkat, AtFlags, Dir, FlockOperation, Mode, StatVfsMountFlags};
+
+use crate::files::{
+    is_at, is_temporary, make_private, open_private, read_regular, sha256, write_whole,
+};
+use crate::identity::Shoes;
+use crate::preflight::OUR_LIBRARY;
+
+/// The folders of runs begin with this.
+pub const RUN_FOLDER: &str = ".hprofiler-run-";
+/// The library's name in its folder.
+pub const LIBRARY: &str = "libasyncProfiler.so";
+const MAX_LIBRARY: u64 = 64 << 20;
+
+/// A folder that this session holds; `path` is the JVM's name for it.
+pub struct Held {
+    pub path: String,
+    seen_as: String,
+    pub dir: OwnedFd,
+}
+
+impl Held {
+    /// Make or take a folder and hold it against cleaning.
+    fn take(shoes: &Shoes, path: String) -> Result<Self, String> {
+        let seen_as = shoes.path(&path);
+        // Another session may delete the folder between the opening and the lock; then it is made anew.
+        for _ in 0..5 {
+            let dir = make_private(&seen_as, shoes.uid)?;
+            if flock(&dir, FlockOperation::LockShared).is_ok() && is_at(&dir, &seen_as) {
+                return Ok(Self { path, seen_as, dir });
+            }
+        }
+        Err(format!("{path} cannot be held"))
+    }
+
+    /// Delete the named files, and the folder once no other session or recording holds it. Err: what is left.
+    pub fn release(self, ours: impl Fn(&str) -> bool) -> Result<(), String> {
+        delete_unheld(&self.dir, &self.seen_as, ours)
+            .map(|_| ())
+            .map_err(|error| format!("{}: {error}", self.path))
+    }
+}
+
+/// Delete a folder's files of these names and the folder itself, unless somebody holds it: then Ok(false).
+pub fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> io::Result<bool> {
+    if flock(dir, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(false);
+    }
+    for entry in Dir::read_from(dir)?.flatten() {
+        if entry.file_name().to_str().is_ok_and(&ours) {
+            unlinkat(dir, entry.file_name(), AtFlags::empty())?;
+        }
+    }
+    if is_at(dir, path) {
+        std::fs::remove_dir(path)?;
+    }
+    Ok(true)
+}
+
+/// Open a folder that may be left over and say whether nobody holds it any more.
+pub fn open_leftover(path: &str, owner: u32) -> Option<OwnedFd> {
+    let dir = open_private(path, owner).ok()?;
+    flock(&dir, FlockOperation::NonBlockingLockExclusive)
+        .is_ok()
+        .then_some(dir)
+}
+
+/// Whether a file of a library folder is one of ours.
+pub fn is_library_file(name: &str) -> bool {
+    name == LIBRARY || is_temporary(name)
+}
+
+/// The folder in which the JVM loads the library: always the same one for a library's content and user, since under
+/// another path the JVM would load it a second time. `base` is as the JVM sees it.
+pub fn library_folder(base: &str, hash: &str, uid: u32) -> String {
+    format!(
+        "{}/{OUR_LIBRARY}{}-{uid}",
+        base.trim_end_matches('/'),
+        &hash[..16]
+    )
+}
+
+/// Put the library in its folder under `base`. Err says why this base will not do.
+pub fn stage_library(shoes: &Shoes, base: &str, hash: &str, bytes: &[u8]) -> Result<Held, String> {
+    refuse_noexec(shoes, base)?;
+    let held = Held::take(shoes, library_folder(base, hash, shoes.uid))?;
+    let there = read_regular(&held.dir, LIBRARY, Some(shoes.uid), MAX_LIBRARY);
+    if there.is_ok_and(|there| sha256(&there) == hash) {
+        return Ok(held);
+    }
+    // A JVM that has the old file loaded keeps it: renaming gives the name to another inode.
+    let written = write_whole(&held.dir, LIBRARY, bytes, Mode::RUSR | Mode::XUSR);
+    match written {
+        Ok(()) => Ok(held),
+        Err(error) => {
+            let reason = format!("{}: {error}", held.path);
+            let _ = held.release(is_library_file);
+            Err(reason)
+        }
+    }
+}
+
+fn refuse_noexec(shoes: &Shoes, base: &str) -> Result<(), String> {
+    let flags = statvfs(shoes.path(base))
+        .map_err(|error| format!("{base}: {error}"))?
+        .f_flag;
+    if flags.contains(StatVfsMountFlags::NOEXEC) {
+        return Err(format!("{base} is mounted noexec"));
+    }
+    Ok(())
+}
+
+/// Make the folder the JVM writes its profiles to, under the first of the bases where that is possible.
+pub fn run_folder(shoes: &Shoes, bases: &[String], session: &str) -> Result<Held, String> {
+    let mut tried = Vec::new();
+    for base in bases {
+        match Held::take(
+            shoes,
+            format!(
+                "{}/{RUN_FOLDER}{session}-{}",
+                base.trim_end_matches('/'),
+                shoes.uid
+            ),
+        ) {
+            Ok(held) => return Ok(held),
+            Err(reason) => tried.push(reason),
+        }
+    }
+    Err(tried.join("; "))
+}

@@ -1,0 +1,50 @@
+//! What this machine says of itself.
+
+use std::fs;
+
+use rustix::process::geteuid;
+use rustix::system::uname;
+
+use crate::proc::read_text;
+use crate::proc::users::Users;
+use crate::protocol::HostFacts;
+
+/// Facts of this machine; what cannot be told is empty or 0.
+pub fn facts() -> HostFacts {
+    let system = uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    let uid = geteuid().as_raw();
+    HostFacts {
+        name: text(system.nodename()),
+        boot_id: read_text("/proc/sys/kernel/random/boot_id", 64)
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+        pid_namespace: pid_namespace(),
+        kernel: text(system.release()),
+        arch: text(system.machine()),
+        cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        memory_bytes: memory_bytes(),
+        uid,
+        user: Users::read().name(uid),
+    }
+}
+
+/// The number of the agent's pid namespace, as `pid:[4026531836]` holds it.
+fn pid_namespace() -> String {
+    let link = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    link.to_string_lossy().into_owned()
+}
+
+fn memory_bytes() -> u64 {
+    let text = read_text("/proc/meminfo", 64 << 10).unwrap_or_default();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))
+        .unwrap_or_default();
+    line.split_ascii_whitespace()
+        .next()
+        .and_then(|kib| kib.parse::<u64>().ok())
+        .unwrap_or(0)
+        * 1024
+}

@@ -1,0 +1,161 @@
+//! In the JVM's shoes: a thread that sees the JVM's files, as the JVM's user.
+//!
+//! Everything the agent does in folders that another user may write to (`/tmp`) is done by such a thread.
+//! Whatever traps that user lays there, the thread can do no more than the user could.
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{fstat, stat, OFlags};
+use rustix::io::Errno;
+use rustix::process::{chroot, fchdir, geteuid, Gid, Uid};
+use rustix::thread::{
+    move_into_link_name_space, set_capabilities, set_thread_gid, set_thread_groups, set_thread_uid,
+    unshare_unsafe, CapabilitySet, CapabilitySets, LinkNameSpaceType, UnshareFlags,
+};
+
+use crate::outcome::Failure;
+use crate::proc::target::Target;
+
+/// Worn by the thread that called `put_on`, until that thread ends.
+pub struct Shoes {
+    /// What stands before an absolute path as the JVM sees it: nothing, where the thread sees the same.
+    prefix: String,
+    /// Keeps the descriptor that the prefix names open.
+    _root: OwnedFd,
+    /// The JVM's working directory.
+    pub cwd: Option<OwnedFd>,
+    /// Its path, as far as that can be told from outside.
+    pub cwd_path: Option<String>,
+    pub uid: u32,
+}
+
+impl Shoes {
+    /// Let the calling thread see and act as the JVM does. The thread must not be used for anything else after.
+    pub fn put_on(target: &Target) -> Result<Self, Failure> {
+        let status = &target.status;
+        let own = geteuid().as_raw();
+        if own != 0 && own != status.uid {
+            return Err(Failure::new(
+                format!(
+                    "the JVM runs as user {} and the agent as user {own}: the JVM would refuse it",
+                    status.uid
+                ),
+                "connect as the JVM's user, or become root with --become sudo",
+            ));
+        }
+        let cannot = |what: &str, error: Errno| {
+            Failure::new(
+                format!("{what} of process {}: {error}", target.pid),
+                "connect as root, or use --become sudo",
+            )
+        };
+        let folder = OFlags::PATH | OFlags::DIRECTORY;
+        let root = target
+            .open_link("root", folder)
+            .map_err(|e| cannot("cannot open the root directory", e))?;
+        let cwd = target.open_link("cwd", folder).ok();
+        let cwd_path = target.read_link("cwd");
+        let mut prefix = String::new();
+        if own == 0 {
+            enter_mounts(target, &root)
+                .map_err(|e| cannot("cannot enter the mount namespace", e))?;
+            become_user(target).map_err(|e| cannot("cannot take the user and groups", e))?;
+        } else if !sees_same_files(target, &root) {
+            prefix = format!("/proc/self/fd/{}", root.as_raw_fd());
+        }
+        Ok(Self {
+            prefix,
+            _root: root,
+            cwd,
+            cwd_path,
+            uid: status.uid,
+        })
+    }
+
+    /// The calling thread as another user of this host's own files; only root can.
+    pub fn of_user(uid: u32, gid: u32) -> Result<Self, Failure> {
+        let cannot = |error: Errno| Failure::plain(format!("cannot act as user {uid}: {error}"));
+        let root = rustix::fs::open(
+            "/",
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            rustix::fs::Mode::empty(),
+        );
+        let shoes = Self {
+            prefix: String::new(),
+            _root: root.map_err(cannot)?,
+            cwd: None,
+            cwd_path: None,
+            uid,
+        };
+        if geteuid().as_raw() == 0 {
+            take_ids(uid, gid, &[]).map_err(cannot)?;
+        }
+        Ok(shoes)
+    }
+
+    /// Where the calling thread finds what the JVM calls `path` (absolute).
+    pub fn path(&self, path: &str) -> String {
+        format!("{}{path}", self.prefix)
+    }
+}
+
+fn sees_same_files(target: &Target, root: &OwnedFd) -> bool {
+    let same_root = || Some(file_id(&fstat(root).ok()?) == file_id(&stat("/").ok()?));
+    in_same_mounts(target).unwrap_or(false) && same_root().unwrap_or(false)
+}
+
+fn in_same_mounts(target: &Target) -> Result<bool, Errno> {
+    let theirs = fstat(target.open_link("ns/mnt", OFlags::RDONLY)?)?;
+    Ok(file_id(&theirs) == file_id(&stat("/proc/self/ns/mnt")?))
+}
+
+fn file_id(stat: &rustix::fs::Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
+/// The thread keeps the namespace alive, so that files can be read from it after the JVM has ended.
+fn enter_mounts(target: &Target, root: &OwnedFd) -> Result<(), Errno> {
+    if sees_same_files(target, root) {
+        return Ok(());
+    }
+    let namespace = if in_same_mounts(target)? {
+        None
+    } else {
+        Some(target.open_link("ns/mnt", OFlags::RDONLY)?)
+    };
+    // SAFETY: only CLONE_FS is unshared, so no descriptor table is split; it gives this thread its own root
+    // and working directory, which setns asks for and the other threads must not notice.
+    unsafe { unshare_unsafe(UnshareFlags::FS) }?;
+    if let Some(namespace) = namespace {
+        move_into_link_name_space(
+            rustix::fd::AsFd::as_fd(&namespace),
+            Some(LinkNameSpaceType::Mount),
+        )?;
+    }
+    // A JVM in a chroot sees less than its namespace holds.
+    fchdir(root)?;
+    chroot(".")
+}
+
+fn become_user(target: &Target) -> Result<(), Errno> {
+    let status = &target.status;
+    take_ids(status.uid, status.gid, &status.groups)
+}
+
+/// These are the kernel's own calls, which change one thread; the C library's would change all threads of the
+/// agent, and it could not act for several users at a time.
+fn take_ids(uid: u32, gid: u32, groups: &[u32]) -> Result<(), Errno> {
+    let groups: Vec<Gid> = groups.iter().map(|&group| Gid::from_raw(group)).collect();
+    set_thread_groups(&groups)?;
+    set_thread_gid(Gid::from_raw(gid))?;
+    set_thread_uid(Uid::from_raw(uid))?;
+    // For another user the kernel has done this by now; root in a container must not be more than that either.
+    let none = CapabilitySet::empty();
+    set_capabilities(
+        None,
+        CapabilitySets {
+            effective: none,
+            permitted: none,
+            inheritable: none,
+        },
+    )
+}

@@ -1,0 +1,63 @@
+//! The ledger's words: how it went for a process, and why.
+
+use serde::Serialize;
+
+/// How it went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    Ok,
+    Degraded,
+    Failed,
+}
+
+/// How far it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    Prepare,
+    Start,
+    Record,
+    Fetch,
+}
+
+/// One line of the ledger.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    pub pid: Option<i32>,
+    pub status: Status,
+    pub stage: Stage,
+    pub reason: String,
+    pub remedy: String,
+}
+
+/// Why something could not be done, and what to do next. It knows neither process nor stage.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    pub reason: String,
+    pub remedy: String,
+}
+
+impl Failure {
+    pub fn new(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// A failure for which there is nothing better to advise than to read the reason.
+    pub fn plain(reason: impl Into<String>) -> Self {
+        Self::new(reason, "")
+    }
+
+    pub fn at(self, pid: i32, stage: Stage) -> Outcome {
+        Outcome {
+            pid: Some(pid),
+            status: Status::Failed,
+            stage,
+            reason: self.reason,
+            remedy: self.remedy,
+        }
+    }
+}

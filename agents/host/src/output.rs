@@ -1,0 +1,89 @@
+//! The one way out: events and payloads on stdout.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, BorrowedFd};
+
+use crate::protocol::Event;
+
+/// A pipe that polls as writable takes this much (PIPE_BUF) without blocking.
+const PIECE: usize = 4096;
+
+/// Writes events; once the coordinator is gone every further write does nothing.
+pub struct Output {
+    gone: bool,
+    patience: Duration,
+}
+
+impl Output {
+    pub fn new() -> Self {
+        Self {
+            gone: false,
+            patience: Duration::from_secs(60),
+        }
+    }
+
+    /// How long a coordinator that reads nothing is waited for.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
+    /// True once a write failed: nobody listens any more.
+    pub fn gone(&self) -> bool {
+        self.gone
+    }
+
+    pub fn send(&mut self, event: &Event) {
+        self.send_with(event, &[]);
+    }
+
+    /// Send an event and the payload whose size it names.
+    pub fn send_with(&mut self, event: &Event, payload: &[u8]) {
+        let Ok(mut line) = serde_json::to_vec(event) else {
+            return;
+        };
+        line.push(b'\n');
+        if !self.gone {
+            let sent =
+                write_all(&line, self.patience).and_then(|()| write_all(payload, self.patience));
+            self.gone = sent.is_err();
+        }
+    }
+}
+
+/// Write without ever blocking for longer than `patience`: a coordinator that stalls must not keep
+/// the agent from seeing that its lease is over.
+fn write_all(mut bytes: &[u8], patience: Duration) -> io::Result<()> {
+    let stdout = io::stdout();
+    let stdout = stdout.as_fd();
+    while !bytes.is_empty() {
+        wait_writable(stdout, patience)?;
+        let piece = &bytes[..bytes.len().min(PIECE)];
+        match rustix::io::write(stdout, piece) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+fn wait_writable(fd: BorrowedFd<'_>, patience: Duration) -> io::Result<()> {
+    let timeout = Timespec {
+        tv_sec: patience.as_secs().max(1) as i64,
+        tv_nsec: 0,
+    };
+    loop {
+        match poll(
+            &mut [PollFd::from_borrowed_fd(fd, PollFlags::OUT)],
+            Some(&timeout),
+        ) {
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What speaks against profiling a JVM, seen before it is touched.
+
+use crate::outcome::Failure;
+use crate::proc::maps::file_name;
+use crate::proc::scan::{argument_file, split_zero};
+use crate::proc::target::Target;
+use crate::proc::{cmdline, read_text};
+
+/// The folder of a library that an hprofiler session put there begins with this.
+pub const OUR_LIBRARY: &str = ".hprofiler-ap-";
+const ASYNC_PROFILER: &str = "libasyncProfiler";
+/// Agents that sample as well: two of them in one JVM have crashed it.
+const OTHER_PROFILERS: [(&str, &str); 5] = [
+    ("libyjpagent", "YourKit"),
+    ("libjprofilerti", "JProfiler"),
+    ("liblagent", "honest-profiler"),
+    ("libjavaProfiler", "Datadog's profiler"),
+    ("libgp-collector", "Oracle Developer Studio"),
+];
+
+/// What was seen of a JVM.
+pub struct Findings {
+    /// Options it was started with, the last of a kind counts.
+    pub options: Vec<String>,
+    /// Paths of async-profiler libraries that hprofiler sessions loaded.
+    pub ours: Vec<String>,
+    /// Paths of async-profiler libraries that somebody else loaded.
+    pub foreign: Vec<String>,
+    /// Whether the kernel lets this JVM sample kernel stacks.
+    pub kernel: bool,
+}
+
+/// Look at a JVM from outside. To be called before the thread takes the JVM's user: some of this is only root's to read.
+pub fn look(target: &Target) -> Result<Findings, Failure> {
+    let libraries = target
+        .libraries(|path| is_of_interest(file_name(path)))
+        .unwrap_or_default();
+    refuse_other_jvm(target, &libraries)?;
+    refuse_other_profiler(target, &libraries)?;
+    let async_profilers = libraries
+        .into_iter()
+        .filter(|path| file_name(path).starts_with(ASYNC_PROFILER));
+    let (ours, foreign) = async_profilers.partition(|path| is_ours(path));
+    let paranoid = read_text("/proc/sys/kernel/perf_event_paranoid", 64)
+        .and_then(|text| text.trim().parse::<i32>().ok());
+    Ok(Findings {
+        options: options(target),
+        ours,
+        foreign,
+        kernel: target.status.may_profile_kernel() || paranoid.is_some_and(|level| level <= 1),
+    })
+}
+
+fn is_of_interest(name: &str) -> bool {
+    name.starts_with("libj9vm")
+        || name.starts_with(ASYNC_PROFILER)
+        || OTHER_PROFILERS
+            .iter()
+            .any(|(prefix, _)| name.starts_with(prefix))
+}
+
+/// Whether a library's path is one that a session of this tool uses.
+pub fn is_ours(path: &str) -> bool {
+    path.rsplit('/')
+        .nth(1)
+        .is_some_and(|folder| folder.starts_with(OUR_LIBRARY))
+}
+
+fn refuse_other_jvm(target: &Target, libraries: &[String]) -> Result<(), Failure> {
+    if libraries
+        .iter()
+        .any(|path| file_name(path).starts_with("libj9vm"))
+    {
+        return Err(Failure::new(
+            format!(
+                "process {} is an OpenJ9 JVM, which async-profiler cannot profile",
+                target.pid
+            ),
+            "run the application on a HotSpot JVM",
+        ));
+    }
+    Ok(())
+}
+
+fn refuse_other_profiler(target: &Target, libraries: &[String]) -> Result<(), Failure> {
+    for path in libraries {
+        if let Some((_, name)) = OTHER_PROFILERS
+            .iter()
+            .find(|(prefix, _)| file_name(path).starts_with(prefix))
+        {
+            return Err(Failure::new(
+                format!("{name} ({path}) is loaded in process {}: two profilers in one JVM can crash it", target.pid),
+                format!("restart the JVM without {name}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// In the order in which the JVM takes them, a later one overrides.
+fn options(target: &Target) -> Vec<String> {
+    let environment = target.read("environ", 4 << 20).unwrap_or_default();
+    let variable = |name: &str| {
+        let pairs = environment
+            .split('\0')
+            .filter_map(|pair| pair.split_once('='));
+        let value = pairs
+            .filter(|pair| pair.0 == name)
+            .map(|pair| pair.1)
+            .next()
+            .unwrap_or_default();
+        value
+            .split_ascii_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let command = split_zero(
+        target
+            .read("cmdline", 4 << 20)
+            .unwrap_or_default()
+            .as_bytes(),
+    );
+    let dir = format!("/proc/{}", target.pid);
+    let launch = cmdline::parse(&command, |name| argument_file(&dir, name));
+    [
+        variable("JAVA_TOOL_OPTIONS"),
+        variable("JDK_JAVA_OPTIONS"),
+        launch.options,
+        variable("_JAVA_OPTIONS"),
+    ]
+    .concat()
+}
+
+/// Refuse a JVM whose options forbid attaching: asking it would put a thread dump in its output.
+pub fn refuse_disabled(pid: i32, options: &[String]) -> Result<(), Failure> {
+    let refusal = |option: &str| {
+        Err(Failure::new(
+            format!("process {pid} was started with {option}: it accepts no profiler"),
+            format!("restart the JVM without {option}"),
+        ))
+    };
+    if last_set(options, "DisableAttachMechanism") == Some(true) {
+        return refusal("-XX:+DisableAttachMechanism");
+    }
+    if last_set(options, "EnableDynamicAgentLoading") == Some(false) {
+        return refusal("-XX:-EnableDynamicAgentLoading");
+    }
+    Ok(())
+}
+
+fn last_set(options: &[String], flag: &str) -> Option<bool> {
+    options.iter().rev().find_map(|option| {
+        match option.strip_prefix("-XX:")?.split_at_checked(1)? {
+            ("+", name) if name == flag => Some(true),
+            ("-", name) if name == flag => Some(false),
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(options: &str) -> bool {
+        let options: Vec<String> = options.split(' ').map(str::to_owned).collect();
+        refuse_disabled(1, &options).is_err()
+    }
+
+    #[test]
+    fn the_last_setting_of_a_flag_counts() {
+        assert!(refused("-Xmx1g -XX:+DisableAttachMechanism"));
+        assert!(!refused(
+            "-XX:+DisableAttachMechanism -XX:-DisableAttachMechanism"
+        ));
+        assert!(refused("-XX:-EnableDynamicAgentLoading"));
+        assert!(!refused(
+            "-XX:+EnableDynamicAgentLoading -XX: -Dx=-XX:+DisableAttachMechanism"
+        ));
+    }
+
+    #[test]
+    fn whose_library_it_is() {
+        assert!(is_ours(
+            "/tmp/.hprofiler-ap-0123456789abcdef-0/libasyncProfiler.so"
+        ));
+        assert!(!is_ours("/opt/async-profiler/lib/libasyncProfiler.so"));
+    }
+}

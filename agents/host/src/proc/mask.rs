@@ -1,0 +1,153 @@
+//! Secrets in command lines are masked before anything leaves the host.
+
+const HIDDEN: &str = "***";
+const SEPARATORS: [char; 4] = [',', '&', ';', ' '];
+const WORDS: [&str; 8] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "credential",
+    "apikey",
+    "accesskey",
+];
+
+/// The arguments as one line of at most `limit` bytes, values that look like secrets masked.
+pub fn command(arguments: &[String], limit: usize) -> String {
+    let mut line = String::new();
+    let mut follows_secret = false;
+    for argument in arguments {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        if follows_secret && !argument.starts_with('-') {
+            line.push_str(HIDDEN);
+            follows_secret = false;
+            continue;
+        }
+        follows_secret =
+            argument.starts_with('-') && !argument.contains('=') && is_secret(argument);
+        line.push_str(&masked(argument));
+    }
+    cut(line, limit)
+}
+
+/// `name=value` with a telling name, or several of them in one argument, and the password of a URL.
+fn masked(argument: &str) -> String {
+    let argument = mask_url(argument);
+    if !is_secret(&argument) || !argument.contains('=') {
+        return argument;
+    }
+    let mut follows_secret = false;
+    let pieces = argument.split_inclusive(SEPARATORS);
+    pieces
+        .map(|piece| mask_assignment(piece, &mut follows_secret))
+        .collect()
+}
+
+/// A value may itself hold a separator, so what follows one up to the next name is hidden with it.
+fn mask_assignment(piece: &str, follows_secret: &mut bool) -> String {
+    let value_start = piece
+        .match_indices('=')
+        .map(|(at, _)| at + 1)
+        .find(|&end| is_secret(&piece[..end]));
+    let name = match value_start {
+        Some(end) => &piece[..end],
+        None if *follows_secret && !piece.contains('=') => "",
+        None => {
+            *follows_secret = false;
+            return piece.to_owned();
+        }
+    };
+    *follows_secret = true;
+    let separator = if piece.ends_with(SEPARATORS) {
+        &piece[piece.len() - 1..]
+    } else {
+        ""
+    };
+    format!("{name}{HIDDEN}{separator}")
+}
+
+fn mask_url(argument: &str) -> String {
+    let Some(start) = argument.find("://").map(|at| at + 3) else {
+        return argument.to_owned();
+    };
+    let authority = argument[start..]
+        .split(['/', '?', '#'])
+        .next()
+        .unwrap_or_default();
+    match (authority.find(':'), authority.rfind('@')) {
+        (Some(colon), Some(at)) if colon < at => {
+            format!(
+                "{}{HIDDEN}{}",
+                &argument[..start + colon + 1],
+                &argument[start + at..]
+            )
+        }
+        _ => argument.to_owned(),
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let name: String = name
+        .chars()
+        .filter(|c| !matches!(c, '-' | '_' | '.'))
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    name.contains("key=") || WORDS.iter().any(|word| name.contains(word))
+}
+
+fn cut(mut line: String, limit: usize) -> String {
+    let mut end = line.len().min(limit);
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    line.truncate(end);
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(arguments: &[&str]) -> String {
+        let arguments: Vec<String> = arguments.iter().map(|&a| a.to_owned()).collect();
+        command(&arguments, 4096)
+    }
+
+    #[test]
+    fn values_that_look_like_secrets() {
+        for (given, want) in [
+            (
+                vec!["-Dhdfs.password=x=y", "Main"],
+                "-Dhdfs.password=*** Main",
+            ),
+            (
+                vec!["--password", "hunter2", "--port", "1"],
+                "--password *** --port 1",
+            ),
+            (vec!["-Dfs.s3a.secret.key=abc"], "-Dfs.s3a.secret.key=***"),
+            (vec!["-Dapi_key=abc"], "-Dapi_key=***"),
+            (
+                vec!["user=a,password=b,port=1"],
+                "user=a,password=***,port=1",
+            ),
+            (vec!["password=a,b;c=d"], "password=***,***;c=d"),
+            (vec!["jdbc:x://u:pw@h:1/db"], "jdbc:x://u:***@h:1/db"),
+            (vec!["http://h:1/a@b"], "http://h:1/a@b"),
+            (vec!["-Dmonkey=banana"], "-Dmonkey=***"),
+            (
+                vec!["TokenServer", "-cp", "secrets.jar"],
+                "TokenServer -cp secrets.jar",
+            ),
+        ] {
+            assert_eq!(shown(&given), want);
+        }
+    }
+
+    #[test]
+    fn a_cut_never_splits_a_character() {
+        assert_eq!(command(&["aé".to_owned()], 2), "a");
+    }
+}

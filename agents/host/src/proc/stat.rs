@@ -1,0 +1,58 @@
+//! `/proc/PID/stat`: parent, state, CPU time, start time.
+
+/// The fields of interest; times in clock ticks, `start_time` since boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    pub state: char,
+    pub ppid: i32,
+    pub cpu_ticks: u64,
+    pub start_time: u64,
+}
+
+/// Parse the one line. The program's name may hold spaces and parentheses, so the fields are counted
+/// from the last closing one.
+pub fn parse(line: &str) -> Option<Stat> {
+    let fields: Vec<&str> = line[line.rfind(')')? + 1..]
+        .split_ascii_whitespace()
+        .collect();
+    // proc(5) numbers the fields from 1 and the state, first after the name, is number 3.
+    let field = |number: usize| fields.get(number - 3).copied();
+    let ticks = |number| field(number)?.parse::<u64>().ok();
+    Some(Stat {
+        state: field(3)?.chars().next()?,
+        ppid: field(4)?.parse().ok()?,
+        cpu_ticks: ticks(14)?.saturating_add(ticks(15)?),
+        start_time: ticks(22)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TAIL: &str = "S 12 1 1 0 -1 4194304 100 0 0 0 30 12 0 0 20 0 9 0 98765 1 2 3";
+
+    #[test]
+    fn names_may_hold_anything() {
+        for name in ["java", "a b", "x) R 1 (y", ") ) )", ""] {
+            let stat = parse(&format!("77 ({name}) {TAIL}\n"));
+            assert_eq!(
+                stat,
+                Some(Stat {
+                    state: 'S',
+                    ppid: 12,
+                    cpu_ticks: 42,
+                    start_time: 98765
+                }),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_cut_is_none() {
+        assert_eq!(parse(""), None);
+        assert_eq!(parse("1 (x) S 1 2"), None);
+        assert_eq!(parse("1 (x)"), None);
+    }
+}

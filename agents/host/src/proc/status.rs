@@ -1,0 +1,82 @@
+//! `/proc/PID/status`: ids, groups, namespace pid, caught signals, capabilities.
+
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+const CAP_PERFMON: u64 = 1 << 38;
+const SIGQUIT: u64 = 1 << (3 - 1);
+
+/// The fields of interest; the ids are the effective ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    pub uid: u32,
+    pub gid: u32,
+    pub groups: Vec<u32>,
+    pub namespace_pid: i32,
+    caught: u64,
+    capabilities: u64,
+}
+
+impl Status {
+    /// Whether SIGQUIT has a handler; without one it would kill the process.
+    pub fn catches_quit(&self) -> bool {
+        self.caught & SIGQUIT != 0
+    }
+
+    /// Whether the process may profile the kernel whatever `perf_event_paranoid` says.
+    pub fn may_profile_kernel(&self) -> bool {
+        self.capabilities & (CAP_SYS_ADMIN | CAP_PERFMON) != 0
+    }
+}
+
+pub fn parse(pid: i32, text: &str) -> Option<Status> {
+    let field = |name: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+            .map(str::split_ascii_whitespace)
+    };
+    let mask = |name| {
+        field(name)?
+            .next()
+            .and_then(|hex| u64::from_str_radix(hex, 16).ok())
+    };
+    Some(Status {
+        uid: field("Uid")?.nth(1)?.parse().ok()?,
+        gid: field("Gid")?.nth(1)?.parse().ok()?,
+        groups: field("Groups")?
+            .filter_map(|group| group.parse().ok())
+            .collect(),
+        // The innermost number is what the JVM itself goes by. Kernels before 4.1 do not tell.
+        namespace_pid: field("NStgid")
+            .and_then(Iterator::last)
+            .and_then(|last| last.parse().ok())
+            .unwrap_or(pid),
+        caught: mask("SigCgt")?,
+        capabilities: mask("CapEff")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "Name:\tUid: 9\nState:\tS (sleeping)\nNStgid:\t900\t7\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\n\
+                        Groups:\t10 20 \nSigCgt:\t2000000181005ccf\nCapEff:\t0000004000000000\n";
+
+    #[test]
+    fn effective_ids_and_innermost_pid() {
+        let status = parse(900, TEXT).unwrap();
+        assert_eq!((status.uid, status.gid, status.namespace_pid), (2, 6, 7));
+        assert_eq!(status.groups, [10, 20]);
+        assert!(status.catches_quit());
+        assert!(status.may_profile_kernel());
+    }
+
+    #[test]
+    fn a_signal_that_is_not_caught() {
+        let text = TEXT
+            .replace("2000000181005ccf", "0000000000000002")
+            .replace("0000004000000000", "0");
+        let status = parse(900, &text.replace("NStgid", "Other")).unwrap();
+        assert!(!status.catches_quit() && !status.may_profile_kernel());
+        assert_eq!(status.namespace_pid, 900);
+    }
+}

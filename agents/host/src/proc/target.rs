@@ -1,0 +1,112 @@
+//! One process, held fast: later steps cannot hit another one that was given the same pid.
+
+use std::fs::File;
+use std::io::Read;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{openat, readlinkat, Mode, OFlags, CWD};
+use rustix::io::Errno;
+use rustix::process::{kill_process, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
+
+use super::maps;
+use super::stat::{self, Stat};
+use super::status::{self, Status};
+use crate::outcome::Failure;
+
+/// A descriptor of `/proc/PID` goes on meaning the same process; once that has ended, reads through it fail.
+pub struct Target {
+    pub pid: i32,
+    pub status: Status,
+    dir: OwnedFd,
+    /// None on kernels before 5.3.
+    pidfd: Option<OwnedFd>,
+}
+
+impl Target {
+    /// Take hold of the process that had this pid and this start time.
+    pub fn open(pid: i32, start_time: u64) -> Result<Self, Failure> {
+        let gone = || Failure::plain(format!("process {pid} has ended"));
+        let number = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(gone)?;
+        let dir = openat(
+            CWD,
+            format!("/proc/{pid}"),
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(|_| gone())?;
+        let pidfd = pidfd_open(number, PidfdFlags::empty()).ok();
+        let text = read_at(&dir, "status", 1 << 20).ok_or_else(gone)?;
+        let status = status::parse(pid, &text).ok_or_else(gone)?;
+        let target = Self {
+            pid,
+            status,
+            dir,
+            pidfd,
+        };
+        // Checked last: all that was opened before is now known to be of the right process.
+        match target.stat() {
+            Some(stat) if stat.start_time == start_time => Ok(target),
+            Some(_) => Err(Failure::plain(format!(
+                "process {pid} has ended; its number now belongs to another"
+            ))),
+            None => Err(gone()),
+        }
+    }
+
+    /// State and times now; None once the process has ended.
+    pub fn stat(&self) -> Option<Stat> {
+        stat::parse(&read_at(&self.dir, "stat", 4096)?)
+            .filter(|stat| !matches!(stat.state, 'Z' | 'X'))
+    }
+
+    /// A file of `/proc/PID`, at most `limit` bytes of it.
+    pub fn read(&self, name: &str, limit: u64) -> Option<String> {
+        read_at(&self.dir, name, limit)
+    }
+
+    /// The mapped files that `wanted` accepts; None where the map is not ours to read.
+    pub fn libraries(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+        let map = openat(
+            &self.dir,
+            "maps",
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .ok()?;
+        maps::libraries(File::from(map), wanted)
+    }
+
+    /// Signals caught and ids as they are now.
+    pub fn status_now(&self) -> Option<Status> {
+        status::parse(self.pid, &self.read("status", 1 << 20)?)
+    }
+
+    /// Open what one of the links of `/proc/PID` leads to (`root`, `cwd`, `ns/mnt`).
+    pub fn open_link(&self, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        openat(&self.dir, name, flags | OFlags::CLOEXEC, Mode::empty())
+    }
+
+    /// Where one of the links of `/proc/PID` points.
+    pub fn read_link(&self, name: &str) -> Option<String> {
+        readlinkat(&self.dir, name, Vec::new())
+            .ok()?
+            .into_string()
+            .ok()
+    }
+
+    /// Send a signal to this process and no other.
+    pub fn signal(&self, signal: Signal) -> Result<(), Errno> {
+        match (&self.pidfd, Pid::from_raw(self.pid)) {
+            (Some(pidfd), _) => pidfd_send_signal(pidfd, signal),
+            (None, Some(pid)) if self.stat().is_some() => kill_process(pid, signal),
+            _ => Err(Errno::SRCH),
+        }
+    }
+}
+
+fn read_at(dir: &OwnedFd, name: &str, limit: u64) -> Option<String> {
+    let file = openat(dir, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut bytes = Vec::new();
+    File::from(file).take(limit).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

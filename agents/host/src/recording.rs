@@ -1,0 +1,295 @@
+//! One process, one thread: look, stage, start, wait, stop, read, clean up.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::param::clock_ticks_per_second;
+
+use crate::engine::async_profiler::Plan;
+use crate::files::sha256;
+use crate::jvm::{Jvm, Recorded};
+use crate::outcome::{Failure, Outcome, Stage, Status};
+use crate::preflight;
+use crate::proc::target::Target;
+use crate::protocol::{Chosen, ProfileHead, Samples, Sampling};
+
+/// How often a running recording looks at its process: to notice its end, and to know its CPU time when it has ended.
+const LOOK: Duration = Duration::from_secs(1);
+/// Of the samples a process should have, this share is taken for granted before a result is called degraded.
+const ENOUGH: f64 = 0.8;
+
+/// What a recording is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    Start,
+    /// End early and keep what was recorded.
+    Stop,
+    /// Nobody wants the result any more.
+    Abort,
+}
+
+/// What a recording tells, each with its process.
+pub enum Report {
+    Prepared,
+    Started {
+        event: String,
+    },
+    /// The last one. The profile may come with any outcome; `left` are paths that could not be deleted.
+    Over {
+        profile: Option<(ProfileHead, Vec<u8>)>,
+        outcome: Outcome,
+        left: Vec<String>,
+    },
+}
+
+/// The library that is loaded into JVMs.
+pub struct Library {
+    pub sha256: String,
+    pub bytes: Vec<u8>,
+}
+
+/// What to record; the same for all processes of a session but for `chosen`.
+#[derive(Clone)]
+pub struct Job {
+    pub chosen: Chosen,
+    pub sampling: Sampling,
+    pub library: Arc<Library>,
+    pub session: String,
+    pub host: String,
+    /// Folding takes memory and a processor that the application needs: one process at a time.
+    pub folding: Arc<Mutex<()>>,
+}
+
+/// Record one process. To be run on a thread of its own, which takes the JVM's user and sees its files.
+pub fn run(job: Job, orders: &Receiver<Order>, tell: &dyn Fn(Report)) {
+    let pid = job.chosen.pid;
+    let (profile, outcome, left) = match prepare(&job) {
+        Err(failure) => (None, failure.at(pid, Stage::Prepare), Vec::new()),
+        Ok((plan, mut jvm)) => {
+            tell(Report::Prepared);
+            let (profile, outcome) = match record(&job, &plan, &mut jvm, orders, tell) {
+                Ok((profile, outcome)) => (Some(profile), outcome),
+                Err(outcome) => (None, outcome),
+            };
+            (profile, outcome, jvm.leave())
+        }
+    };
+    tell(Report::Over {
+        profile,
+        outcome,
+        left,
+    });
+}
+
+fn prepare(job: &Job) -> Result<(Plan, Jvm), Failure> {
+    let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
+    let findings = preflight::look(&target)?;
+    let plan = Plan::new(&job.sampling, findings.kernel)?;
+    Ok((
+        plan,
+        Jvm::enter(target, &findings, &job.library, &job.session)?,
+    ))
+}
+
+type Recording = (ProfileHead, Vec<u8>);
+
+fn record(
+    job: &Job,
+    plan: &Plan,
+    jvm: &mut Jvm,
+    orders: &Receiver<Order>,
+    tell: &dyn Fn(Report),
+) -> Result<(Recording, Outcome), Outcome> {
+    let pid = job.chosen.pid;
+    if orders.recv() != Ok(Order::Start) {
+        return Err(Failure::plain("ended before the recording was started").at(pid, Stage::Start));
+    }
+    let started = jvm
+        .start(plan)
+        .map_err(|failure| failure.at(pid, Stage::Start))?;
+    let clock = Clock::start(jvm);
+    tell(Report::Started {
+        event: started.choice.event.clone(),
+    });
+    let (clock, keep) = clock.wait(jvm, plan.duration, orders);
+    if !keep {
+        return Err(Failure::plain("ended before its time").at(pid, Stage::Record));
+    }
+    let recorded = jvm
+        .stop(plan, &started.choice)
+        .map_err(|failure| failure.at(pid, Stage::Record))?;
+    let _one_at_a_time = job.folding.lock();
+    let (profile, ended) =
+        fold(plan, &started.choice, recorded).map_err(|failure| failure.at(pid, Stage::Fetch))?;
+    finish(job, plan, &started, profile, &clock, ended)
+        .map_err(|failure| failure.at(pid, Stage::Fetch))
+}
+
+/// How a recording began.
+pub struct Started {
+    pub choice: crate::engine::async_profiler::Choice,
+    /// Why the ways tried before did not work.
+    pub refused: String,
+}
+
+/// Wall-clock and CPU time of a recording.
+struct Clock {
+    begin: Instant,
+    ticks: u64,
+    seconds: f64,
+    cpu_seconds: f64,
+}
+
+impl Clock {
+    fn start(jvm: &Jvm) -> Self {
+        let ticks = jvm.target.stat().map_or(0, |stat| stat.cpu_ticks);
+        Self {
+            begin: Instant::now(),
+            ticks,
+            seconds: 0.0,
+            cpu_seconds: 0.0,
+        }
+    }
+
+    /// Wait until the time is over, the process has ended or an order comes; true where the result is wanted.
+    fn wait(mut self, jvm: &Jvm, duration: f64, orders: &Receiver<Order>) -> (Self, bool) {
+        let end = self.begin + Duration::from_secs_f64(duration);
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let order = orders.recv_timeout(left.min(LOOK));
+            let lives = self.look(jvm);
+            match order {
+                Ok(Order::Abort) | Err(RecvTimeoutError::Disconnected) => return (self, false),
+                Ok(Order::Stop) => return (self, true),
+                Ok(Order::Start) | Err(RecvTimeoutError::Timeout)
+                    if lives && Instant::now() < end => {}
+                _ => return (self, true),
+            }
+        }
+    }
+
+    fn look(&mut self, jvm: &Jvm) -> bool {
+        let stat = jvm.target.stat();
+        self.seconds = self.begin.elapsed().as_secs_f64();
+        if let Some(stat) = stat {
+            let ticks = stat.cpu_ticks.saturating_sub(self.ticks);
+            self.cpu_seconds = ticks as f64 / clock_ticks_per_second() as f64;
+        }
+        stat.is_some()
+    }
+}
+
+/// The profile, and whether the JVM's end had cut it short.
+fn fold(
+    plan: &Plan,
+    choice: &crate::engine::async_profiler::Choice,
+    recorded: Recorded,
+) -> Result<(flamegraph::Profile, bool), Failure> {
+    let damaged = |error| Failure::plain(format!("the profiler's output cannot be read: {error}"));
+    match recorded {
+        Recorded::Whole { samples, total } => Ok((
+            plan.profile(choice, &samples, &total).map_err(damaged)?,
+            false,
+        )),
+        Recorded::Ended { samples } => Ok((
+            plan.profile_of_samples(choice, &samples).map_err(damaged)?,
+            true,
+        )),
+    }
+}
+
+fn finish(
+    job: &Job,
+    plan: &Plan,
+    started: &Started,
+    mut profile: flamegraph::Profile,
+    clock: &Clock,
+    ended: bool,
+) -> Result<(Recording, Outcome), Failure> {
+    let unusable = |error: flamegraph::Error| {
+        Failure::plain(format!("the profile cannot be written: {error}"))
+    };
+    let pid = job.chosen.pid;
+    for (name, value) in &job.chosen.labels {
+        profile.set_label(name, value);
+    }
+    profile.set_label("host", &job.host);
+    profile.set_label("pid", pid.to_string());
+    profile.set_label("process", &job.chosen.label);
+    let last = profile.values().len() - 1;
+    let taken = profile.total(0).map_err(unusable)?.max(0) as u64;
+    // Of a process that has ended the CPU time is only known up to the last look.
+    let sampled_seconds = profile.total(last).map_err(unusable)? as f64 / 1e9;
+    let cpu_seconds = if ended {
+        clock.cpu_seconds.max(sampled_seconds)
+    } else {
+        clock.cpu_seconds
+    };
+    let expected = plan.expected(&started.choice, cpu_seconds);
+    let samples = Samples {
+        expected,
+        taken,
+        lost: expected.saturating_sub(taken),
+    };
+    let mut bytes = Vec::new();
+    profile.write_pprof(&mut bytes).map_err(unusable)?;
+    let head = ProfileHead {
+        pid,
+        event: started.choice.event.clone(),
+        seconds: clock.seconds,
+        cpu_seconds,
+        samples,
+        sha256: sha256(&bytes),
+        size: bytes.len(),
+    };
+    let outcome = judge(pid, started, &head, ended);
+    Ok(((head, bytes), outcome))
+}
+
+/// Whether a result is as good as was asked for.
+fn judge(pid: i32, started: &Started, head: &ProfileHead, ended: bool) -> Outcome {
+    let mut reasons = Vec::new();
+    let mut degraded = ended || started.choice.degraded;
+    let Samples {
+        expected, taken, ..
+    } = head.samples;
+    if ended {
+        reasons.push(format!("ended after {:.1} s", head.seconds));
+    }
+    if !started.choice.note.is_empty() {
+        reasons.push(started.choice.note.to_owned());
+    }
+    if started.choice.degraded && !started.refused.is_empty() {
+        reasons.push(started.refused.clone());
+    }
+    if expected >= 20 && (taken as f64) < expected as f64 * ENOUGH {
+        degraded = true;
+        reasons.push(format!("took {taken} of {expected} samples"));
+    } else if taken == 0 {
+        reasons.push(format!(
+            "no samples: the process used {:.2} s of CPU time",
+            head.cpu_seconds
+        ));
+    }
+    let status = if degraded {
+        Status::Degraded
+    } else {
+        Status::Ok
+    };
+    Outcome {
+        pid: Some(pid),
+        status,
+        stage: Stage::Record,
+        reason: reasons.join("; "),
+        remedy: String::new(),
+    }
+}
+
+/// A sender that tags each report with its process.
+pub fn tagged<T: From<(i32, Report)>>(pid: i32, sender: Sender<T>) -> impl Fn(Report) {
+    move |report| {
+        // The session may be over; then nobody needs to know.
+        let _ = sender.send((pid, report).into());
+    }
+}

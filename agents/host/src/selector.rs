@@ -1,0 +1,389 @@
+//! Which processes are meant, and how they are labelled.
+
+use std::collections::{BTreeMap, HashSet};
+
+use regex::{Regex, RegexBuilder};
+use serde::Deserialize;
+
+use crate::outcome::Failure;
+use crate::proc::read_text;
+use crate::proc::scan::{environment, Seen};
+
+/// A compiled regex may take this much memory, in bytes.
+const REGEX_SIZE: usize = 1 << 20;
+/// A label is cut at this many characters.
+const LABEL_LENGTH: usize = 200;
+
+/// The selector as the coordinator sends it.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Query {
+    Pids {
+        pids: Vec<i32>,
+    },
+    Text {
+        text: String,
+    },
+    Regex {
+        regex: String,
+    },
+    Rule {
+        any: Vec<Alternative>,
+        #[serde(default)]
+        labels: BTreeMap<String, Capture>,
+        #[serde(default)]
+        process_label: String,
+    },
+}
+
+/// Every member given must hold.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Alternative {
+    main_class: Vec<String>,
+    arguments: Option<String>,
+    options: Option<String>,
+    environment: BTreeMap<String, String>,
+    user: Vec<String>,
+    cgroup: Option<String>,
+}
+
+/// Where a label's value is found: the regex's only group.
+#[derive(Debug, Deserialize)]
+pub struct Capture {
+    from: Source,
+    #[serde(default)]
+    name: String,
+    regex: String,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Source {
+    Arguments,
+    Options,
+    Environment,
+    Cgroup,
+    MainClass,
+}
+
+/// A selector ready to match.
+pub enum Selector {
+    Pids(HashSet<i32>),
+    Text(String),
+    Regex(Regex),
+    Rule {
+        any: Vec<Rule>,
+        labels: Vec<Label>,
+        template: String,
+    },
+}
+
+/// An alternative ready to match.
+#[derive(Default)]
+pub struct Rule {
+    main_class: Vec<Regex>,
+    arguments: Option<Regex>,
+    options: Option<Regex>,
+    environment: Vec<(String, Regex)>,
+    user: Vec<String>,
+    cgroup: Option<Regex>,
+}
+
+/// A label ready to be derived.
+pub struct Label {
+    label: String,
+    from: Source,
+    name: String,
+    regex: Regex,
+}
+
+impl Selector {
+    pub fn new(query: Query) -> Result<Self, Failure> {
+        Ok(match query {
+            Query::Pids { pids } => Self::Pids(pids.into_iter().collect()),
+            Query::Text { text } => Self::Text(text),
+            Query::Regex { regex } => Self::Regex(compile(&regex)?),
+            Query::Rule {
+                any,
+                labels,
+                process_label,
+            } => Self::Rule {
+                any: any.into_iter().map(Rule::new).collect::<Result<_, _>>()?,
+                labels: labels
+                    .into_iter()
+                    .map(|(label, capture)| Label::new(label, capture))
+                    .collect::<Result<_, _>>()?,
+                template: process_label,
+            },
+        })
+    }
+
+    /// Whether the selector means this process; that it must be a JVM besides is not decided here.
+    pub fn matches(&self, process: &Seen) -> bool {
+        match self {
+            Self::Pids(pids) => pids.contains(&process.pid),
+            Self::Text(text) => process.command.join(" ").contains(text.as_str()),
+            Self::Regex(regex) => regex.is_match(&process.command.join(" ")),
+            Self::Rule { any, .. } => {
+                let facts = Facts::new(process);
+                any.iter().any(|rule| rule.holds(&facts))
+            }
+        }
+    }
+
+    /// The process's short name and the labels derived from what it says of itself.
+    pub fn label(&self, process: &Seen) -> (String, BTreeMap<String, String>) {
+        let Self::Rule {
+            labels, template, ..
+        } = self
+        else {
+            return (process.plain_label(), BTreeMap::new());
+        };
+        let facts = Facts::new(process);
+        let labels = labels
+            .iter()
+            .filter_map(|label| Some((label.label.clone(), label.value(&facts)?)))
+            .collect();
+        let label = fill(template, &labels).unwrap_or_else(|| process.plain_label());
+        (label, labels)
+    }
+}
+
+/// What rules look at. Only read when asked for: most processes fail at the main class already.
+struct Facts<'a> {
+    process: &'a Seen,
+    environment: std::cell::OnceCell<BTreeMap<String, String>>,
+    cgroup: std::cell::OnceCell<String>,
+}
+
+impl<'a> Facts<'a> {
+    fn new(process: &'a Seen) -> Self {
+        Self {
+            process,
+            environment: Default::default(),
+            cgroup: Default::default(),
+        }
+    }
+
+    fn environment(&self, name: &str) -> Option<&str> {
+        self.environment
+            .get_or_init(|| environment(self.process.pid))
+            .get(name)
+            .map(String::as_str)
+    }
+
+    fn cgroup(&self) -> &str {
+        let read =
+            || read_text(format!("/proc/{}/cgroup", self.process.pid), 1 << 20).unwrap_or_default();
+        self.cgroup.get_or_init(read)
+    }
+
+    fn text(&self, from: Source, name: &str) -> Option<String> {
+        let launch = &self.process.launch;
+        Some(match from {
+            Source::Arguments => launch.arguments.join(" "),
+            Source::Options => launch.options.join(" "),
+            Source::Environment => self.environment(name)?.to_owned(),
+            Source::Cgroup => self.cgroup().to_owned(),
+            Source::MainClass => launch.main_class().to_owned(),
+        })
+    }
+}
+
+impl Rule {
+    fn new(given: Alternative) -> Result<Self, Failure> {
+        let optional = |regex: Option<String>| regex.as_deref().map(compile).transpose();
+        Ok(Self {
+            main_class: given
+                .main_class
+                .iter()
+                .map(|glob| compile_glob(glob))
+                .collect::<Result<_, _>>()?,
+            arguments: optional(given.arguments)?,
+            options: optional(given.options)?,
+            environment: given
+                .environment
+                .into_iter()
+                .map(|(name, regex)| Ok((name, compile(&regex)?)))
+                .collect::<Result<_, Failure>>()?,
+            user: given.user,
+            cgroup: optional(given.cgroup)?,
+        })
+    }
+
+    fn holds(&self, facts: &Facts) -> bool {
+        let launch = &facts.process.launch;
+        let found = |regex: &Option<Regex>, words: &[String]| {
+            regex.as_ref().is_none_or(|r| r.is_match(&words.join(" ")))
+        };
+        (self.main_class.is_empty()
+            || self
+                .main_class
+                .iter()
+                .any(|glob| glob.is_match(launch.main_class())))
+            && found(&self.arguments, &launch.arguments)
+            && found(&self.options, &launch.options)
+            && (self.user.is_empty() || self.user.contains(&facts.process.user))
+            && self
+                .environment
+                .iter()
+                .all(|(name, regex)| facts.environment(name).is_some_and(|v| regex.is_match(v)))
+            && self
+                .cgroup
+                .as_ref()
+                .is_none_or(|regex| regex.is_match(facts.cgroup()))
+    }
+}
+
+impl Label {
+    fn new(label: String, capture: Capture) -> Result<Self, Failure> {
+        let regex = compile(&capture.regex)?;
+        if regex.captures_len() != 2 {
+            return Err(Failure::plain(format!(
+                "the regex of label {label} needs exactly one group: {}",
+                capture.regex
+            )));
+        }
+        Ok(Self {
+            label,
+            from: capture.from,
+            name: capture.name,
+            regex,
+        })
+    }
+
+    fn value(&self, facts: &Facts) -> Option<String> {
+        let text = facts.text(self.from, &self.name)?;
+        let value = self.regex.captures(&text)?.get(1)?.as_str();
+        Some(
+            value
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(LABEL_LENGTH)
+                .collect(),
+        )
+    }
+}
+
+/// Put the labels' values in; None where one that is named has no value, or nothing is named.
+fn fill(template: &str, labels: &BTreeMap<String, String>) -> Option<String> {
+    let mut filled = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, after) = after.split_once('}')?;
+        filled.push_str(before);
+        filled.push_str(labels.get(name)?);
+        rest = after;
+    }
+    filled.push_str(rest);
+    let filled: String = filled.chars().take(LABEL_LENGTH).collect();
+    (!filled.is_empty()).then_some(filled)
+}
+
+fn compile(regex: &str) -> Result<Regex, Failure> {
+    RegexBuilder::new(regex)
+        .size_limit(REGEX_SIZE)
+        .build()
+        .map_err(|error| {
+            Failure::new(
+                format!("the regular expression {regex:?} cannot be used: {error}"),
+                "correct the selector",
+            )
+        })
+}
+
+/// `*` stands for any text; everything else for itself.
+fn compile_glob(glob: &str) -> Result<Regex, Failure> {
+    let parts: Vec<String> = glob.split('*').map(regex::escape).collect();
+    compile(&format!("(?s)^{}$", parts.join(".*")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proc::cmdline;
+
+    fn seen(line: &str) -> Seen {
+        let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let launch = cmdline::parse(&command, |_| None);
+        let (user, jvm) = ("yarn".to_owned(), None);
+        Seen {
+            pid: 7,
+            namespace_pid: 7,
+            ppid: 1,
+            start_time: 1,
+            uid: 9,
+            user,
+            command,
+            launch,
+            jvm,
+        }
+    }
+
+    fn selector(json: &str) -> Result<Selector, Failure> {
+        Selector::new(serde_json::from_str(json).unwrap())
+    }
+
+    const EXECUTOR: &str =
+        "java -Xmx1g -Dspark.x=1 org.apache.spark.Executor --executor-id 12 --host h";
+
+    #[test]
+    fn every_member_of_an_alternative_must_hold() {
+        for (rule, want) in [
+            (r#"{"main_class":["a.B","org.apache.spark.*"]}"#, true),
+            (r#"{"main_class":["org.apache.spark"]}"#, false),
+            (r#"{"main_class":["*.Executor"],"user":["root"]}"#, false),
+            (
+                r#"{"arguments":"--executor-id \\d+","options":"-Dspark","user":["yarn"]}"#,
+                true,
+            ),
+            (r#"{"arguments":"-Dspark"}"#, false),
+            (r#"{"environment":{"NO_SUCH_NAME":"."}}"#, false),
+            (r#"{}"#, true),
+        ] {
+            let selector = selector(&format!(r#"{{"kind":"rule","any":[{rule}]}}"#)).unwrap();
+            assert_eq!(selector.matches(&seen(EXECUTOR)), want, "{rule}");
+        }
+    }
+
+    #[test]
+    fn labels_fill_the_template_or_fall_back() {
+        let json = r#"{"kind":"rule","any":[{}],"process_label":"executor {id}",
+            "labels":{"id":{"from":"arguments","regex":"--executor-id (\\S+)"},
+                      "none":{"from":"environment","name":"NO_SUCH_NAME","regex":"(.)"}}}"#;
+        let selector = selector(json).unwrap();
+        let (label, labels) = selector.label(&seen(EXECUTOR));
+        assert_eq!(label, "executor 12");
+        assert_eq!(
+            labels.into_iter().collect::<Vec<_>>(),
+            [("id".to_owned(), "12".to_owned())]
+        );
+        assert_eq!(selector.label(&seen("java x.y.Other")).0, "Other");
+    }
+
+    #[test]
+    fn text_regex_and_pids() {
+        for (json, want) in [
+            (r#"{"kind":"text","text":"--executor-id 12"}"#, true),
+            (r#"{"kind":"text","text":"--executor-id  12"}"#, false),
+            (r#"{"kind":"regex","regex":"Executor.*12"}"#, true),
+            (r#"{"kind":"pids","pids":[7,8]}"#, true),
+            (r#"{"kind":"pids","pids":[]}"#, false),
+        ] {
+            assert_eq!(
+                selector(json).unwrap().matches(&seen(EXECUTOR)),
+                want,
+                "{json}"
+            );
+        }
+    }
+
+    #[test]
+    fn bad_expressions_are_refused() {
+        assert!(selector(r#"{"kind":"regex","regex":"("}"#).is_err());
+        assert!(selector(r#"{"kind":"regex","regex":"\\w{1000}{1000}"}"#).is_err());
+        let two = r#"{"kind":"rule","any":[],"labels":{"a":{"from":"options","regex":"(.)(.)"}}}"#;
+        assert!(selector(two).is_err());
+    }
+}

@@ -1,0 +1,376 @@
+//! One session: requests in, events out, until the work, the lease or the patience is over.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use crate::clean;
+use crate::files::{read_regular, sha256};
+use crate::host;
+use crate::inbox::{Happening, Inbox};
+use crate::outcome::Failure;
+use crate::output::Output;
+use crate::proc::scan::{self, Seen};
+use crate::proc::{read_text, stat};
+use crate::protocol::{
+    Event, Exclude, HostFacts, Ignored, Input, Prepare, Process, Request, PROTOCOL,
+};
+use crate::recording::Report;
+use crate::recordings::Recordings;
+use crate::selector::{Query, Selector};
+use crate::store::Store;
+
+/// Until the coordinator has named a lease.
+const FIRST_LEASE: Duration = Duration::from_secs(30);
+const LONGEST_LEASE: f64 = 3600.0;
+/// Commands are cut at this many bytes, and further where very many of them would break the limit of a line.
+const COMMAND: usize = 4096;
+const ALL_COMMANDS: usize = 8 << 20;
+
+/// How a session ends.
+enum End {
+    Bye,
+    /// The coordinator is gone.
+    Closed,
+    Signal(i32),
+    Overdue(&'static str),
+    Refused(Failure),
+}
+
+struct Session {
+    inbox: Inbox,
+    output: Output,
+    store: Store,
+    host: HostFacts,
+    name: String,
+    lease: Duration,
+    greeted: bool,
+    excluded: HashSet<i32>,
+    recordings: Option<Recordings>,
+    deadline: Option<Instant>,
+}
+
+/// Run a session on stdin and stdout; the process's exit code.
+pub fn run() -> u8 {
+    let mut output = Output::new();
+    let store = Store::open();
+    let inbox =
+        Inbox::open().map_err(|error| Failure::plain(format!("cannot listen to signals: {error}")));
+    let (store, inbox) = match (store, inbox) {
+        (Ok(store), Ok(inbox)) => (store, inbox),
+        (Err(failure), _) | (_, Err(failure)) => return refuse(&mut output, failure),
+    };
+    let mut session = Session {
+        inbox,
+        output,
+        store,
+        host: host::facts(),
+        name: session_name(),
+        lease: FIRST_LEASE,
+        greeted: false,
+        excluded: scan::own_ancestry(),
+        recordings: None,
+        deadline: None,
+    };
+    let end = session.serve();
+    session.close(end)
+}
+
+fn refuse(output: &mut Output, failure: Failure) -> u8 {
+    eprintln!("hprofiler-agent: {}", failure.reason);
+    output.send(&Event::Error {
+        reason: failure.reason,
+        remedy: failure.remedy,
+    });
+    1
+}
+
+/// Unlike that of any other session of this boot.
+fn session_name() -> String {
+    let stat = read_text("/proc/self/stat", 4096).and_then(|text| stat::parse(&text));
+    format!(
+        "{}-{}",
+        std::process::id(),
+        stat.map_or(0, |stat| stat.start_time)
+    )
+}
+
+impl Session {
+    fn serve(&mut self) -> End {
+        loop {
+            if self.output.gone() {
+                return End::Closed;
+            }
+            let until = self.inbox.heard() + self.lease;
+            let until = self.deadline.map_or(until, |deadline| until.min(deadline));
+            let end = match self.inbox.next(until) {
+                Some(Happening::Input(Input::Request(request, payload))) => {
+                    self.answer(request, payload)
+                }
+                Some(Happening::Input(Input::Bad(reason))) => Err(End::Refused(Failure::new(
+                    reason,
+                    "use a coordinator and an agent of the same version",
+                ))),
+                Some(Happening::Input(Input::Closed)) => Err(End::Closed),
+                Some(Happening::Signal(signal)) => Err(End::Signal(signal)),
+                Some(Happening::Report(pid, report)) => {
+                    self.hear(pid, report);
+                    Ok(())
+                }
+                None => self.overdue(),
+            };
+            if let Err(end) = end {
+                return end;
+            }
+        }
+    }
+
+    /// Whether time is up: something may have been read while the clock was looked at.
+    fn overdue(&self) -> Result<(), End> {
+        let now = Instant::now();
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            return Err(End::Overdue("the recording should have been over long ago"));
+        }
+        if self.inbox.heard() + self.lease <= now {
+            return Err(End::Overdue(
+                "nothing was heard from the coordinator for the time of the lease",
+            ));
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, request: Request, payload: Vec<u8>) -> Result<(), End> {
+        let hello = matches!(request, Request::Hello { .. });
+        if hello == self.greeted {
+            return Err(End::Refused(Failure::plain(
+                "a session begins with one hello",
+            )));
+        }
+        let answered = match request {
+            Request::Hello {
+                protocol,
+                lease_seconds,
+                exclude,
+            } => self.hello(protocol, lease_seconds, exclude),
+            Request::Put { name, sha256, .. } => self.put(&name, sha256, &payload),
+            Request::List => self.list(),
+            Request::Find { selector } => self.find(selector),
+            Request::Prepare(prepare) => self.prepare(prepare),
+            Request::Start => self.start(),
+            Request::Stop => self.stop(),
+            Request::Ping => Ok(()),
+            Request::Clean { kept } => self.clean(kept),
+            Request::Bye => return Err(End::Bye),
+        };
+        answered.map_err(End::Refused)
+    }
+
+    fn hello(
+        &mut self,
+        protocol: u32,
+        lease_seconds: f64,
+        exclude: Option<Exclude>,
+    ) -> Result<(), Failure> {
+        if protocol != PROTOCOL {
+            return Err(Failure::new(
+                format!("the agent speaks protocol {PROTOCOL} and not {protocol}"),
+                "use a coordinator and an agent of the same version",
+            ));
+        }
+        if !(lease_seconds > 0.0 && lease_seconds <= LONGEST_LEASE) {
+            return Err(Failure::plain(format!(
+                "a lease of {lease_seconds} s is not between 0 and {LONGEST_LEASE}"
+            )));
+        }
+        self.greeted = true;
+        self.lease = Duration::from_secs_f64(lease_seconds);
+        self.output.set_patience(self.lease);
+        // Numbers of processes mean nothing on another machine or in another pid namespace.
+        let here = |e: &Exclude| {
+            e.boot_id == self.host.boot_id && e.pid_namespace == self.host.pid_namespace
+        };
+        self.excluded.extend(
+            exclude
+                .filter(here)
+                .map(|exclude| exclude.pids)
+                .unwrap_or_default(),
+        );
+        self.output.send(&Event::Hello {
+            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION"),
+            sha256: own_hash(),
+            host: self.host.clone(),
+            blobs: self.store.blobs(),
+        });
+        Ok(())
+    }
+
+    fn put(&mut self, name: &str, hash: String, bytes: &[u8]) -> Result<(), Failure> {
+        self.store.put(&hash, bytes).map_err(|failure| {
+            Failure::new(format!("{name}: {}", failure.reason), failure.remedy)
+        })?;
+        self.output.send(&Event::Stored { sha256: hash });
+        Ok(())
+    }
+
+    fn list(&mut self) -> Result<(), Failure> {
+        let seen = scan::processes(&self.excluded);
+        let limit = COMMAND.min(ALL_COMMANDS / seen.len().max(1));
+        let tell = |process: Seen| {
+            let label = process.plain_label();
+            process.tell(label, Default::default(), limit)
+        };
+        self.output.send(&Event::Processes {
+            processes: seen.into_iter().map(tell).collect(),
+        });
+        Ok(())
+    }
+
+    fn find(&mut self, query: Query) -> Result<(), Failure> {
+        let asked = match &query {
+            Query::Pids { pids } => pids.clone(),
+            _ => Vec::new(),
+        };
+        let selector = Selector::new(query)?;
+        let seen = scan::processes(&self.excluded);
+        let searched = seen.len();
+        let mut ignored: Vec<Ignored> = Vec::new();
+        let mut processes: Vec<Process> = Vec::new();
+        for pid in asked
+            .iter()
+            .filter(|&pid| !seen.iter().any(|process| process.pid == *pid))
+        {
+            let own = self.excluded.contains(pid);
+            let reason = if own {
+                "part of this hprofiler session"
+            } else {
+                "there is no such process"
+            };
+            ignored.push(Ignored {
+                pid: *pid,
+                reason: reason.to_owned(),
+            });
+        }
+        for process in seen {
+            if process.jvm.is_none() && asked.contains(&process.pid) {
+                ignored.push(Ignored {
+                    pid: process.pid,
+                    reason: format!("not a JVM ({})", process.plain_label()),
+                });
+            } else if process.jvm.is_some() && selector.matches(&process) {
+                let (label, labels) = selector.label(&process);
+                processes.push(process.tell(label, labels, COMMAND));
+            }
+        }
+        self.output.send(&Event::Found {
+            searched,
+            processes,
+            ignored,
+        });
+        Ok(())
+    }
+
+    fn prepare(&mut self, request: Prepare) -> Result<(), Failure> {
+        if self.recordings.is_some() {
+            return Err(Failure::plain(
+                "prepare was asked for while another recording goes on",
+            ));
+        }
+        let library = self.store.get(&request.library)?;
+        self.recordings = Some(Recordings::prepare(
+            request,
+            library,
+            &self.host.name,
+            &self.name,
+            &self.inbox,
+        )?);
+        self.advance();
+        Ok(())
+    }
+
+    fn start(&mut self) -> Result<(), Failure> {
+        let recordings = self
+            .recordings
+            .as_mut()
+            .ok_or_else(|| Failure::plain("start was asked for before prepare"))?;
+        recordings.start()?;
+        self.deadline = Some(recordings.deadline());
+        self.advance();
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Result<(), Failure> {
+        // After the end of a recording a late stop has nothing to do.
+        if let Some(recordings) = &mut self.recordings {
+            recordings.stop();
+        }
+        self.advance();
+        Ok(())
+    }
+
+    fn clean(&mut self, kept: bool) -> Result<(), Failure> {
+        if self.recordings.is_some() {
+            return Err(Failure::plain(
+                "clean was asked for while a recording goes on",
+            ));
+        }
+        let mut cleaned = clean::clean(&self.excluded);
+        if !kept {
+            self.store.remove(&mut cleaned);
+        }
+        self.output.send(&Event::Cleaned(cleaned));
+        Ok(())
+    }
+
+    fn hear(&mut self, pid: i32, report: Report) {
+        if let Some(recordings) = &mut self.recordings {
+            recordings.hear(pid, report, &mut self.output);
+        }
+        self.advance();
+    }
+
+    fn advance(&mut self) {
+        let Some(recordings) = &mut self.recordings else {
+            return;
+        };
+        if recordings.advance(&mut self.output) {
+            let left = self
+                .recordings
+                .take()
+                .map(Recordings::left)
+                .unwrap_or_default();
+            self.deadline = None;
+            self.output.send(&Event::Done { left });
+        }
+    }
+
+    /// Leave nothing behind, whatever the end; then say why.
+    fn close(mut self, end: End) -> u8 {
+        let left = self
+            .recordings
+            .take()
+            .map(|recordings| recordings.abandon(&self.inbox))
+            .unwrap_or_default();
+        for path in &left {
+            eprintln!("hprofiler-agent: left behind: {path}");
+        }
+        match end {
+            End::Bye | End::Closed => 0,
+            End::Signal(signal) => {
+                eprintln!("hprofiler-agent: ended by signal {signal}");
+                (128 + signal).clamp(1, 255) as u8
+            }
+            End::Overdue(reason) => refuse(
+                &mut self.output,
+                Failure::new(reason, "see whether the connection is alive"),
+            ),
+            End::Refused(failure) => refuse(&mut self.output, failure),
+        }
+    }
+}
+
+fn own_hash() -> String {
+    let root = rustix::fs::CWD;
+    let path = std::env::current_exe().ok();
+    let bytes = path.and_then(|path| read_regular(root, path.to_str()?, None, 64 << 20).ok());
+    bytes.map(|bytes| sha256(&bytes)).unwrap_or_default()
+}

@@ -1,0 +1,157 @@
+//! The private folder: what the coordinator pushed, by its hash, kept between sessions.
+
+use std::env;
+use std::io;
+use std::path::Path;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{chownat, fstat, stat, unlinkat, AtFlags, Dir, FileType, Gid, Mode, Uid};
+use rustix::process::geteuid;
+
+use crate::files::{
+    is_sha256, is_temporary, make_private, open_private, read_regular, sha256, write_whole,
+};
+use crate::outcome::Failure;
+use crate::protocol::{Cleaned, Undone};
+
+/// The largest file the folder holds, in bytes.
+const LIMIT: u64 = 64 << 20;
+
+/// An open private folder.
+pub struct Store {
+    path: String,
+    dir: OwnedFd,
+}
+
+impl Store {
+    /// The folder of this very binary where that is private, else the first usable of the usual places.
+    pub fn open() -> Result<Self, Failure> {
+        let mut tried = Vec::new();
+        for (path, owner) in own_folder().into_iter().chain(usual_folders()) {
+            match make_private(&path, owner) {
+                Ok(dir) => return Ok(Self { path, dir }),
+                Err(reason) => tried.push(reason),
+            }
+        }
+        Err(Failure::new(
+            format!("no private folder can be made: {}", tried.join("; ")),
+            "give the user a writable folder of its own among these, or remove what stands there",
+        ))
+    }
+
+    /// The hashes of what is kept. Contents are checked when they are used.
+    pub fn blobs(&self) -> Vec<String> {
+        self.names()
+            .into_iter()
+            .filter(|name| is_sha256(name))
+            .collect()
+    }
+
+    /// Keep some bytes under their hash.
+    pub fn put(&self, hash: &str, bytes: &[u8]) -> Result<(), Failure> {
+        if !is_sha256(hash) || sha256(bytes) != hash {
+            return Err(Failure::new(
+                format!(
+                    "{} bytes arrived damaged: their SHA-256 is not {}",
+                    bytes.len(),
+                    hash.get(..64).unwrap_or(hash)
+                ),
+                "run it again; if it happens again, look at the network",
+            ));
+        }
+        let kept = write_whole(&self.dir, hash, bytes, Mode::RUSR | Mode::WUSR)
+            .and_then(|()| self.give_to_owner(hash));
+        kept.map_err(|error| {
+            Failure::new(
+                format!("cannot write to {}: {error}", self.path),
+                "make room there",
+            )
+        })
+    }
+
+    /// The bytes of that hash, checked.
+    pub fn get(&self, hash: &str) -> Result<Vec<u8>, Failure> {
+        let missing =
+            |why: String| Failure::new(format!("{hash} in {}: {why}", self.path), "push it again");
+        if !is_sha256(hash) {
+            return Err(missing("not a SHA-256".into()));
+        }
+        let bytes = read_regular(&self.dir, hash, None, LIMIT)
+            .map_err(|error| missing(error.to_string()))?;
+        if sha256(&bytes) != hash {
+            return Err(missing("its contents have changed".into()));
+        }
+        Ok(bytes)
+    }
+
+    /// Remove the folder and everything in it that is ours.
+    pub fn remove(&self, cleaned: &mut Cleaned) {
+        for name in self.names() {
+            let agent = name.strip_prefix("agent-").is_some_and(is_sha256);
+            if agent || is_sha256(&name) || is_temporary(&name) {
+                let _ = unlinkat(&self.dir, &name, AtFlags::empty());
+            }
+        }
+        match std::fs::remove_dir(&self.path) {
+            Ok(()) => cleaned.removed.push(self.path.clone()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => cleaned.failed.push(Undone {
+                what: self.path.clone(),
+                reason: error.to_string(),
+            }),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let Ok(entries) = Dir::read_from(&self.dir) else {
+            return Vec::new();
+        };
+        let files = entries
+            .flatten()
+            .filter(|entry| entry.file_type() != FileType::Directory);
+        files
+            .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
+            .collect()
+    }
+
+    /// Under sudo the folder is the connecting user's, who must be able to use and remove what is in it.
+    fn give_to_owner(&self, name: &str) -> io::Result<()> {
+        let folder = fstat(&self.dir)?;
+        if folder.st_uid != geteuid().as_raw() {
+            let (uid, gid) = (Uid::from_raw(folder.st_uid), Gid::from_raw(folder.st_gid));
+            chownat(
+                &self.dir,
+                name,
+                Some(uid),
+                Some(gid),
+                AtFlags::SYMLINK_NOFOLLOW,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The folder this binary is in, where nobody else can write. Root trusts the owner of the binary it was told to run.
+fn own_folder() -> Option<(String, u32)> {
+    let binary = env::current_exe().ok()?;
+    let path = binary.parent()?.to_str()?.to_owned();
+    let owner = stat(&path).ok()?.st_uid;
+    let own = geteuid().as_raw();
+    ((own == owner || own == 0) && open_private(&path, owner).is_ok()).then_some((path, owner))
+}
+
+fn usual_folders() -> Vec<(String, u32)> {
+    let uid = geteuid().as_raw();
+    let mut folders = vec![
+        format!("/tmp/.hprofiler-{uid}"),
+        format!("/var/tmp/.hprofiler-{uid}"),
+    ];
+    if let Some(home) = env::var("HOME")
+        .ok()
+        .filter(|home| Path::new(home).is_absolute())
+    {
+        folders.push(format!("{home}/.cache/hprofiler"));
+    }
+    folders.push(format!("/dev/shm/.hprofiler-{uid}"));
+    folders.into_iter().map(|path| (path, uid)).collect()
+}
