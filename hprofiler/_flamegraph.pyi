@@ -1,43 +1,69 @@
 """Types of the Rust binding (`flamegraph/binding`). Errors of every reader are ValueError; the GIL is released in every long call."""
 
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple, final
 
+@final
 class Method:
-    name: str
-    kind: str
-    self_value: int
-    total_value: int
+    @property
+    def name(self) -> str:
+        """Without annotation."""
+    @property
+    def kind(self) -> str:
+        """The tier with the most self value: plain, interpreted, c1, jit, inlined, kernel or waker."""
+    @property
+    def self_value(self) -> int: ...
+    @property
+    def total_value(self) -> int: ...
 
+@final
 class Profile:
-    values: List[Tuple[str, str]]
-    """(type, unit) of each value, e.g. [("samples", "count"), ("cpu", "nanoseconds")]."""
-    labels: Dict[str, str]
-    malformed_lines: int
-    """Lines of folded text that were counted and left out."""
-
+    @property
+    def values(self) -> List[Tuple[str, str]]:
+        """(type, unit) of each value, e.g. [("samples", "count"), ("cpu", "nanoseconds")]."""
+    @property
+    def labels(self) -> Dict[str, str]: ...
+    @property
+    def malformed_lines(self) -> int:
+        """Lines of folded text that were counted and left out."""
     @staticmethod
     def read(path: str, format: Optional[str] = None) -> "Profile":
-        """Open a folded (plain, gz) or pprof (plain, gz) file; detected by content unless `format` ("folded", "pprof") says."""
+        """Open a folded (plain, gz) or pprof (plain, gz) file; detected by content unless `format` ("folded", "pprof") says.
+
+        Folded text with two counts on every line has the values "before" and "after".
+        """
     @staticmethod
     def from_bytes(data: bytes, format: Optional[str] = None) -> "Profile": ...
     def total(self, value: int = 0) -> int: ...
     def node_count(self) -> int: ...
-    def with_labels(self, labels: Dict[str, str]) -> "Profile": ...
+    def with_labels(self, labels: Dict[str, str]) -> "Profile":
+        """A copy with these labels added or replaced."""
     def merge(self, other: "Profile") -> None:
-        """Add another profile by sum; ValueError when the value types differ. Labels that disagree are dropped."""
+        """Add another profile by sum; ValueError when the value types differ. Labels that are not the same in both are dropped."""
     def top(self, limit: int, value: int = 0) -> List[Method]:
         """Hottest methods by self value; a recursive method's total counts once a stack; tiers of one name are one method."""
     def to_folded(self, value: int = 0, annotate: bool = True) -> bytes: ...
     def to_pprof(self) -> bytes:
         """Gzipped pprof; labels are written on every sample."""
-    def to_svg(self, title: str = ..., subtitle: str = ..., value: int = 0, colors: str = "java", width: int = 1200, inverted: bool = False, min_width: float = 0.1) -> bytes: ...
+    def to_svg(
+        self,
+        title: str = "Flame Graph",
+        subtitle: str = "",
+        value: int = 0,
+        colors: str = "java",
+        width: int = 1200,
+        inverted: bool = False,
+        min_width: float = 0.1,
+    ) -> bytes:
+        """Tiers of one method are one frame; palettes are "java" and "hot". A value without samples is a ValueError."""
     def to_viewer(self) -> bytes:
         """The viewer's compact data: `flamegraph/viewer/FORMAT.md`."""
 
+@final
 class MeanMerger:
     """Host-fair mean: every profile added weighs the same; totals are the mean of the totals, exact after rounding."""
 
-    def __init__(self) -> None: ...
+    def __new__(cls) -> "MeanMerger": ...
     def add(self, profile: Profile) -> None:
         """One host's profile; a profile without samples is left out."""
-    def finish(self) -> Profile: ...
+    def finish(self) -> Profile:
+        """The mean of what was added so far; ValueError when nothing was."""

@@ -118,15 +118,23 @@ impl Page<'_> {
             Escaped(name)
         )?;
         self.put_amount(out, bar.length)?;
-        writeln!(
+        write!(
             out,
             ")</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" \
-             fill=\"rgb({red},{green},{blue})\"/><text x=\"{:.2}\" y=\"{}\">{}</text></g>",
+             fill=\"#{red:02x}{green:02x}{blue:02x}\"/>",
             ROW - 1,
-            x + 3.0,
-            y + ROW - 4,
-            Escaped(&fit(name, width)),
-        )
+        )?;
+        let shown = fit(name, width);
+        if !shown.is_empty() {
+            let (x, y) = (x + 3.0, y + ROW - 4);
+            write!(
+                out,
+                "<text x=\"{x:.2}\" y=\"{y}\">{}</text>",
+                Escaped(&shown)
+            )?;
+        }
+        out.push_str("</g>\n");
+        Ok(())
     }
 
     fn name_and_color(&self, bar: &Bar) -> (&str, Rgb) {

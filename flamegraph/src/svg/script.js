@@ -16,7 +16,7 @@
     var title = g.firstChild.textContent;
     var rect = g.children[1];
     return {
-      g: g, rect: rect, text: g.children[2], title: title, name: title.slice(0, title.lastIndexOf(" (")),
+      g: g, rect: rect, text: g.children[2] || null, title: title, name: title.slice(0, title.lastIndexOf(" (")),
       fill: rect.getAttribute("fill"), y: Number(rect.getAttribute("y")),
       x: Number(g.dataset.x), w: Number(g.dataset.w)
     };
@@ -36,8 +36,17 @@
   function place(frame, x, width) {
     frame.rect.setAttribute("x", x.toFixed(2));
     frame.rect.setAttribute("width", width.toFixed(2));
-    frame.text.setAttribute("x", (x + 3).toFixed(2));
-    frame.text.textContent = cut(frame.name, width);
+    var label = cut(frame.name, width);
+    // Only frames that once had room for their name have an element for it.
+    if (label && !frame.text) {
+      frame.text = document.createElementNS(svg.namespaceURI, "text");
+      frame.text.setAttribute("y", frame.y + row - 4);
+      frame.g.appendChild(frame.text);
+    }
+    if (frame.text) {
+      frame.text.setAttribute("x", (x + 3).toFixed(2));
+      frame.text.textContent = label;
+    }
   }
 
   // Shows the target over the whole width, what it stands on faded, what stands on it, and nothing else.
@@ -78,7 +87,7 @@
     }
     var found = frames.filter(function (frame) {
       var hit = pattern !== null && frame.level > 0 && pattern.test(frame.name);
-      frame.rect.setAttribute("fill", hit ? "rgb(220,60,220)" : frame.fill);
+      frame.rect.setAttribute("fill", hit ? "#dc3cdc" : frame.fill);
       return hit;
     });
     state.s = term;
