@@ -77,7 +77,8 @@ class Viewer:
 
     def until_text(self, id: str, expected: str) -> None:
         self.until(
-            "return document.getElementById(arguments[0]).textContent.replaceAll('\u202f', ' ').includes(arguments[1])",
+            "const text = document.getElementById(arguments[0]).textContent.replaceAll('\u202f', ' ');"
+            "return text.includes(arguments[1])",
             id,
             expected,
         )
@@ -116,8 +117,10 @@ class Viewer:
         ActionChains(self.driver).send_keys(*keys).perform()
 
     def complaints(self) -> List[str]:
-        """What the console says: errors and refusals, but not its advice on the tests' own reading of the canvas."""
-        return [entry["message"] for entry in self.driver.get_log("browser") if entry["source"] != "rendering"]
+        """What the console says: errors and refusals, but not its advice on how the tests read the canvas."""
+        return [
+            entry["message"] for entry in self.driver.get_log("browser") if entry["source"] != "rendering"
+        ]
 
     def requests(self) -> List[str]:
         """Addresses asked for beside the page itself and data within it."""

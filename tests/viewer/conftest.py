@@ -40,5 +40,8 @@ def spark_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def prefer(driver: webdriver.Chrome, scheme: str) -> None:
     """What the system says it likes: "dark" or "light"."""
-    features = [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]
+    features = [
+        {"name": "prefers-color-scheme", "value": scheme},
+        {"name": "prefers-reduced-motion", "value": "reduce"},
+    ]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional
 
 from hprofiler._flamegraph import Profile
 from hprofiler.store import RunFolder, replacing
@@ -23,9 +23,8 @@ class MadeHost:
 
     def fails(self, status: str, reason: str, remedy: str = "", pid: Optional[int] = None) -> MadeHost:
         stage = "find" if status == "idle" else "start" if pid else "connect"
-        self.outcomes.append(
-            {"host": self.name, "status": status, "stage": stage, "reason": reason, "remedy": remedy, "pid": pid, "label": ""}
-        )
+        line: Dict[str, object] = {"host": self.name, "status": status, "stage": stage, "reason": reason}
+        self.outcomes.append({**line, "remedy": remedy, "pid": pid, "label": ""})
         return self
 
 
@@ -44,10 +43,25 @@ def _record(hosts: List[MadeHost], selector: str) -> Dict[str, object]:
     return {
         "format": 1,
         "hprofiler": "0.1.0",
-        "command": ["hprofiler", "-f", str(FREQUENCY), "-t", str(DURATION), "-j", selector, "-H", "hosts.txt"],
+        "command": [
+            "hprofiler",
+            "-f",
+            str(FREQUENCY),
+            "-t",
+            str(DURATION),
+            "-j",
+            selector,
+            "-H",
+            "hosts.txt",
+        ],
         "target": {"kind": "hosts", "name": "hosts.txt"},
         "selector": selector,
-        "sampling": {"engine": "async-profiler", "event": "cpu", "frequency": FREQUENCY, "duration": DURATION},
+        "sampling": {
+            "engine": "async-profiler",
+            "event": "cpu",
+            "frequency": FREQUENCY,
+            "duration": DURATION,
+        },
         "started": "2026-11-20T06:12:03+00:00",
         "finished": "2026-11-20T06:13:05+00:00",
         "interrupted": False,
@@ -73,7 +87,9 @@ def _host(host: MadeHost) -> Dict[str, object]:
 def _recording(host: str, pid: int, folded: str) -> Dict[str, object]:
     taken = sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines() if line)
     process = {"host": host, "pid": pid, "start_time": 1, "uid": 1000, "user": "app"}
-    process.update(label=f"executor {pid % 100}", main_class="org.apache.spark.executor.CoarseGrainedExecutorBackend")
+    process.update(
+        label=f"executor {pid % 100}", main_class="org.apache.spark.executor.CoarseGrainedExecutorBackend"
+    )
     return {
         "process": process,
         "event": "cpu",
@@ -83,38 +99,84 @@ def _recording(host: str, pid: int, folded: str) -> Dict[str, object]:
     }
 
 
-SPARK = "java/lang/Thread.run_[j];java/util/concurrent/ThreadPoolExecutor$Worker.run_[j];org/apache/spark/executor/Executor$TaskRunner.run_[j];org/apache/spark/scheduler/Task.run_[j]"
-STAGE = f"{SPARK};org/apache/spark/sql/execution/WholeStageCodegenExec$$anon$1.hasNext_[j];org/apache/spark/sql/catalyst/expressions/GeneratedClass$GeneratedIteratorForCodegenStage1.processNext_[j]"
+TASK = (
+    "java/lang/Thread.run_[j]",
+    "java/util/concurrent/ThreadPoolExecutor$Worker.run_[j]",
+    "org/apache/spark/executor/Executor$TaskRunner.run_[j]",
+    "org/apache/spark/scheduler/Task.run_[j]",
+)
+SQL = "org/apache/spark/sql/execution"
+STAGE = (
+    *TASK,
+    f"{SQL}/WholeStageCodegenExec$$anon$1.hasNext_[j]",
+    "org/apache/spark/sql/catalyst/expressions/GeneratedClass$GeneratedIteratorForCodegenStage1.processNext_[j]",
+)
+AVRO = (*STAGE, "com/example/etl/AvroUtil.toAvroIdentifier_[j]", "java/lang/String.replaceAll_[i]")
+COMPILE = (*AVRO, "java/util/regex/Pattern.compile_[j]", "java/util/regex/Pattern.expr_[j]")
+FIND = (*AVRO, "java/util/regex/Matcher.replaceAll_[j]", "java/util/regex/Matcher.find_[j]")
+SCAN = (*STAGE, f"{SQL}/datasources/parquet/VectorizedParquetRecordReader.nextBatch_[j]")
+SNAPPY = (
+    *SCAN,
+    "org/xerial/snappy/SnappyNative.rawUncompress_[0]",
+    "Java_org_xerial_snappy_SnappyNative_rawUncompress",
+)
+READ = (
+    *SCAN,
+    "org/apache/hadoop/hdfs/DFSInputStream.read_[j]",
+    "sun/nio/ch/SocketDispatcher.read0_[0]",
+    "__libc_read",
+)
+KERNEL = (
+    "entry_SYSCALL_64_[k]",
+    "do_syscall_64_[k]",
+    "ksys_read_[k]",
+    "sock_read_iter_[k]",
+    "tcp_recvmsg_[k]",
+)
+VM_THREAD = ("start_thread", "thread_native_entry(Thread*)")
+GC = (*VM_THREAD, "GangWorker::run_task(WorkData)", "G1ParEvacuateFollowersClosure::do_void()")
+JIT = (*VM_THREAD, "CompileBroker::compiler_thread_loop()", "Compile::Compile(ciEnv*)")
+AGGREGATE = (*STAGE, f"{SQL}/aggregate/HashAggregateExec.doConsume_[1]")
+SHUFFLE = (*TASK, "org/apache/spark/shuffle/sort/UnsafeShuffleWriter.write_[j]")
 
 
 def spark_folded(regex: int, parquet: int = 400, gc: int = 200) -> str:
-    """What a Spark executor might be doing; `regex` samples are in java.util.regex."""
-    scan = f"{STAGE};org/apache/spark/sql/execution/datasources/parquet/VectorizedParquetRecordReader.nextBatch_[j]"
-    avro = f"{STAGE};com/example/etl/AvroUtil.toAvroIdentifier_[j];java/lang/String.replaceAll_[i]"
-    lines: List[Tuple[str, int]] = [
-        (f"{avro};java/util/regex/Pattern.compile_[j];java/util/regex/Pattern.expr_[j];java/util/regex/Pattern.sequence_[i]", regex // 2),
-        (f"{avro};java/util/regex/Matcher.replaceAll_[j];java/util/regex/Matcher.find_[j];java/util/regex/Pattern$GroupCurly.match0_[j]", regex - regex // 2),
-        (f"{scan};org/apache/parquet/column/values/rle/RunLengthBitPackingHybridDecoder.readInt_[i]", parquet // 2),
-        (f"{scan};org/xerial/snappy/SnappyNative.rawUncompress_[0];Java_org_xerial_snappy_SnappyNative_rawUncompress;snappy::RawUncompress(snappy::Source*, char*)", parquet // 3),
-        (f"{scan};org/apache/hadoop/hdfs/DFSInputStream.read_[j];sun/nio/ch/SocketDispatcher.read0_[0];__libc_read;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k];ksys_read_[k];sock_read_iter_[k];tcp_recvmsg_[k];copy_user_generic_string_[k]", parquet // 6),
-        (f"{STAGE};org/apache/spark/unsafe/hash/Murmur3_x86_32.hashUnsafeBytes_[i]", 140),
-        (f"{STAGE};org/apache/spark/sql/execution/aggregate/HashAggregateExec.doConsume_[1];org/apache/spark/unsafe/map/BytesToBytesMap.safeLookup_[j]", 120),
-        ("start_thread;thread_native_entry(Thread*);GangWorker::run_task(WorkData);G1ParEvacuateFollowersClosure::do_void();G1ParScanThreadState::trim_queue_to_threshold(unsigned int);G1ParScanThreadState::copy_to_survivor_space(InCSetState, oop, markOop)", gc),
-        ("start_thread;thread_native_entry(Thread*);CompileBroker::compiler_thread_loop();C2Compiler::compile_method(ciEnv*, ciMethod*, int, DirectiveSet*);Compile::Compile(ciEnv*);PhaseChaitin::Register_Allocate()", 60),
-        (f"{SPARK};org/apache/spark/shuffle/sort/UnsafeShuffleWriter.write_[j];org/apache/spark/util/collection/unsafe/sort/RadixSort.sort_[j]", 90),
+    """What a Spark executor might be doing; `regex` samples are below String.replaceAll."""
+    compiling = regex * 2 // 3
+    stacks = [
+        ((*COMPILE, "java/util/regex/Pattern.sequence_[i]"), compiling),
+        ((*FIND, "java/util/regex/Pattern$GroupCurly.match0_[j]"), regex - compiling),
+        (
+            (*SCAN, "org/apache/parquet/column/values/rle/RunLengthBitPackingHybridDecoder.readInt_[i]"),
+            parquet // 2,
+        ),
+        ((*SNAPPY, "snappy::RawUncompress(snappy::Source*, char*)"), parquet // 3),
+        ((*READ, *KERNEL, "copy_user_generic_string_[k]"), parquet // 6),
+        ((*STAGE, "org/apache/spark/unsafe/hash/Murmur3_x86_32.hashUnsafeBytes_[i]"), 140),
+        ((*AGGREGATE, "org/apache/spark/unsafe/map/BytesToBytesMap.safeLookup_[j]"), 120),
+        ((*GC, "G1ParScanThreadState::copy_to_survivor_space(InCSetState, oop, markOop)"), gc),
+        ((*JIT, "PhaseChaitin::Register_Allocate()"), 60),
+        ((*SHUFFLE, "org/apache/spark/util/collection/unsafe/sort/RadixSort.sort_[j]"), 90),
     ]
-    return "".join(f"{stack} {count}\n" for stack, count in lines if count)
+    return "".join(f"{';'.join(stack)} {count}\n" for stack, count in stacks)
 
 
 def spark_run(path: Path) -> RunFolder:
-    """Ten hosts: eight recorded (one of them hot), one idle, one unreachable; one executor refused to attach."""
+    """Ten hosts: eight recorded, one of them hot; one idle, one unreachable; one executor refused."""
     hosts = [
-        MadeHost(f"worker{n:02}.prod.example", {4000 + n: spark_folded(300 + 9 * n), 5000 + n: spark_folded(280)})
+        MadeHost(
+            f"worker{n:02}.prod.example", {4000 + n: spark_folded(300 + 9 * n), 5000 + n: spark_folded(270)}
+        )
         for n in range(1, 8)
     ]
-    hosts.append(MadeHost("worker08.prod.example", {4008: spark_folded(2600, gc=500)}))
-    hosts[3].fails("failed", "the JVM was started with -XX:+DisableAttachMechanism", "restart it without that option", pid=6004)
-    hosts[5].fails("degraded", "perf events are not permitted: sampled with ctimer, without kernel frames", "sysctl kernel.perf_event_paranoid=1", pid=4006)
-    hosts.append(MadeHost("worker09.prod.example").fails("failed", "no route to host", "check the name and the network"))
-    hosts.append(MadeHost("worker10.prod.example").fails("idle", "no process matches spark-executor (312 looked at)"))
+    hosts.append(MadeHost("worker08.prod.example", {4008: spark_folded(2400, gc=500)}))
+    hosts[3].fails(
+        "failed", "the JVM was started with -XX:+DisableAttachMechanism", "restart it without", pid=6004
+    )
+    reason = "perf events are not permitted: sampled with ctimer, without kernel frames"
+    hosts[5].fails("degraded", reason, "sysctl kernel.perf_event_paranoid=1", pid=4006)
+    hosts.append(
+        MadeHost("worker09.prod.example").fails("failed", "no route to host", "check name and network")
+    )
+    hosts.append(MadeHost("worker10.prod.example").fails("idle", "no process matches spark-executor"))
     return make_run(path, hosts)

@@ -1,0 +1,201 @@
+"""Reports from made-up run folders: every picture, the page, and what is done about damage."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from hprofiler.errors import RunFolderError
+from hprofiler.model import Status
+from hprofiler.report import hottest, make_report, write_page
+from hprofiler.store import RunFolder
+from tests.viewer.made_run import MadeHost, make_run, spark_run
+
+TWO = [
+    ("big", {1: "a;hot 270\na;cold 30\n"}),
+    ("small", {2: "a;hot 20\na;cold 60\n", 3: "a;hot 10\nz 10\n"}),
+]
+
+
+def two_hosts(path):
+    return make_run(path, [MadeHost(name, dict(processes)) for name, processes in TWO])
+
+
+def shares(path):
+    profile = Profile.read(str(path))
+    return {one.name: round(one.self_value / profile.total(), 3) for one in profile.top(99) if one.self_value}
+
+
+def test_all_pictures_are_made_for_every_host_and_the_cluster(tmp_path):
+    folder = two_hosts(tmp_path / "run")
+    make_report(folder.path)
+    made = {str(path.relative_to(folder.path)) for path in folder.path.rglob("*") if path.is_file()}
+    pictures = {
+        f"{name}.{kind}"
+        for name in ("cluster/cpu", "cluster/cpu-mean")
+        for kind in ("svg", "folded", "pb.gz")
+    }
+    pictures |= {
+        f"hosts/{host}/cpu.{kind}" for host in ("big", "small") for kind in ("svg", "folded", "pb.gz")
+    }
+    stored = {"hosts/big/1/cpu.pb.gz", "hosts/small/2/cpu.pb.gz", "hosts/small/3/cpu.pb.gz", "run.json"}
+    assert made == pictures | stored | {"report.html"}
+
+
+@pytest.mark.parametrize("kind", ["folded", "pb.gz"])
+def test_the_sum_counts_samples_and_the_mean_counts_hosts(tmp_path, kind):
+    folder = two_hosts(tmp_path / "run")
+    make_report(folder.path)
+    assert shares(folder.path / f"cluster/cpu.{kind}") == {"hot": 0.75, "cold": 0.225, "z": 0.025}
+    assert shares(folder.path / f"cluster/cpu-mean.{kind}") == {"hot": 0.6, "cold": 0.35, "z": 0.05}
+    assert shares(folder.path / f"hosts/small/cpu.{kind}") == {"cold": 0.6, "hot": 0.3, "z": 0.1}
+
+
+def test_pprof_of_a_host_says_which_host(tmp_path):
+    folder = two_hosts(tmp_path / "run")
+    make_report(folder.path)
+    assert Profile.read(str(folder.path / "hosts/big/cpu.pb.gz")).labels["host"] == "big"
+    assert "host" not in Profile.read(str(folder.path / "cluster/cpu.pb.gz")).labels
+
+
+def test_coverage_is_in_the_page_and_in_every_picture(tmp_path):
+    folder = spark_run(tmp_path / "run")
+    report = make_report(folder.path)
+    assert report.coverage == "15 of 16 processes on 8 of 9 hosts, 1 idle"
+    assert report.coverage in report.page.read_text()
+    assert report.coverage in (folder.path / "cluster/cpu.svg").read_text()
+    assert report.coverage in (folder.path / "cluster/cpu-mean.svg").read_text()
+    assert "2 of 3 processes" in (folder.path / "hosts/worker04.prod.example/cpu.svg").read_text()
+
+
+def test_the_page_tells_hosts_ledger_and_run(tmp_path):
+    page = make_report(spark_run(tmp_path / "run").path).page.read_text()
+    visible = re.sub(
+        r"<script.*?</script>|<style.*?</style>|<noscript.*?</noscript>|<[^>]+>", " ", page, flags=re.S
+    )
+    visible = re.sub(r"\s+", " ", visible.replace("\u202f", " "))
+    for told in [
+        "of CPU time is spent in java/util/regex/ Pattern.sequence",
+        "Most on worker08.prod.example, where it takes 43.1 %",
+        "worker08.prod.example 1 3,709 3,783 3 12.4 s 16.8 %",
+        "Idle, nothing there matched: worker10.prod.example",
+        "failed at start worker04.prod.example pid 6004 the JVM was started with -XX:+DisableAttachMechanism",
+        "restart it without",
+        "executor 6 pid 4006 async-profiler cpu, 1,363 samples perf events are not permitted",
+        "hprofiler -f 300 -t 60 -j spark-executor -H hosts.txt",
+        "20 Nov 2026, 06:12 UTC",
+    ]:
+        assert told in visible, told
+
+
+def test_a_report_made_again_is_the_same(tmp_path):
+    folder = spark_run(tmp_path / "run")
+    first = make_report(folder.path).page.read_bytes()
+    assert make_report(folder.path).page.read_bytes() == first
+
+
+@pytest.mark.parametrize("damage", ["cut", "text", "empty", "gone"])
+def test_a_profile_that_cannot_be_read_becomes_a_line_of_the_ledger(tmp_path, damage):
+    folder = two_hosts(tmp_path / "run")
+    path = folder.profile_path("small", 3, "cpu")
+    content = {"cut": path.read_bytes()[:30], "text": b"<html>no</html>", "empty": b""}
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(content[damage])
+    report = make_report(folder.path)
+    (problem,) = report.problems
+    assert (problem.host, problem.pid, problem.status) == ("small", 3, Status.FAILED)
+    assert "cannot be used" in report.page.read_text()
+    assert report.coverage == "2 of 3 processes on 2 of 2 hosts"
+    assert report.cluster is not None and report.cluster.total() == 380
+
+
+def test_profiles_of_other_units_do_not_add_up(tmp_path):
+    folder = two_hosts(tmp_path / "run")
+    other = Profile.from_bytes(_pprof_of("alloc", "bytes"), "pprof")
+    folder.profile_path("small", 2, "cpu").write_bytes(other.to_pprof())
+    report = make_report(folder.path)
+    assert [problem.pid for problem in report.problems] == [2]
+    assert report.cluster is not None and report.cluster.total() == 320
+
+
+def test_without_a_sample_the_page_gives_the_reasons_and_no_picture_is_made(tmp_path):
+    hosts = [
+        MadeHost("a").fails("failed", "wrong <key>", "ssh-keygen -R a"),
+        MadeHost("b").fails("idle", "none there"),
+    ]
+    folder = make_run(tmp_path / "run", hosts)
+    report = make_report(folder.path)
+    page = report.page.read_text()
+    assert report.cluster is None
+    assert "Nothing was recorded" in page and "wrong &lt;key&gt;" in page and "ssh-keygen -R a" in page
+    assert '{"scopes": []}' in page
+    assert not folder.cluster_dir.exists()
+
+
+def test_a_host_whose_name_climbs_stays_inside(tmp_path):
+    folder = make_run(
+        tmp_path / "run", [MadeHost("../../../etc", {1: "a 1\n"}), MadeHost("..", {1: "b 1\n"})]
+    )
+    make_report(folder.path)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert len(list((folder.path / "hosts").iterdir())) == 2
+
+
+def test_names_with_lone_surrogates_and_control_characters_are_written(tmp_path):
+    folder = make_run(tmp_path / "run", [MadeHost("h\ud800\x00\x1b", {1: "a 1\n"})])
+    assert "h\ufffd\ufffd\ufffd" in make_report(folder.path).page.read_text()
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path):
+    with pytest.raises(RunFolderError):
+        make_report(tmp_path)
+
+
+def test_an_unfinished_run_gives_a_page(tmp_path):
+    folder = RunFolder.create(tmp_path / "run")
+    assert "Nothing was recorded" in make_report(folder.path).page.read_text()
+
+
+def test_the_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    folder = two_hosts(tmp_path / "run")
+    before = make_report(folder.path).page.read_bytes()
+    monkeypatch.setattr("hprofiler.report.page.bundle.script", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        make_report(folder.path)
+    assert (folder.path / "report.html").read_bytes() == before
+    assert not list(folder.path.glob("**/*.part"))
+
+
+def test_one_profile_becomes_a_page(tmp_path):
+    profile = Profile.from_bytes(b"a;b 3\na;c 1\n", "folded")
+    write_page(profile, tmp_path / "x.html", "<x>")
+    page = (tmp_path / "x.html").read_text()
+    assert "<title>&lt;x&gt;</title>" in page and page.count("application/octet-stream") == 1
+    assert 'id="hosts"' not in page and 'id="ledger"' not in page
+
+
+def test_the_hottest_as_plain_lines():
+    profile = Profile.from_bytes(b"a;b;b 3\na;c\x1b[0m 1\n", "folded")
+    assert hottest(profile, 2).splitlines() == [
+        "    self    total  method",
+        "   75.0%    75.0%  b",
+        "   25.0%    25.0%  c\ufffd[0m",
+    ]
+
+
+def _pprof_of(kind: str, unit: str) -> bytes:
+    """The smallest profile with one sample of another unit, by hand."""
+
+    def field(number: int, content: bytes) -> bytes:
+        return bytes([number << 3 | 2, len(content)]) + content
+
+    strings = b"".join(field(6, text.encode()) for text in ("", kind, unit, "f"))
+    value_type = field(1, b"\x08\x01\x10\x02")
+    sample = field(2, b"\x08\x01\x10\x05")
+    location = field(4, b"\x08\x01" + field(4, b"\x08\x01"))
+    function = field(5, b"\x08\x01\x10\x03")
+    return value_type + sample + location + function + strings
