@@ -55,7 +55,8 @@ pub fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> 
         return Ok(false);
     }
     for entry in Dir::read_from(dir)?.flatten() {
-        if entry.file_name().to_str().is_ok_and(&ours) {
+        let name = entry.file_name().to_str().unwrap_or_default();
+        if !matches!(name, "" | "." | "..") && ours(name) {
             unlinkat(dir, entry.file_name(), AtFlags::empty())?;
         }
     }

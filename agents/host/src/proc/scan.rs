@@ -107,7 +107,7 @@ fn jvm(dir: &str, command: &[String]) -> Option<JvmFacts> {
 
 /// The JDK's own word: `JAVA_VERSION="17.0.9"` in the file `release` of its home.
 fn version(dir: &str, library: &str) -> Option<String> {
-    let home = library.split("/lib/").next().unwrap_or(library);
+    let (home, _) = library.rsplit_once("/lib/")?;
     let home = home.strip_suffix("/jre").unwrap_or(home);
     let text = read_foreign(&format!("{dir}/root{home}/release"), 64 << 10)?;
     let version = text
@@ -175,7 +175,7 @@ impl Seen {
             uid: self.uid,
             user: self.user,
             ppid: self.ppid,
-            main_class: self.launch.main_class().to_owned(),
+            main_class: self.launch.main_class().chars().take(1000).collect(),
             command: mask::command(&self.command, limit),
             label,
             labels,

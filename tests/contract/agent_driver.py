@@ -1,0 +1,184 @@
+"""The built agent, driven over its stdin and stdout as agents/PROTOCOL.md says; nothing in between."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import queue
+import subprocess
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+Event = Dict[str, Any]
+_END = {"type": "(end of output)"}
+
+
+@dataclass
+class Result:
+    """What came between `start` and `done`: events by kind, profiles by pid."""
+
+    outcomes: Dict[int, Event] = field(default_factory=dict)
+    heads: Dict[int, Event] = field(default_factory=dict)
+    profiles: Dict[int, bytes] = field(default_factory=dict)
+    started: Dict[int, str] = field(default_factory=dict)
+    recording: Optional[int] = None
+    left: Optional[List[str]] = None
+
+
+class Agent:
+    """A running agent. Its events arrive in `next` in order; `expect` fails on any other kind."""
+
+    def __init__(self, command: Sequence[str], env: Optional[Dict[str, str]] = None) -> None:
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **(env or {})},
+        )
+        self._events: queue.Queue[Tuple[Event, bytes]] = queue.Queue()
+        self._errors: List[bytes] = []
+        self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._drain)]
+        for thread in self._threads:
+            thread.start()
+
+    def _read(self) -> None:
+        stdout = self.process.stdout
+        assert stdout is not None
+        for line in stdout:
+            event = json.loads(line)
+            payload = stdout.read(event["size"]) if event["type"] == "profile" else b""
+            self._events.put((event, payload))
+        self._events.put((_END, b""))
+
+    def _drain(self) -> None:
+        assert self.process.stderr is not None
+        self._errors.extend(self.process.stderr)
+
+    def send(self, kind: str, payload: bytes = b"", **members: Any) -> None:
+        self.send_raw(json.dumps({"type": kind, **members}).encode() + b"\n" + payload)
+
+    def send_raw(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def close_stdin(self) -> None:
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+
+    def next(self, timeout: float = 30) -> Tuple[Event, bytes]:
+        return self._events.get(timeout=timeout)
+
+    def expect(self, kind: str, timeout: float = 30) -> Event:
+        event, _ = self.next(timeout)
+        assert event["type"] == kind, (event, self.stderr())
+        return event
+
+    def hello(self, lease: float = 30, **exclude: Any) -> Event:
+        self.send("hello", protocol=1, lease_seconds=lease, exclude=exclude or None)
+        return self.expect("hello")
+
+    def put(self, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        self.send("put", data, name="library", sha256=digest, size=len(data))
+        assert self.expect("stored")["sha256"] == digest
+        return digest
+
+    def find(self, **selector: Any) -> Event:
+        self.send("find", selector=selector)
+        return self.expect("found")
+
+    def prepare(
+        self, library: str, processes: Sequence[Event], duration: float = 2, event: str = "cpu", **more: Any
+    ) -> Tuple[List[int], Dict[int, Event]]:
+        """The pids that are ready, and the outcomes of those that are not."""
+        sampling = {"engine": "async-profiler", "event": event, "frequency": 300, "duration": duration, **more}
+        chosen = [{k: p[k] for k in ("pid", "start_time", "label", "labels")} for p in processes]
+        self.send("prepare", sampling=sampling, library=library, processes=chosen)
+        outcomes: Dict[int, Event] = {}
+        while True:
+            event_, _ = self.next()
+            if event_["type"] == "ready":
+                return [p["pid"] for p in event_["processes"]], outcomes
+            assert event_["type"] == "outcome", (event_, self.stderr())
+            outcomes[event_["pid"]] = event_
+
+    def start(self) -> Dict[int, str]:
+        """Start what is ready; the event of each process once all record."""
+        self.send("start")
+        started: Dict[int, str] = {}
+        while True:
+            event, _ = self.next()
+            if event["type"] == "recording":
+                assert event["processes"] == len(started), event
+                return started
+            assert event["type"] == "started", (event, self.stderr())
+            started[event["pid"]] = event["event"]
+
+    def collect(self, timeout: float = 60) -> Result:
+        """Everything up to `done`."""
+        result = Result()
+        while True:
+            event, payload = self.next(timeout)
+            if event["type"] == "done":
+                result.left = event["left"]
+                return result
+            if event["type"] == "profile":
+                assert hashlib.sha256(payload).hexdigest() == event["sha256"]
+                result.heads[event["pid"]], result.profiles[event["pid"]] = event, payload
+            elif event["type"] == "outcome":
+                assert event["pid"] not in result.outcomes, "more than one final outcome"
+                result.outcomes[event["pid"]] = event
+            elif event["type"] == "started":
+                result.started[event["pid"]] = event["event"]
+            else:
+                assert event["type"] == "recording", (event, self.stderr())
+                result.recording = event["processes"]
+
+    def wait(self, timeout: float = 30) -> int:
+        """Its exit code; all its output has been read by then."""
+        code = self.process.wait(timeout)
+        for thread in self._threads:
+            thread.join(timeout)
+        return code
+
+    def bye(self) -> int:
+        self.send("bye")
+        return self.wait()
+
+    def stderr(self) -> str:
+        return b"".join(self._errors).decode("utf-8", "replace")
+
+    def end(self) -> None:
+        """End it if it still runs."""
+        self.close_stdin()
+        try:
+            self.wait(40)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.wait(5)
+        for pipe in (self.process.stdout, self.process.stderr):
+            assert pipe is not None
+            pipe.close()
+
+
+def leftovers() -> List[str]:
+    """Whatever agents leave beside JVMs on this machine's own file system."""
+    patterns = (".hprofiler-run-*", ".hprofiler-ap-*", ".attach_pid*")
+    bases = [Path(base) for base in ("/tmp", "/var/tmp", "/dev/shm")]
+    return sorted(str(path) for base in bases for pattern in patterns for path in base.glob(pattern))
+
+
+def wait_for(what: str, holds: Any, timeout: float = 20) -> None:
+    """Look until it holds: for states of other processes that announce nothing."""
+    end = time.monotonic() + timeout
+    while not holds():
+        assert time.monotonic() < end, f"{what}: not within {timeout:g} s"
+        time.sleep(0.02)
