@@ -1,5 +1,6 @@
 package com.example.orders;
 
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -41,7 +42,8 @@ public final class OrderJob {
         long checksum = 0;
         for (long batch = 0; System.nanoTime() - start < LIMIT_NANOS; batch++) {
             checksum += role.process(OrderLines.batch(batch, BATCH));
-            if (!ready && System.nanoTime() - start > WARM_UP_NANOS) {
+            // CPU time, so that a busy machine only makes it later, not less warm.
+            if (!ready && ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() > WARM_UP_NANOS) {
                 System.out.println("ready");
                 ready = true;
             }
