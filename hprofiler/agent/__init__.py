@@ -1,4 +1,4 @@
-"""The coordinator's side of agents/PROTOCOL.md: put the agent on a host, talk to it, believe nothing unchecked."""
+"""The coordinator's side of agents/PROTOCOL.md: start an agent, talk to it, believe nothing unchecked."""
 
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
 from hprofiler.agent.events import (

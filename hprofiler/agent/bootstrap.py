@@ -7,6 +7,7 @@ the user logs in with (csh and fish too) hands it to sh unharmed.
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,10 +70,10 @@ def launch(
     while True:
         channel = transport.open(command)
         wire = Wire(channel)
-        try:
+        with contextlib.suppress(
+            HostError
+        ):  # the script ends without reading where the agent is missing; its answer says so
             greet(wire)
-        except HostError:
-            pass  # the script ends without reading where the agent is missing; its answer says so
         answer = _answer(channel, wire)
         if answer.word == "exec":
             return Launched(channel, wire, answer.arch, pushed)
@@ -132,7 +133,8 @@ _START = _lines(
     'o=$(cd -P "${{d%/*}}" 2>/dev/null && pwd -P);',
     'cd -P "$d" 2>/dev/null || continue;',
     '[ -O . ] && [ "$(pwd -P)" = "${{o%/}}/${{d##*/}}" ] || continue;',
-    'p=./probe-$$; {{ printf "#\\041/bin/sh\\n" >$p && chmod 700 . $p && $p; }} </dev/null >/dev/null 2>&1; r=$?;',
+    'p=./probe-$$; {{ printf "#\\041/bin/sh\\n" >$p && chmod 700 . $p && $p; }} </dev/null >/dev/null 2>&1;',
+    "r=$?;",
     "rm -f $p; [ $r = 0 ] || continue;",
     "f=agent-$s; if [ -f $f ]; then h=;",
     "if [ $(wc -c <$f) = $n ]; then",
@@ -146,7 +148,8 @@ _PUSH = _lines(
     "umask 077; cd -P {folder} && [ -O . ] || exit 1; t=agent-{sha256}.$$;",
     "cat >$t; h=;",
     "if [ $(wc -c <$t) = {size} ]; then",
-    "if command -v sha256sum >/dev/null 2>&1; then h=$(sha256sum <$t); h=${{h%% *}}; else h={sha256}; fi; fi;",
+    "if command -v sha256sum >/dev/null 2>&1;",
+    "then h=$(sha256sum <$t); h=${{h%% *}}; else h={sha256}; fi; fi;",
     'if [ "$h" = {sha256} ] && chmod 700 $t && mv -f $t agent-{sha256}; then echo {mark} stored {sha256} -;',
     "else rm -f $t; echo {mark} refused - -; fi",
 )
@@ -173,7 +176,7 @@ def _answer(channel: Channel, wire: Wire) -> _Answer:
 
 
 def push(transport: Transport, blob: Blob, folder: str) -> None:
-    """Store the agent's binary in the host's private folder, checked by size and SHA-256. Raises HostError."""
+    """Store the agent's binary in the private folder, checked by size and SHA-256. Raises HostError."""
     size = blob.path.stat().st_size
     script = _PUSH.format(folder=_quoted(folder), sha256=_plain(blob.sha256), size=size, mark=MARK)
     channel = transport.open("exec sh -c " + shlex.quote(script))

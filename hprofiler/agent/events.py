@@ -78,7 +78,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class ProfileHeader:
-    """A profile of `size` bytes follows; `samples` and `cpu_seconds` are of the time it covers (`seconds`)."""
+    """A profile of `size` bytes follows; it covers `seconds`, in which the process used `cpu_seconds`."""
 
     pid: int
     event: str

@@ -17,7 +17,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def text(event: Mapping[str, Any], name: str, limit: int = TEXT_LIMIT) -> str:
-    """A text, cut at `limit` characters, with nothing in it that a terminal would obey; absent or null is ""."""
+    """A text cut at `limit` characters, and nothing that a terminal would obey; absent or null is ""."""
     value = event.get(name)
     if value is None:
         return ""

@@ -33,10 +33,12 @@ def pids_of_pipe(transport: Transport, pipe: str, processes: Sequence[Listed], t
 
 def listing(processes: Sequence[Listed]) -> Dict[str, int]:
     """The rows of the process list, each with its pid."""
-    return {
-        f"{process.user:<8} {process.pid:7} {process.ppid:7}  0 00:00 ?        00:00:00 {process.command}".rstrip(): process.pid
-        for process in processes
-    }
+    return {_row(process): process.pid for process in processes}
+
+
+def _row(process: Listed) -> str:
+    columns = f"{process.user:<8} {process.pid:7} {process.ppid:7}  0 00:00 ?        00:00:00"
+    return f"{columns} {process.command}".rstrip()
 
 
 def chosen(output: str, rows: Mapping[str, int]) -> List[int]:

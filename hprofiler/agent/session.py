@@ -6,6 +6,7 @@ Calls block without a time limit; whoever makes them closes the transport when i
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 from pathlib import Path
@@ -39,7 +40,7 @@ Parsed = TypeVar("Parsed")
 
 
 class AgentSession:
-    """Made by `AgentSession.open`; a context manager that says `bye`, or lets go where that is not possible."""
+    """Made by `AgentSession.open`; a context manager whose end lets go of the agent."""
 
     def __init__(self, transport: Transport, launched: bootstrap.Launched) -> None:
         self._transport = transport
@@ -61,7 +62,7 @@ class AgentSession:
         binaries: AgentBinaries,
         enter: Callable[[str], None] = lambda stage: None,
     ) -> AgentSession:
-        """Start the agent on a connected transport and greet it. `enter` hears "push" if its binary is sent."""
+        """Start the agent over a connected transport and greet it. `enter` hears "push" before a push."""
         greeting = {
             "type": "hello",
             "protocol": PROTOCOL,
@@ -86,10 +87,8 @@ class AgentSession:
     # Requests
 
     def put(self, name: str, blob: Blob) -> None:
-        """Send a file, unless the agent keeps it already."""
+        """Send a file; not needed where `hello.blobs` has its SHA-256."""
         self.stage = "push"
-        if blob.sha256 in self.hello.blobs:
-            return
         size = blob.path.stat().st_size
         request = {"type": "put", "name": name, "sha256": blob.sha256, "size": size}
         self._send(request, bootstrap.pieces(Path(blob.path)))
@@ -187,10 +186,8 @@ class AgentSession:
         """Let the agent clean up, and wait until it has ended."""
         self.stage = "clean"
         self._closed.set()
-        try:
+        with contextlib.suppress(HostError):  # it ends by itself when its work is done
             self._send({"type": "bye"})
-        except HostError:
-            pass  # it ends by itself when its work is done
         try:
             while self._wire.receive() is not None:
                 pass

@@ -1,4 +1,4 @@
-"""Lines and payloads over a channel. What comes in is hostile: every size is bounded before anything is kept."""
+"""Lines and payloads over a channel. What comes in is hostile: sizes are bounded before a thing is kept."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Wire:
                 self._channel.write(piece)
 
     def line(self, limit: int = MAX_LINE) -> Optional[bytes]:
-        """The next line without its newline; None at the end. BadEvent when it is longer than `limit` bytes."""
+        """The next line without its newline; None at the end. BadEvent beyond `limit` bytes."""
         searched = 0
         while (end := self._buffer.find(b"\n", searched)) < 0:
             searched = len(self._buffer)

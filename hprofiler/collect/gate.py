@@ -39,7 +39,7 @@ class StartGate:
             self.open()
 
     def wait(self) -> float:
-        """Wait for the start as one that is ready; gives the seconds by which this host is late (0.0: in time)."""
+        """Wait for the start as one that is ready; gives the seconds by which this host is late."""
         late = time.monotonic() - self._opened_at if self._opened.is_set() else 0.0
         self.leave()
         self._opened.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Iterator, List, Optional, Protocol, Sequence
 
@@ -102,8 +103,9 @@ class _RecordingVisit(Visit):
             return None
         self._ledger.found(found.processes)
         library = self._library(session.arch)
-        self.enter("push", self.reach.timeout)
-        session.put("libasyncProfiler.so", library)
+        if library.sha256 not in session.hello.blobs:
+            self.enter("push", self.reach.timeout)
+            session.put("libasyncProfiler.so", library)
         self.enter("prepare", self.reach.timeout)
         ready, outcomes = session.prepare(self._sampling, library.sha256, found.processes)
         for outcome in outcomes:
@@ -205,10 +207,8 @@ class _RecordingVisit(Visit):
 
     def _ask_to_stop(self, session: AgentSession) -> None:
         def ask() -> None:
-            try:
+            with contextlib.suppress(HostError):  # the worker, which is reading, will be told
                 session.stop()
-            except HostError:
-                pass  # the worker, which is reading, will be told
 
         threading.Thread(target=ask, name="hprofiler-stop-host", daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""What every visit to a host has in common: a turn to connect, a stage with a time limit, an agent, an end."""
+"""What all visits to hosts have in common: a turn to connect, stages with time limits, an agent, an end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class HostProgress:
-    """One step of one host. `stage` is one of an outcome's, or `wait` (for the others), `idle`, `failed`, `done`."""
+    """One step of one host: an outcome's `stage`, or `wait` (for the others), `idle`, `failed`, `done`."""
 
     host: str
     stage: str

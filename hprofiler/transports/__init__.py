@@ -1,4 +1,4 @@
-"""Ways to reach a host: `local` for this machine, `ssh` for others. paramiko is imported by the first connection."""
+"""Ways to reach a host: `local` for this machine, `ssh` for others. Importing this imports no paramiko."""
 
 from hprofiler.transports.base import Channel, Completed, Transport
 from hprofiler.transports.local import LocalTransport

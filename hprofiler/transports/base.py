@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Callable, NamedTuple, Optional, Protocol
 
@@ -65,7 +66,7 @@ class Transport(Protocol):
         """Run a short command to its end. HostError when it takes longer or writes more than 16 MiB."""
 
     def close(self) -> None:
-        """Close the connection; whatever is blocked on it is set free. May be called twice and from any thread."""
+        """Close the connection and free whoever is blocked on it. May be called twice, from any thread."""
 
 
 class StderrTail:
@@ -123,12 +124,12 @@ def run_to_end(channel: Channel, stdin: bytes, timeout: float) -> Completed:
 
 
 def _feed(channel: Channel, stdin: bytes) -> None:
-    try:
+    with contextlib.suppress(
+        HostError
+    ):  # a command may end before it has read everything; its reader tells how it went
         for start in range(0, len(stdin), _PIECE):
             channel.write(stdin[start : start + _PIECE])
         channel.end_input()
-    except HostError:
-        pass  # a command may end before it has read everything; its reader tells how it went
 
 
 def _read_bounded(channel: Channel) -> bytes:

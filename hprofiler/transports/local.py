@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -50,7 +51,7 @@ class LocalTransport:
 
 
 class _LocalChannel:
-    """stdin and stdout are one socket pair: unlike pipes it can be shut down under a thread that is reading."""
+    """stdin and stdout are one socket pair: unlike pipes it can be shut down under a reading thread."""
 
     def __init__(self, transport: LocalTransport, command: str) -> None:
         self._transport = transport
@@ -68,7 +69,11 @@ class _LocalChannel:
             self._socket.close()
             raise HostError("connect", f"cannot start /bin/sh: {error.strerror}") from error
         assert self._process.stderr is not None
-        self._stderr = StderrTail(self._process.stderr.read1, ended=self._reap)
+        self._stderr = StderrTail(self._read_stderr, ended=self._reap)
+
+    def _read_stderr(self, size: int) -> bytes:
+        assert self._process.stderr is not None
+        return os.read(self._process.stderr.fileno(), size)
 
     def _reap(self) -> None:
         self._process.wait()
@@ -93,10 +98,8 @@ class _LocalChannel:
         return data
 
     def end_input(self) -> None:
-        try:
+        with contextlib.suppress(OSError):  # it has ended already
             self._socket.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass  # it has ended already
 
     def stderr_tail(self) -> str:
         return self._stderr.text(wait=0.5)
@@ -108,13 +111,11 @@ class _LocalChannel:
             return None
 
     def close(self) -> None:
-        try:
+        with contextlib.suppress(OSError):  # not connected any more
             self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # not connected any more
         self._socket.close()
         if self._process.poll() is None:
-            try:
+            with contextlib.suppress(
+                ProcessLookupError, PermissionError
+            ):  # it has just ended, or is root's through sudo and ends with its stdin
                 os.killpg(self._process.pid, signal.SIGTERM)
-            except (ProcessLookupError, PermissionError):
-                pass  # it has just ended, or is root's through sudo and ends with its stdin

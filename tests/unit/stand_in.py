@@ -1,20 +1,20 @@
 """A stand-in for the agent, for what the real one cannot be made to do: lie, break off, flood.
 
-`agent(folder, body)` writes an executable Python script. In its body `read()` gives the next request,
+A stand-in is an executable Python script. In its body `read()` gives the next request,
 `say(type, **members)` sends an event, `out(bytes)` sends raw bytes, `process(pid)` is a found process.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from pathlib import Path
-from typing import Dict, NamedTuple
-
-import pytest
+from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 from hprofiler.agent import AgentBinaries
-from hprofiler.model import Host, Sampling, Selector
+from hprofiler.collect import HostProgress, Listener, Reach, Stop, collect
+from hprofiler.model import Host, HostResult, Recording, Sampling, Selector
 from hprofiler.transports import LocalTransport
 
 HERE = Host("here", "localhost")
@@ -38,13 +38,16 @@ def read(skip=("ping",)):
             request["payload"] = stdin.read(request["size"])
         if request["type"] not in skip:
             return request
-HOST = dict(name="here", boot_id="b", pid_namespace="p", kernel="k", arch="x86_64", cpus=2, memory_bytes=1, uid=0, user="root")
+HOST = dict(name="here", boot_id="b", pid_namespace="p", kernel="k", arch="x86_64", cpus=2, memory_bytes=1,
+            uid=0, user="root")
 def hello(**members):
     read()
-    say("hello", **{"protocol": 1, "version": "0", "sha256": "0" * 64, "host": HOST, "blobs": [], **members})
+    usual = {"protocol": 1, "version": "0", "sha256": "0" * 64, "host": HOST, "blobs": []}
+    say("hello", **{**usual, **members})
 def process(pid, **members):
-    return dict(pid=pid, namespace_pid=pid, start_time=1, uid=0, user="root", ppid=1, main_class="M", command="java M",
-                label="M", labels={}, jvm={"version": "17"}, **members)
+    usual = dict(pid=pid, namespace_pid=pid, start_time=1, uid=0, user="root", ppid=1, main_class="M",
+                 command="java M", label="M", labels={}, jvm={"version": "17"})
+    return {**usual, **members}
 def found(*pids):
     read()
     say("found", searched=9, processes=[process(pid) for pid in pids], ignored=[])
@@ -59,7 +62,8 @@ def recording(*pids):
     say("recording", processes=len(pids))
 def profile(pid, data, **members):
     say("profile", **{"pid": pid, "event": "cpu", "seconds": 0.1, "cpu_seconds": 0.1, "size": len(data),
-        "samples": {"expected": 10, "taken": 9, "lost": 1}, "sha256": hashlib.sha256(data).hexdigest(), **members})
+        "samples": {"expected": 10, "taken": 9, "lost": 1}, "sha256": hashlib.sha256(data).hexdigest(),
+        **members})
     out(data)
 def outcome(pid, status="ok", stage="record", reason="", remedy=""):
     say("outcome", pid=pid, status=status, stage=stage, reason=reason, remedy=remedy)
@@ -103,8 +107,6 @@ def _every(item: FileBlob) -> Dict[str, FileBlob]:
 
 
 def _uid() -> int:
-    import os
-
     return os.geteuid()
 
 
@@ -112,8 +114,38 @@ def local(host: Host = HERE) -> LocalTransport:
     return LocalTransport(host)
 
 
-@pytest.fixture
-def stand_ins(tmp_path):
-    made = StandIns(tmp_path)
-    yield made
-    made.clean()
+class Named(LocalTransport):
+    """This machine under several names: the stand-in learns which one it plays."""
+
+    def open(self, command):
+        return super().open(f"STAND_IN={self.host.name}; export STAND_IN; {command}")
+
+
+class Sink:
+    """Keeps the sizes of profiles."""
+
+    def __init__(self) -> None:
+        self.sizes: Dict[Tuple[str, int], int] = {}
+
+    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> None:
+        self.sizes[host.name, recording.process.pid] = sum(len(piece) for piece in pieces)
+
+
+class Fleet:
+    """Hosts that each play a script of their own, and one collect over them."""
+
+    transport = Named
+
+    def __init__(self, stand_ins: StandIns, timeout: float, bodies: Dict[str, str]) -> None:
+        self.hosts = [Host(name, "localhost") for name in bodies]
+        binaries = stand_ins.binaries(f"exec({bodies!r}[os.environ['STAND_IN']])")
+        self.reach = Reach(Named, binaries, timeout=timeout)
+        self.sink = Sink()
+        self.sampling = SAMPLING
+        self.progress: List[HostProgress] = []
+        self.listener: Listener = self.progress.append
+        self.stop = Stop()
+
+    def collect(self) -> Dict[str, HostResult]:
+        results = collect(self.hosts, ANY, self.sampling, self.reach, self.sink, self.listener, self.stop)
+        return {result.host.name: result for result in results}

@@ -54,8 +54,8 @@ def unknown_key(route: Route, kind: str, fingerprint: str) -> HostError:
     return HostError(
         "connect",
         f"the host key of {route.known_as} is not known ({kind} {fingerprint})",
-        f"compare the fingerprint with the host's, then use --accept-new-host-keys (adds it to {route.known_hosts[0]}) "
-        "or ssh there once"
+        f"compare the fingerprint with the host's, then use --accept-new-host-keys"
+        f" (adds it to {route.known_hosts[0]}) or ssh there once"
         if route.known_hosts
         else "name a known_hosts file in ssh_config",
     )

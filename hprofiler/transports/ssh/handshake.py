@@ -26,7 +26,7 @@ class RefusedBanner(Exception):
 
 
 def shake_hands(link: paramiko.Transport, route: Route, known_hosts: KnownHosts, seconds: float) -> None:
-    """Key exchange within `seconds`, preferring the kinds of host key that are known. RefusedBanner or HostError."""
+    """Key exchange within `seconds`, with a known kind of host key if any. RefusedBanner, HostError."""
     import paramiko
 
     link.banner_timeout = link.handshake_timeout = seconds

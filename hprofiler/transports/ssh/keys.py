@@ -136,7 +136,7 @@ def _locked(key: paramiko.AgentKey, lock: threading.Lock) -> paramiko.AgentKey:
         with lock:
             return sign(data, algorithm)
 
-    key.sign_ssh_data = sign_locked  # type: ignore[method-assign]
+    key.sign_ssh_data = sign_locked  # type: ignore[assignment,method-assign]
     return key
 
 

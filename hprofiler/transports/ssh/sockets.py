@@ -1,7 +1,8 @@
-"""Sockets to a host: direct, or through a ProxyCommand. Closing one from another thread ends the wait for it."""
+"""Sockets to a host: direct or through a ProxyCommand. Closing one from another thread ends all waiting."""
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import subprocess
 import threading
@@ -16,7 +17,7 @@ OnClose = Callable[[Callable[[], None]], None]
 
 
 def dial(route: Route, seconds: float, on_close: OnClose) -> socket.socket:
-    """A TCP connection to the route's host, within `seconds`. `on_close` gets what ends the wait. Raises HostError."""
+    """A TCP connection within `seconds`. `on_close` gets what ends the wait. Raises HostError."""
     deadline = time.monotonic() + seconds
     failure: OSError = TimeoutError()
     try:
@@ -73,8 +74,6 @@ def spawn_proxy(command: str, on_close: OnClose) -> socket.socket:
 
 def shut(connection: socket.socket) -> None:
     """Close under whoever is waiting on it."""
-    try:
+    with contextlib.suppress(OSError):  # not connected, or not any more
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # not connected, or not any more
     connection.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Callable, Optional
 
 from hprofiler.errors import HostError
@@ -85,10 +86,8 @@ class _SshChannel:
         return link is None or not link.is_active()
 
     def end_input(self) -> None:
-        try:
+        with contextlib.suppress(OSError, EOFError):  # it has ended already
             self._channel.shutdown_write()
-        except (OSError, EOFError):
-            pass  # it has ended already
 
     def stderr_tail(self) -> str:
         return self._stderr.text(wait=0.5)
@@ -98,7 +97,5 @@ class _SshChannel:
         return self._channel.exit_status if self._channel.exit_status >= 0 else None
 
     def close(self) -> None:
-        try:
+        with contextlib.suppress(OSError, EOFError):  # the connection has gone before it
             self._channel.close()
-        except (OSError, EOFError):
-            pass  # the connection has gone before it

@@ -1,0 +1,143 @@
+"""A real sshd on loopback with keys of its own, and the client files that go with it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import subprocess
+import threading
+from pathlib import Path
+from typing import List, Optional
+
+from hprofiler.model import Host
+from hprofiler.transports import SshConnector, SshOptions
+
+SSHD = "/usr/sbin/sshd"
+
+
+def free_port(address: str = "127.0.0.1") -> int:
+    with socket.socket() as probe:
+        probe.bind((address, 0))
+        return probe.getsockname()[1]
+
+
+def make_key(path: Path, kind: str = "ed25519", passphrase: str = "") -> Path:
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "test", "-f", str(path)], check=True
+    )
+    return path
+
+
+class Sshd:
+    """One server; `log` is what it said so far."""
+
+    def __init__(
+        self,
+        folder: Path,
+        authorized: Path,
+        extra: str = "",
+        address: str = "127.0.0.1",
+        port: int = 0,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.address = address
+        self.port = port or free_port(address)
+        self.host_key = folder / "host_key"
+        if not self.host_key.exists():
+            make_key(self.host_key)
+        self.log: List[str] = []
+        self._config = folder / "sshd_config"
+        self._config.write_text(
+            f"Port {self.port}\nListenAddress {address}\nHostKey {self.host_key}\nPidFile none\nUsePAM no\n"
+            f"AuthorizedKeysFile {authorized}\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n"
+            f"KbdInteractiveAuthentication no\nLogLevel VERBOSE\n{extra}\n"
+        )
+        self.process: Optional[subprocess.Popen[str]] = None
+
+    def start(self) -> Sshd:
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+        self.process = subprocess.Popen(
+            [SSHD, "-D", "-e", "-f", str(self._config)],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        listening = threading.Event()
+        threading.Thread(target=self._read_log, args=(self.process.stderr, listening), daemon=True).start()
+        assert listening.wait(10) and self.process.poll() is None, f"sshd did not start: {self.log}"
+        return self
+
+    def _read_log(self, stream, listening: threading.Event) -> None:
+        for line in stream:
+            self.log.append(line.rstrip())
+            if "Server listening" in line:
+                listening.set()
+        listening.set()
+
+    def stop(self) -> None:
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(10)
+
+    def kill_sessions(self) -> None:
+        """Kill the server's children: what a crash of the host looks like from afar, without the silence."""
+        assert self.process is not None
+        listed = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True
+        )
+        for pid in listed.stdout.split():
+            os.kill(int(pid), 9)
+
+    def known_hosts_line(self) -> str:
+        kind, key, *_ = self.host_key.with_name("host_key.pub").read_text().split()
+        return f"[{self.address}]:{self.port} {kind} {key}\n"
+
+
+class Site:
+    """One user's files and any number of servers that let this user in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.user = getpass.getuser()
+        self.key = make_key(folder / "id_test")
+        self.authorized = folder / "authorized_keys"
+        self.authorized.write_text(self.key.with_suffix(".pub").read_text())
+        self.known_hosts = folder / "known_hosts"
+        self.known_hosts.write_text("")
+        self.config = folder / "config"
+        self.config.write_text("")
+        self._servers: List[Sshd] = []
+        self._connectors: List[SshConnector] = []
+
+    def server(self, name: str = "a", extra: str = "", known: bool = True, **more) -> Sshd:
+        server = Sshd(self.folder / name, self.authorized, extra, **more).start()
+        self._servers.append(server)
+        if known:
+            self.knows(server)
+        return server
+
+    def knows(self, server: Sshd) -> None:
+        self.known_hosts.write_text(self.known_hosts.read_text() + server.known_hosts_line())
+
+    def authorize(self, key: Path) -> None:
+        public = key.with_name(key.name + ".pub").read_text()
+        self.authorized.write_text(self.authorized.read_text() + public)
+
+    def connector(self, ask=None, **options) -> SshConnector:
+        """Everything comes from the site's own files: nothing of the machine's user."""
+        own = {"identity": self.key, "config_path": self.config, "known_hosts": self.known_hosts}
+        values = {**own, "timeout": 10.0, **options}
+        connector = SshConnector(SshOptions(**values), ask)
+        self._connectors.append(connector)
+        return connector
+
+    def host(self, server: Sshd, name: str = "a") -> Host:
+        return Host(name, server.address, self.user, server.port)
+
+    def close(self) -> None:
+        for connector in self._connectors:
+            connector.close()
+        for server in self._servers:
+            server.stop()

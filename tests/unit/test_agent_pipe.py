@@ -1,0 +1,65 @@
+"""Shell pipes over the process list."""
+
+from __future__ import annotations
+
+import pytest
+from stand_in import local
+
+from hprofiler.agent.events import Listed
+from hprofiler.agent.pipe import HEADER, chosen, listing, pids_of_pipe
+from hprofiler.errors import HostError
+
+PROCESSES = (
+    Listed(10, 1, "root", "java -cp a Main 123456789"),
+    Listed(123456, 10, "averylongname", "java Other"),
+    Listed(77, 1, "hdfs", "sh -c 'java Main'"),
+)
+
+
+def test_columns_are_those_of_ps():
+    assert HEADER.split() == ["UID", "PID", "PPID", "C", "STIME", "TTY", "TIME", "CMD"]
+    for row, pid in listing(PROCESSES).items():
+        assert int(row.split()[1]) == pid and len(row.split(None, 7)) == 8
+
+
+@pytest.mark.parametrize(
+    ("pipe", "pids"),
+    [
+        ("grep 123456789 | grep -v hdfs", [10]),
+        ("grep java", [10, 123456, 77]),
+        ("grep java | awk '{print $2}'", [10, 123456, 77]),
+        ("awk 'NR > 1 && $1 == \"hdfs\"'", [77]),
+        ("grep nothing", []),
+        ("echo 99 77 ; echo 78; echo 77; echo ' 10 '", [77, 10]),
+        ("grep -c java", []),
+        ("cat; cat", [10, 123456, 77]),
+        ("sed s/java/JAVA/", []),
+    ],
+)
+def test_what_comes_through(pipe, pids):
+    assert sorted(pids_of_pipe(local(), pipe, PROCESSES, 10)) == sorted(pids)
+
+
+@pytest.mark.parametrize(
+    ("pipe", "says"),
+    [
+        ("grep '(unclosed", "nterminated"),
+        ("no-such-filter x | cat", "not found"),
+        ("exit 7", "exit status 7"),
+        ("sleep 60", "did not end within 0.5 s"),
+    ],
+)
+def test_a_pipe_that_fails_says_so(pipe, says):
+    with pytest.raises(HostError, match=says) as caught:
+        pids_of_pipe(local(), pipe, PROCESSES, 0.5 if "sleep" in pipe else 10)
+    assert caught.value.stage == "find"
+
+
+def test_a_long_list_and_a_pipe_that_does_not_read_it():
+    many = [Listed(pid, 1, "u", "x" * 4000) for pid in range(1, 2000)]
+    assert pids_of_pipe(local(), "echo 5", many, 10) == [5]
+    assert len(pids_of_pipe(local(), "cat", many, 10)) == len(many)
+
+
+def test_numbers_that_are_no_pid_of_the_list_are_ignored():
+    assert chosen("١٠\n10\n0010\n99999999999999999999\n-5\n", listing(PROCESSES)) == [10]

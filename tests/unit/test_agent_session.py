@@ -1,0 +1,192 @@
+"""The agent's client against agents that misbehave: a lie ends in a HostError, never a crash or a hang."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from stand_in import ANY, SAMPLING, StandIns, local
+
+from hprofiler.agent import AgentSession, ProfileHeader
+from hprofiler.errors import HostError
+from hprofiler.model import Process
+
+SEVEN = Process("here", 7, 1, 0, "root", "M")
+
+
+@pytest.fixture
+def stand_ins(tmp_path):
+    made = StandIns(tmp_path)
+    yield made
+    made.clean()
+
+
+@pytest.fixture
+def talk(stand_ins):
+    """A session with a scripted agent; what it is asked is asked on a limited time."""
+    opened = []
+
+    def talked(body: str) -> AgentSession:
+        transport = local()
+        timer = threading.Timer(20, transport.close)
+        timer.daemon = True
+        timer.start()
+        opened.append((transport, timer))
+        return AgentSession.open(transport, stand_ins.binaries(body))
+
+    yield talked
+    for transport, timer in opened:
+        timer.cancel()
+        transport.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("sys.exit(4)", "ended with status 4"),
+        ("os.kill(os.getpid(), 9)", "ended with status -9|lost"),
+        ("read(); sys.stderr.write('out of\\x1b[2J luck'); sys.exit(1)", "out of\ufffd"),
+        ("read(); out(b'garbage\\n'); read()", "not a JSON line"),
+        ("read(); out(b'{}\\n'); read()", "not a JSON object"),
+        ("hello(protocol=2); read()", "another version"),
+        ("hello(protocol='1'); read()", "another version"),
+        ("hello(host=None); read()", "host is no object"),
+        ("hello(blobs=[5]); read()", "blobs"),
+        ("read(); say('found'); read()", "'found' where hello was due"),
+        ("read(); say('error', reason='no lease', remedy='pay'); sys.exit(1)", "no lease"),
+        ("read(); say('error', reason=[1]); sys.exit(1)", "gave up"),
+        ("read(); out(b'x' * (17 << 20))", "more than 16777216 bytes"),
+    ],
+)
+def test_a_greeting_gone_wrong(talk, body, says):
+    with pytest.raises(HostError, match=says) as caught:
+        talk(body)
+    assert caught.value.stage == "connect"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("say('found', searched=1, processes=[process(0)], ignored=[])", "pid is no number"),
+        ("say('found', searched=1, processes=[process(5), process(5)], ignored=[])", "twice"),
+        ("say('found', searched=1, processes=5, ignored=[])", "processes is no list"),
+        ("say('found')", "processes is no list"),
+        ("say('outcome', pid=5)", "where found was due"),
+        ("sys.exit(0)", "ended with status 0"),
+        ("out(b'[' * 1000000 + b'\\n')", "too many values|not a JSON"),
+    ],
+)
+def test_an_answer_gone_wrong(talk, answer, says):
+    session = talk(f"hello(); read(); {answer}; read()")
+    with pytest.raises(HostError, match=says) as caught:
+        session.find(ANY.query)
+    assert caught.value.stage == "find"
+
+
+def prepared(talk, body: str) -> AgentSession:
+    session = talk(f"hello(); read(); {body}")
+    session.prepare(SAMPLING, "0" * 64, [SEVEN])
+    return session
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("say('ready', processes=[{'pid': 8}]); read()", "not asked for"),
+        ("say('ready', processes=[{'pid': 7}, {'pid': 7}]); read()", "not asked for"),
+        ("outcome(8, 'failed', 'prepare'); read()", "not asked for"),
+        ("[outcome(None, 'failed', 'prepare') for _ in range(2000)]; read()", "too many"),
+        ("outcome(7, 'perfect', 'prepare'); read()", "status is none of"),
+        ("outcome(7, 'ok', 'dance'); read()", "stage is none of"),
+    ],
+)
+def test_preparing_gone_wrong(talk, body, says):
+    with pytest.raises(HostError, match=says) as caught:
+        prepared(talk, body)
+    assert caught.value.stage == "prepare"
+
+
+@pytest.mark.parametrize(
+    ("events", "says"),
+    [
+        ("say('started', pid=8, event='cpu')", "not asked for"),
+        ("profile(8, b'x')", "not asked for"),
+        ("profile(7, b'x', size=-1)", "size is no number"),
+        ("profile(7, b'x', size=1 << 30)", "size is no number"),
+        ("profile(7, b'x', sha256='beef')", "sha256 is no"),
+        ("profile(7, b'x', samples=[1, 2, 3])", "samples is no object"),
+        ("say('surprise')", "unexpected event 'surprise'"),
+        ("say('hello')", "unexpected event"),
+        ("[say('recording', processes=1) for _ in range(3000)]", "too many events"),
+    ],
+)
+def test_recording_gone_wrong(talk, events, says):
+    session = prepared(talk, f"say('ready', processes=[{{'pid': 7}}]); read(); {events}; read()")
+    session.start()
+    with pytest.raises(HostError, match=says):
+        for event in session.events():
+            if isinstance(event, ProfileHeader):
+                list(session.profile(event))
+
+
+def headers(session):
+    session.start()
+    return next(event for event in session.events() if isinstance(event, ProfileHeader))
+
+
+READY = "say('ready', processes=[{'pid': 7}]); read(); "
+
+
+def test_a_damaged_profile_is_known_only_at_its_end(talk):
+    session = prepared(talk, READY + "profile(7, b'x' * 300000, sha256='0' * 64); read()")
+    pieces = session.profile(headers(session))
+    assert next(pieces)
+    with pytest.raises(HostError, match="damaged") as caught:
+        list(pieces)
+    assert caught.value.stage == "fetch"
+
+
+def test_a_profile_that_breaks_off(talk):
+    session = prepared(talk, READY + "profile(7, b'x' * 1000, size=2000); sys.exit(3)")
+    with pytest.raises(HostError, match="status 3") as caught:
+        list(session.profile(headers(session)))
+    assert caught.value.stage == "fetch"
+
+
+def test_a_library_that_does_not_arrive_whole(talk, stand_ins):
+    session = talk("hello(); read(); say('stored', sha256='0' * 64); read()")
+    with pytest.raises(HostError, match="arrive whole"):
+        session.put("lib", stand_ins.binaries("").libraries["x86_64"])
+
+
+def test_the_transport_s_end_sets_a_blocked_call_free(stand_ins):
+    transport = local()
+    session = AgentSession.open(transport, stand_ins.binaries("hello(); read(); read()"))
+    threading.Timer(0.2, transport.close).start()
+    with pytest.raises(HostError):
+        session.find(ANY.query)
+
+
+def test_goodbye_to_an_agent_that_fails_at_it(talk):
+    session = talk("hello(); read(); sys.stderr.write('cannot delete'); sys.exit(5)")
+    with pytest.raises(HostError, match="status 5: cannot delete") as caught:
+        session.bye()
+    assert caught.value.stage == "clean"
+
+
+def test_noise_of_login_scripts_is_skipped(stand_ins):
+    class Noisy:
+        """A login shell that greets on stdout."""
+
+        def __init__(self):
+            self._inner = local()
+
+        def __getattr__(self, name):
+            return getattr(self._inner, name)
+
+        def open(self, command):
+            return self._inner.open("echo Welcome to the host; echo; " + command)
+
+    with AgentSession.open(Noisy(), stand_ins.binaries("hello(); read()")) as session:
+        assert session.hello.facts.name == "here"
+        session.bye()

@@ -1,0 +1,359 @@
+"""Many hosts at once: the phases, the ledger, and what one bad host does to the others (nothing)."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from stand_in import ANY, SAMPLING, Fleet, StandIns
+
+from hprofiler.collect import Reach, Stop, clean, find_only
+from hprofiler.collect.gate import StartGate
+from hprofiler.collect.watchdog import Watchdog
+from hprofiler.errors import RunFolderError
+from hprofiler.model import Host, Selector, Status
+
+GOOD = """
+hello(); found(7); prepared(7); recording(7)
+profile(7, b"p" * 300000); outcome(7); say("done", left=[]); read()
+"""
+
+
+@pytest.fixture
+def fleet(tmp_path):
+    stand_ins = StandIns(tmp_path)
+    yield lambda timeout=10.0, **bodies: Fleet(stand_ins, timeout, bodies)
+    stand_ins.clean()
+
+
+def line(result, pid=None):
+    """(status, stage, reason) of the host's line, or of a process's."""
+    (found,) = [outcome for outcome in result.outcomes if outcome.pid == pid]
+    return found.status, found.stage, found.reason
+
+
+def test_a_good_host(fleet):
+    hosts = fleet(one=GOOD)
+    result = hosts.collect()["one"]
+    assert line(result, 7) == (Status.OK, "record", "") and len(result.outcomes) == 1
+    (recording,) = result.recordings
+    assert (recording.process.pid, recording.event, recording.samples.taken) == (7, "cpu", 9)
+    assert hosts.sink.sizes == {("one", 7): 300000}
+    assert result.bytes_received > 300000 and result.bytes_sent > 500
+    assert result.facts.cpus == 2
+    stages = [step.stage for step in hosts.progress]
+    assert [stage for stage in stages if stage != "push"] == [
+        *("connect", "find", "prepare", "wait", "start", "record", "fetch", "clean", "done")
+    ]
+    assert {"connect", "find", "prepare", "start", "record", "fetch", "clean"} <= set(result.timings)
+
+
+BAD = {
+    "gone": ("sys.exit(9)", Status.FAILED, "connect", "status 9"),
+    "idle": ("hello(); found(); read()", Status.IDLE, "find", "no process matches (9 searched)"),
+    "liar": ("hello(); read(); out(b'?\\n'); read()", Status.FAILED, "find", "protocol"),
+    "torn": (
+        "hello(); found(7); prepared(7); recording(7); os.kill(os.getpid(), 9)",
+        Status.FAILED,
+        "record",
+        "",
+    ),
+    "mute": ("hello(); read(); read()", Status.FAILED, "find", "timed out after 2 s"),
+    "stuck": ("hello(); found(7); read(); time.sleep(60)", Status.FAILED, "push", "timed out after 2 s"),
+    "mess": (GOOD.replace("left=[]", "left=['/tmp/x']"), Status.DEGRADED, "clean", "/tmp/x"),
+    "bye": (GOOD + "\nsys.exit(3)", Status.DEGRADED, "clean", "status 3"),
+}
+
+
+def test_bad_hosts_lose_nobody_else(fleet):
+    scripts = {name: body for name, (body, *_) in BAD.items()}
+    hosts = fleet(timeout=2.0, one=GOOD, **scripts, two=GOOD)
+    began = time.monotonic()
+    results = hosts.collect()
+    assert time.monotonic() - began < 15
+    assert list(results) == ["one", *BAD, "two"]
+    for name in ("one", "two"):
+        assert line(results[name], 7)[0] is Status.OK and len(results[name].outcomes) == 1
+    for name, (_, status, stage, reason) in BAD.items():
+        found = line(results[name])
+        assert found[:2] == (status, stage) and reason in found[2], (name, found)
+    for name in ("torn", "stuck"):
+        assert (
+            line(results[name], 7)[0] is Status.FAILED and "lost with its host" in line(results[name], 7)[2]
+        )
+
+
+def test_all_start_together_when_the_slowest_is_ready(fleet):
+    slow = GOOD.replace("prepared(7)", "prepared(7) if time.sleep(1) is None else 0")
+    stamped = "say('started', pid=7, event=str(time.time())); "
+    scripts = {
+        name: body.replace("recording(7)", f"read(); {stamped}") for name, body in (("a", GOOD), ("b", slow))
+    }
+    scripts = {
+        n: b.replace('profile(7, b"p" * 300000)', 'profile(7, b"p", event=str(time.time()))')
+        for n, b in scripts.items()
+    }
+    results = fleet(**scripts).collect()
+    began = [float(result.recordings[0].event) for result in results.values()]
+    assert abs(began[0] - began[1]) < 0.5
+    assert results["a"].timings["wait"] > 0.7 > results["b"].timings["wait"]
+
+
+def test_a_host_too_slow_for_the_others_starts_late_and_says_so(fleet):
+    slow = GOOD.replace(
+        "hello(); found(7); prepared(7);",
+        """
+time.sleep(1.4); hello(); time.sleep(1.4); found(7)
+time.sleep(1.4); read(); say("stored", sha256=LIBRARY)
+time.sleep(1.4); read(); say("ready", processes=[{"pid": 7}]);""",
+    )
+    results = fleet(timeout=2.0, quick=GOOD, late=slow).collect()
+    assert line(results["quick"], 7)[0] is Status.OK and results["quick"].timings["wait"] < 5
+    assert line(results["late"], 7)[0] is Status.OK
+    status, stage, reason = line(results["late"])
+    assert (status, stage) == (Status.DEGRADED, "start") and "after the others" in reason
+
+
+PARTS = """
+hello(); found(7, 8, 9, 10); read(); say("stored", sha256=LIBRARY); read()
+outcome(8, "failed", "prepare", "refuses attach", "allow it")
+say("ready", processes=[{"pid": 7}, {"pid": 9}, {"pid": 10}]); recording(7, 9, 10)
+profile(7, b"p"); outcome(7, "degraded", "record", "it ended early")
+profile(9, b"p", sha256="0" * 64); outcome(9)
+outcome(10)
+say("done", left=[]); read()
+"""
+
+
+def test_every_process_gets_exactly_one_line(fleet):
+    result = fleet(one=PARTS).collect()["one"]
+    assert line(result, 7) == (Status.DEGRADED, "record", "it ended early")
+    assert line(result, 8) == (Status.FAILED, "prepare", "refuses attach")
+    assert line(result, 9)[:2] == (Status.FAILED, "fetch") and "damaged" in line(result, 9)[2]
+    assert line(result, 10) == (Status.FAILED, "fetch", "the agent sent no profile of it")
+    assert [recording.process.pid for recording in result.recordings] == [7]
+
+
+def test_nothing_can_be_prepared(fleet):
+    body = """hello(); found(7); read(); say("stored", sha256=LIBRARY); read()
+outcome(7, "failed", "prepare", "refuses attach"); say("ready", processes=[]); read()"""
+    result = fleet(one=body).collect()["one"]
+    assert line(result, 7) == (Status.FAILED, "prepare", "refuses attach") and len(result.outcomes) == 1
+
+
+def test_a_sink_that_cannot_write_loses_that_profile_only(fleet):
+    hosts = fleet(
+        one=GOOD.replace("(7)", "(7, 8)").replace("outcome(7, 8)", "outcome(7); profile(8, b'q'); outcome(8)")
+    )
+    take = hosts.sink.profile
+
+    def full(host, recording, pieces):
+        if recording.process.pid == 7:
+            next(pieces)
+            raise RunFolderError("the disk is full", "make room")
+        take(host, recording, pieces)
+
+    hosts.sink.profile = full
+    result = hosts.collect()["one"]
+    assert line(result, 7) == (Status.FAILED, "fetch", "the disk is full")
+    assert line(result, 8)[0] is Status.OK and hosts.sink.sizes == {("one", 8): 1}
+
+
+LONG = """
+hello(); found(7); prepared(7); recording(7)
+asked = read()
+assert asked["type"] == "stop"
+profile(7, b"half"); outcome(7); say("done", left=[]); read()
+"""
+
+
+def stop_when(hosts, stage, times=1):
+    """Ask to stop as soon as the first host gets to `stage`."""
+    seen = threading.Event()
+
+    def listen(step):
+        hosts.progress.append(step)
+        if step.stage == stage and not seen.is_set():
+            seen.set()
+            for _ in range(times):
+                hosts.stop.request()
+
+    hosts.listener = listen
+
+
+def test_the_first_stop_keeps_what_was_recorded(fleet):
+    hosts = fleet(one=LONG)
+    stop_when(hosts, "record")
+    result = hosts.collect()["one"]
+    assert line(result, 7)[0] is Status.OK and hosts.sink.sizes == {("one", 7): 4}
+
+
+def test_a_stop_before_anything_was_recorded_ends_at_once(fleet):
+    hosts = fleet(timeout=60.0, one=LONG, slow="hello(); read(); time.sleep(60)")
+    stop_when(hosts, "wait")
+    began = time.monotonic()
+    results = hosts.collect()
+    assert time.monotonic() - began < 10
+    for result in results.values():
+        assert "interrupted before anything was recorded" in line(result)[2]
+    assert line(results["one"], 7)[0] is Status.FAILED
+
+
+def test_the_second_stop_waits_for_nobody(fleet):
+    deaf = LONG.replace("asked = read()", "time.sleep(60)")
+    hosts = fleet(timeout=60.0, one=deaf)
+    stop_when(hosts, "record", times=2)
+    began = time.monotonic()
+    result = hosts.collect()["one"]
+    assert time.monotonic() - began < 10
+    assert line(result)[2] == "interrupted"
+
+
+def test_a_host_that_does_not_stop_has_a_limited_time(fleet):
+    hosts = fleet(timeout=1.0, one=LONG.replace("asked = read()", "time.sleep(60)"))
+    hosts.sampling = type(SAMPLING)("cpu", 99, 60.0)
+    stop_when(hosts, "record")
+    assert "timed out after 1 s" in line(hosts.collect()["one"])[2]
+
+
+def test_looking_only(fleet):
+    hosts = fleet(one="hello(); found(5, 6); read()", idle="hello(); found(); read()", gone="sys.exit(1)")
+    results = {result.host.name: result for result in find_only(hosts.hosts, ANY, hosts.reach)}
+    assert [process.pid for process in results["one"].processes] == [5, 6] and not results["one"].outcomes
+    assert line(results["idle"])[0] is Status.IDLE and line(results["gone"])[0] is Status.FAILED
+
+
+def test_a_pipe_is_fed_with_the_list_and_its_pids_are_found(fleet):
+    body = """hello(); read()
+say("processes", processes=[process(5, command="java Main"), process(6, command="java Not")])
+asked = read()["selector"]
+assert asked == {"kind": "pids", "pids": [5]}, asked
+say("found", searched=1, processes=[process(5)], ignored=[]); read()"""
+    pipe = Selector("grep Main", "pipe", {"kind": "pipe", "pipe": "grep Main"})
+    hosts = fleet(one=body)
+    (result,) = find_only(hosts.hosts, pipe, hosts.reach)
+    assert [process.pid for process in result.processes] == [5], result.outcomes
+
+
+def test_cleaning_up(fleet):
+    body = """hello(); asked = read(); assert asked["kept"] is False
+say("cleaned", removed=["/tmp/a"], stopped=[5], failed=[{"what": "/tmp/b", "reason": "busy"}]); read()"""
+    hosts = fleet(one=body)
+    (result,) = clean(hosts.hosts, hosts.reach)
+    assert (result.removed, result.stopped) == (("/tmp/a",), (5,))
+    assert line(result) == (Status.DEGRADED, "clean", "cannot clean up /tmp/b: busy")
+
+
+def test_few_connect_at_once(fleet):
+    hosts = fleet(**{f"h{number}": GOOD for number in range(12)})
+    busy, most, lock = 0, 0, threading.Lock()
+
+    def transport(host):
+        made = hosts.transport(host)
+
+        def connect():
+            nonlocal busy, most
+            with lock:
+                busy += 1
+                most = max(most, busy)
+            time.sleep(0.02)
+            with lock:
+                busy -= 1
+
+        made.connect = connect
+        return made
+
+    hosts.reach = Reach(transport, hosts.reach.binaries, parallel=3, timeout=20.0)
+    results = hosts.collect()
+    assert all(line(result, 7)[0] is Status.OK for result in results.values())
+    assert most <= 3
+
+
+def test_no_hosts():
+    assert find_only([], ANY, Reach(lambda host: None, None)) == []
+
+
+def test_a_mistake_of_ours_is_one_host_s_trouble(fleet):
+    hosts = fleet(one=GOOD, two=GOOD)
+
+    class Broken:
+        become, bytes_sent, bytes_received = None, 0, 0
+
+        def connect(self):
+            raise ZeroDivisionError("oops")
+
+        def close(self):
+            pass
+
+    make = hosts.reach.transport_for
+    hosts.reach = Reach(lambda host: Broken() if host.name == "one" else make(host), hosts.reach.binaries)
+    results = hosts.collect()
+    assert "unexpected ZeroDivisionError: oops" in line(results["one"])[2]
+    assert line(results["two"], 7)[0] is Status.OK
+
+
+def test_nothing_is_left_running(fleet):
+    before = {thread.name for thread in threading.enumerate()}
+    fleet(timeout=1.0, one=GOOD, mute="hello(); read(); read()").collect()
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and left(before):
+        left(before)[0].join(0.5)
+    assert not left(before)
+
+
+def left(before):
+    return [
+        thread
+        for thread in threading.enumerate()
+        if thread.name.startswith("hprofiler") and thread.name not in before
+    ]
+
+
+def test_the_gate_opens_with_the_last_and_stays_open():
+    gate = StartGate(3)
+    passed = []
+    threads = [threading.Thread(target=lambda: passed.append(gate.wait())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert not passed
+    gate.leave()
+    for thread in threads:
+        thread.join(5)
+    assert passed == [0.0, 0.0]
+
+
+def test_patience_begins_when_nobody_is_queued():
+    began = []
+    gate = StartGate(2, lambda: began.append(1))
+    gate.under_way()
+    assert not began
+    gate.under_way()
+    assert began == [1]
+
+
+def test_the_watchdog_acts_in_time_and_not_when_cancelled():
+    acted = []
+    done = threading.Event()
+    with Watchdog() as dog:
+        dog.cancel(dog.after(0.05, lambda: acted.append("cancelled")))
+        dog.after(0.2, done.set)
+        dog.after(0.1, lambda: acted.append("first"))
+        assert done.wait(5)
+    assert acted == ["first"]
+
+
+def test_stop_requests_made_early_count():
+    stop = Stop()
+    stop.request()
+    heard = threading.Event()
+    with stop.telling(lambda level: heard.set() if level == 1 else None):
+        assert heard.wait(5)
+    assert stop.level == 1
+
+
+def test_hosts_keep_their_order(fleet):
+    hosts = fleet(**dict.fromkeys("zyx", "hello(); found(); read()"))
+    assert [result.host for result in find_only(hosts.hosts, ANY, hosts.reach)] == [
+        Host(name, "localhost") for name in "zyx"
+    ]
