@@ -1,6 +1,11 @@
-"""Types of the Rust binding (`flamegraph/binding`). Errors of every reader are ValueError; the GIL is released in every long call."""
+"""Types of the Rust binding (`flamegraph/binding`).
+
+Errors of every reader and writer are ValueError; the GIL is released in every long call.
+"""
 
 from typing import Dict, List, Optional, Tuple, final
+
+__all__ = ["MeanMerger", "Method", "Profile"]
 
 @final
 class Method:
@@ -26,21 +31,28 @@ class Profile:
     def malformed_lines(self) -> int:
         """Lines of folded text that were counted and left out."""
     @staticmethod
-    def read(path: str, format: Optional[str] = None) -> "Profile":
-        """Open a folded (plain, gz) or pprof (plain, gz) file; detected by content unless `format` ("folded", "pprof") says.
+    def read(path: str, format: Optional[str] = None) -> Profile:
+        """Open a folded or pprof file, plain or gz; detected by content unless `format` says.
 
-        Folded text with two counts on every line has the values "before" and "after".
+        `format` is "folded" or "pprof". Folded text with two counts on every line
+        has the values "before" and "after".
         """
     @staticmethod
-    def from_bytes(data: bytes, format: Optional[str] = None) -> "Profile": ...
+    def from_bytes(data: bytes, format: Optional[str] = None) -> Profile: ...
     def total(self, value: int = 0) -> int: ...
     def node_count(self) -> int: ...
-    def with_labels(self, labels: Dict[str, str]) -> "Profile":
+    def with_labels(self, labels: Dict[str, str]) -> Profile:
         """A copy with these labels added or replaced."""
-    def merge(self, other: "Profile") -> None:
-        """Add another profile by sum; ValueError when the value types differ. Labels that are not the same in both are dropped."""
+    def merge(self, other: Profile) -> None:
+        """Add another profile by sum; ValueError when the value types differ.
+
+        Labels that are not the same in both are dropped.
+        """
     def top(self, limit: int, value: int = 0) -> List[Method]:
-        """Hottest methods by self value; a recursive method's total counts once a stack; tiers of one name are one method."""
+        """Hottest methods by self value; tiers of one name are one method.
+
+        A recursive method's total counts once a stack.
+        """
     def to_folded(self, value: int = 0, annotate: bool = True) -> bytes: ...
     def to_pprof(self) -> bytes:
         """Gzipped pprof; labels are written on every sample."""
@@ -54,15 +66,21 @@ class Profile:
         inverted: bool = False,
         min_width: float = 0.1,
     ) -> bytes:
-        """Tiers of one method are one frame; palettes are "java" and "hot". A value without samples is a ValueError."""
+        """Tiers of one method are one frame; palettes are "java" and "hot".
+
+        A value without samples is a ValueError.
+        """
     def to_viewer(self) -> bytes:
         """The viewer's compact data: `flamegraph/viewer/FORMAT.md`."""
 
 @final
 class MeanMerger:
-    """Host-fair mean: every profile added weighs the same; totals are the mean of the totals, exact after rounding."""
+    """Host-fair mean: every profile added weighs the same.
 
-    def __new__(cls) -> "MeanMerger": ...
+    Totals are the mean of the totals, exact after rounding.
+    """
+
+    def __new__(cls) -> MeanMerger: ...
     def add(self, profile: Profile) -> None:
         """One host's profile; a profile without samples is left out."""
     def finish(self) -> Profile:

@@ -85,7 +85,7 @@ fn labelled(stacks: &Stacks, host: &str) -> Profile {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(128) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn merging_commutes_and_associates(a in stacks(), b in stacks(), c in stacks()) {
