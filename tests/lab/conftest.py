@@ -17,7 +17,7 @@ from tests.lab.witness import Witness
 
 JOB = "application_1700000000000_0001"
 """A word on the command line of each JVM of the steady job, as YARN would put it there."""
-LOADS = {"host1": ("alpha", 0.55), "host2": ("beta", 0.3), "host3": ("gamma", 0.12)}
+LOADS = {"host1": ("alpha", 0.8), "host2": ("beta", 0.3), "host3": ("gamma", 0.12)}
 """Role and load of the steady job's JVM on each host: unlike enough to tell a sum from a mean."""
 
 Burn = Callable[..., Burner]
@@ -88,7 +88,7 @@ def witness(lab: Lab, job: Dict[str, Burner]) -> Witness:
 @pytest.fixture(scope="session")
 def main_run(coordinator: Coordinator, job: Dict[str, Burner]) -> Result:
     """The main job, as root on the three hosts, long enough for shares to be judged."""
-    return coordinator.run("-f", "300", "-t", "8", "-j", JOB, "-h", ALL, "--user", "root")
+    return coordinator.run("-f", "300", "-t", "10", "-j", JOB, "-h", ALL, "--user", "root")
 
 
 def start(host: Host, user: str = "yarn", **options: Any) -> Burner:

@@ -58,7 +58,7 @@ class Result:
         assert self.folder is not None, f"no run folder:\n{self.said}"
         return self.folder
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"exit code {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
 
 

@@ -52,7 +52,7 @@ def test_a_host_that_does_not_answer_is_one_line_in_the_ledger(
     coordinator: Coordinator, job: Dict[str, Burner], unplugged: str
 ) -> None:
     result = coordinator.run(*RUN, "--timeout", "3")
-    assert result.code == 3, result
+    assert result.code == 3, str(result)
     assert [result.pids(name) for name in ("host1", "host2")] == [[job["host1"].pid], [job["host2"].pid]]
     failed_host(result, unplugged)
     assert result.run["coverage"]["hosts"] == {"all": 3, "reached": 2, "recorded": 2, "idle": 0, "failed": 1}
@@ -61,20 +61,20 @@ def test_a_host_that_does_not_answer_is_one_line_in_the_ledger(
 
 def test_a_host_without_sshd_is_told_apart(coordinator: Coordinator, job: Dict[str, Burner]) -> None:
     result = coordinator.run("-t", "2", "-j", JOB, "-h", "host1,host2:2222", *ROOT, "--timeout", "3")
-    assert result.code == 3, result
+    assert result.code == 3, str(result)
     assert "refused" in failed_host(result, "host2")["reason"].lower()
 
 
 def test_a_name_nobody_knows(coordinator: Coordinator, job: Dict[str, Burner]) -> None:
     result = coordinator.run("-t", "2", "-j", JOB, "-h", "host1,nowhere.invalid", *ROOT)
-    assert result.code == 3, result
+    assert result.code == 3, str(result)
     failed_host(result, "nowhere.invalid")
 
 
 def test_a_key_the_hosts_do_not_know(coordinator: Coordinator, lab: Lab, home: Path) -> None:
     (home / ".ssh/id_ed25519").write_bytes((lab.keys / "stranger").read_bytes())
     result = coordinator.run(*RUN, environment={"HOME": str(home)})
-    assert result.code == 4, result
+    assert result.code == 4, str(result)
     for name in ALL.split(","):
         assert "root" in failed_host(result, name)["reason"]
     assert "Traceback" not in result.err
@@ -87,14 +87,14 @@ def test_an_unknown_host_key_names_the_option_that_accepts_it(
     known.write_text("".join(line for line in known.read_text().splitlines(True) if "host2" not in line))
     environment = {"HOME": str(home)}
     refused = coordinator.run(*RUN, environment=environment)
-    assert refused.code == 3, refused
+    assert refused.code == 3, str(refused)
     outcome = failed_host(refused, "host2")
     assert "--accept-new-host-keys" in outcome["remedy"]
     assert "host2" not in known.read_text()
     accepted = coordinator.run(*RUN, "--accept-new-host-keys", environment=environment)
-    assert accepted.code == 0, accepted
+    assert accepted.code == 0, str(accepted)
     remembered = coordinator.run(*RUN, environment=environment)
-    assert remembered.code == 0, remembered
+    assert remembered.code == 0, str(remembered)
 
 
 def test_a_changed_host_key_is_refused_whatever_the_options(
@@ -105,7 +105,7 @@ def test_a_changed_host_key_is_refused_whatever_the_options(
     known.write_text(known.read_text().replace(keys["host2"], keys["host1"]))
     before = known.read_text()
     result = coordinator.run(*RUN, "--accept-new-host-keys", environment={"HOME": str(home)})
-    assert result.code == 3, result
+    assert result.code == 3, str(result)
     assert "key" in failed_host(result, "host2")["reason"]
     assert known.read_text() == before
 
@@ -115,7 +115,7 @@ def test_a_jvm_that_refuses_attach_is_told_and_left_in_peace(
 ) -> None:
     deaf = burn(lab.hosts["host1"], load=0.2, options=["-XX:+DisableAttachMechanism"], extra=[JOB])
     result = coordinator.run(*RUN)
-    assert result.code == 3, result
+    assert result.code == 3, str(result)
     assert result.pids("host1") == [job["host1"].pid]
     (outcome,) = result.outcomes("host1", "failed")
     assert (outcome["pid"], outcome["stage"]) == (deaf.pid, "prepare")
@@ -135,7 +135,7 @@ def test_a_jvm_that_ends_in_the_middle_keeps_what_was_sampled(
     procs.wait_for(lambda: (short.counters() - before).nanos > 8e8, 20, "CPU time while recorded")
     short.finish()
     result = running.result()
-    assert result.code in (0, 3), result
+    assert result.code in (0, 3), str(result)
     assert result.pids("host2") == [longer.pid]
     (outcome,) = result.host("host1")["outcomes"]
     assert (outcome["pid"], outcome["status"]) == (short.pid, "degraded")
@@ -153,7 +153,7 @@ def test_a_jvm_that_is_killed_in_the_middle_is_told(
     running.wait_until_recording(2)
     doomed.kill()
     result = running.result()
-    assert result.code == 3, result
+    assert result.code == 3, str(result)
     assert result.pids("host2") == [longer.pid]
     (outcome,) = result.host("host1")["outcomes"]
     assert outcome["pid"] == doomed.pid
@@ -172,7 +172,7 @@ def test_every_jdk_is_recorded(coordinator: Coordinator, lab: Lab, burn: Burn) -
                 host, role="alpha", load=0.2, java=f"{homes[version]}/bin/java", extra=["jdks"]
             )
     result = coordinator.run("-f", "250", "-t", "4", "-j", "jdks", "-h", ALL, *ROOT)
-    assert result.code == 0, result
+    assert result.code == 0, str(result)
     for number, version in enumerate(jdks.VERSIONS):
         if version in started:
             _check_profile(coordinator, result, f"host{1 + number % 3}", started[version], version)

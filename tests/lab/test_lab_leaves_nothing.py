@@ -39,7 +39,7 @@ def profiled(job: Dict[str, Burner]) -> bool:
 
 def test_after_success(coordinator: Coordinator, job: Dict[str, Burner], witness: Witness) -> None:
     result = coordinator.run("-t", "2", "-j", JOB, "-h", ALL, *ROOT)
-    assert result.code == 0, result
+    assert result.code == 0, str(result)
     witness.wait_until_clean(5)
     assert all(attach.profiler_libraries(burner.outer.pid) for burner in job.values())
     assert active_profilers(job.values()) == []
@@ -54,7 +54,7 @@ def test_ctrl_c_keeps_and_reports_what_was_recorded(
     procs.wait_for(lambda: (job["host1"].counters() - before).nanos > 6e8, 20, "CPU time while recorded")
     running.signal(signal.SIGINT)
     result = running.result(30)
-    assert result.code == 130, result
+    assert result.code == 130, str(result)
     assert "Traceback" not in result.err
     assert result.run["interrupted"] is True
     assert {name: result.pids(name) for name in job} == {name: [burner.pid] for name, burner in job.items()}
@@ -72,7 +72,7 @@ def test_ctrl_c_before_anything_was_recorded(
     procs.wait_for(witness.leftovers, 20, "a connection to a host")
     running.signal(signal.SIGINT)
     result = running.result(30)
-    assert result.code == 130, result
+    assert result.code == 130, str(result)
     assert "Traceback" not in result.err
     witness.wait_until_clean(15)
     assert active_profilers(job.values()) == []
@@ -122,7 +122,7 @@ def test_after_the_connection_dropped(
     assert profiled({"host1": job["host1"]}), "the other hosts go on"
     running.signal(signal.SIGINT)
     result = running.result(30)
-    assert result.code == 130, result
+    assert result.code == 130, str(result)
     assert result.pids("host1") == [job["host1"].pid]
     assert result.outcomes(cable, "failed")
 
@@ -138,7 +138,7 @@ def test_an_agent_that_is_killed_lets_go_of_its_jvm_and_cleanup_removes_the_rest
         if identity and "/agent-" in process.command and not process.command.startswith("sshd"):
             identity.kill()
     result = running.result()
-    assert result.code == 3, result
+    assert result.code == 3, str(result)
     assert result.outcomes("host2", "failed")
     assert result.pids("host1") == [job["host1"].pid]
     procs.wait_for(lambda: not active_profilers(job.values()), 30, "the profiler's own time limit")
@@ -153,6 +153,6 @@ def test_cleanup_takes_the_private_folder_too(
     folders = [lab.hosts[name].path("/tmp/.hprofiler-0") for name in job]
     assert all(folder.is_dir() for folder in folders)
     result = coordinator.run("cleanup", "-h", ALL, *ROOT)
-    assert result.code == 0, result
+    assert result.code == 0, str(result)
     assert not [folder for folder in folders if folder.exists()]
     witness.wait_until_clean(5)

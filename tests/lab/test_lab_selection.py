@@ -50,13 +50,13 @@ def test_every_kind_of_selector_finds_the_job(
     coordinator: Coordinator, job: Dict[str, Burner], selector: str
 ) -> None:
     result = coordinator.run("ps", "-j", selector, "-h", ALL, *ROOT, "--json")
-    assert result.code == 0, result
+    assert result.code == 0, str(result)
     assert found(result) == {name: [burner.pid] for name, burner in job.items()}
 
 
 def test_pids_are_those_of_the_host(coordinator: Coordinator, job: Dict[str, Burner]) -> None:
     result = coordinator.run("-t", "1", "-j", f"pid:{job['host2'].pid}", "-h", "host2", *ROOT)
-    assert result.code == 0, result
+    assert result.code == 0, str(result)
     assert result.pids("host2") == [job["host2"].pid]
 
 
@@ -65,7 +65,7 @@ def test_a_shell_wrapper_with_the_same_arguments_is_no_jvm(
     coordinator: Coordinator, job: Dict[str, Burner], wrapper: subprocess.Popen[str], selector: str
 ) -> None:
     result = coordinator.run("ps", "-j", selector, "-h", "host1", *ROOT, "--json")
-    assert found(result) == {"host1": [job["host1"].pid]}, result
+    assert found(result) == {"host1": [job["host1"].pid]}, str(result)
 
 
 @pytest.mark.parametrize(("user", "code"), [("prof", 0), ("root", 4)])
@@ -74,14 +74,14 @@ def test_the_pipe_runs_as_the_user_who_connected(
 ) -> None:
     pipe = f'grep {JOB} | if [ "$(whoami)" = {user} ]; then cat; fi'
     result = coordinator.run("-t", "1", "-j", pipe, "-h", "host1", "--user", "prof", "--become", "sudo")
-    assert result.code == code, result
+    assert result.code == code, str(result)
     assert result.pids("host1") == ([job["host1"].pid] if code == 0 else [])
 
 
 def test_hosts_without_a_match_are_idle_not_failed(coordinator: Coordinator, lab: Lab, burn: Burn) -> None:
     burner = burn(lab.hosts["host2"], role="beta", load=0.3, extra=["lonely"])
     result = coordinator.run("-t", "2", "-j", "lonely", "-h", ALL, *ROOT)
-    assert result.code == 0, result
+    assert result.code == 0, str(result)
     assert result.pids("host2") == [burner.pid]
     for name in ("host1", "host3"):
         assert [outcome["status"] for outcome in result.host(name)["outcomes"]] == ["idle"]
@@ -94,14 +94,14 @@ def test_a_jvm_that_does_nothing_is_recorded_without_samples(
 ) -> None:
     burner = burn(lab.hosts["host3"], load=0, extra=["sleeper"])
     result = coordinator.run("-t", "2", "-j", "sleeper", "-h", "host3", *ROOT)
-    assert result.code in (0, 4), result
+    assert result.code in (0, 4), str(result)
     assert "Traceback" not in result.said
     assert str(burner.pid) in json.dumps(result.run)
 
 
 def test_no_match_anywhere_says_what_was_searched_and_where(coordinator: Coordinator) -> None:
     result = coordinator.run("-t", "1", "-j", "no-such-job-anywhere", "-h", ALL, *ROOT)
-    assert result.code == 4, result
+    assert result.code == 4, str(result)
     assert "no-such-job-anywhere" in result.err
     assert all(name in result.err for name in ALL.split(","))
     for name in ALL.split(","):
@@ -112,21 +112,21 @@ def test_no_match_anywhere_says_what_was_searched_and_where(coordinator: Coordin
 
 def test_a_misspelt_name_lists_its_neighbours(coordinator: Coordinator) -> None:
     result = coordinator.run("-t", "1", "-j", "spark-executer", "-h", "host1", *ROOT)
-    assert result.code == 2, result
+    assert result.code == 2, str(result)
     assert "spark-executor" in result.err
 
 
 def test_a_host_without_a_jvm_is_idle(coordinator: Coordinator, lab: Lab) -> None:
     host: Host = lab.coord
     result = coordinator.run("-t", "1", "-j", "java", "-h", host.name, *ROOT)
-    assert result.code == 4, result
+    assert result.code == 4, str(result)
     assert [outcome["status"] for outcome in result.host(host.name)["outcomes"]] == ["idle"]
 
 
 def test_several_jvms_on_a_host_are_told_apart(coordinator: Coordinator, lab: Lab, burn: Burn) -> None:
     burners = [burn(lab.hosts["host2"], role=role, load=0.2, extra=["twins"]) for role in ("alpha", "alloc")]
     result = coordinator.run("-t", "3", "-f", "200", "-j", "twins", "-h", "host2", *ROOT)
-    assert result.code == 0, result
+    assert result.code == 0, str(result)
     assert result.pids("host2") == sorted(burner.pid for burner in burners)
     stacks = result.stacks("hosts/host2/cpu")
     assert stacks.count("Burner.hotAlpha")
