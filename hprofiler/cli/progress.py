@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Dict, Iterator, Protocol
+from typing import TYPE_CHECKING, Dict, Iterator, Protocol, Set, Tuple
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from hprofiler.collect import HostProgress
 
 # Stages in the order a host passes them; `idle`, `failed` and `done` are ends.
-STAGES = ("connect", "push", "find", "prepare", "wait", "record", "fetch", "clean", "done")
+STAGES = ("connect", "push", "find", "prepare", "wait", "start", "record", "fetch", "clean", "done")
+TOLD = ("wait", "record", "done", "idle", "failed")  # what plain lines mention
 WORDS = {
     "connect": "connecting",
-    "push": "pushing the agent",
+    "push": "pushing what is not there yet",
     "find": "looking for processes",
     "prepare": "preparing",
+    "start": "starting",
     "wait": "ready",
     "record": "recording",
     "fetch": "fetching profiles",
@@ -46,11 +48,16 @@ def display(hosts: int, duration: float) -> Iterator[Listener]:
 
 
 class PlainLines:
-    """One line a step that a reader of a log wants to see."""
+    """One line for each step that a reader of a log wants to see, once a host."""
+
+    def __init__(self) -> None:
+        self._said: Set[Tuple[str, str]] = set()
 
     def __call__(self, progress: HostProgress) -> None:
-        if progress.stage in ("connect", "find", "prepare", "clean"):
+        step = (progress.host, progress.stage)
+        if progress.stage not in TOLD or step in self._said:
             return
+        self._said.add(step)
         words = WORDS.get(progress.stage, progress.stage)
         processes = (
             f" {progress.processes} processes" if progress.stage == "record" and progress.processes else ""
