@@ -206,7 +206,7 @@ impl Trigger {
             .and_then(|cwd| cwd.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE));
         let mut tried = Vec::new();
         for (place, dir) in [("/tmp", tmp), ("its working directory", cwd)] {
-            match dir.and_then(|dir| create(&dir, &name).map(|()| dir)) {
+            match dir.and_then(|dir| create(&dir, &name, attach.target.status.uid).map(|()| dir)) {
                 Ok(dir) => return Ok(Self { dir, name }),
                 Err(error) => tried.push(format!("{place}: {error}")),
             }
@@ -226,11 +226,13 @@ impl Trigger {
     }
 }
 
-fn create(dir: &OwnedFd, name: &str) -> Result<(), Errno> {
+fn create(dir: &OwnedFd, name: &str, uid: u32) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match openat(dir, name, flags, Mode::RUSR | Mode::WUSR) {
-        // Somebody else's, or a leftover: it serves as well.
-        Ok(_) | Err(Errno::EXIST) => Ok(()),
+        Ok(_) => Ok(()),
+        // A leftover of the JVM's own user serves as well. Anybody else's the JVM would take for a request to
+        // dump its threads.
+        Err(Errno::EXIST) if statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid == uid => Ok(()),
         Err(error) => Err(error),
     }
 }

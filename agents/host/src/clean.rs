@@ -10,7 +10,9 @@ use rustix::process::geteuid;
 use crate::attach::{Attach, Reply};
 use crate::engine::async_profiler as profiler;
 use crate::files::read_regular;
-use crate::foothold::{delete_unheld, is_library_file, open_leftover, run_folder, RUN_FOLDER};
+use crate::foothold::{
+    delete_unheld, is_library_file, open_leftover, run_folder, Held, RUN_FOLDER,
+};
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::preflight::{self, OUR_LIBRARY};
@@ -112,23 +114,26 @@ fn ask_and_stop(
     target: &Target,
     shoes: &Shoes,
     library: &str,
-    run: &crate::foothold::Held,
+    run: &Held,
 ) -> Result<bool, Failure> {
     let attach = Attach { target, shoes };
     let load = |options: &str| match attach.load(library, options, ANSWER)? {
-        Reply::Returned(0) => Ok(()),
+        Reply::Returned(0) => Ok(true),
+        // Some JVMs do not find a library again whose file is gone. Sessions delete it only after they stopped it.
+        Reply::Refused(_) if std::fs::metadata(shoes.path(library)).is_err() => Ok(false),
         reply => Err(Failure::plain(format!(
             "{library} does not answer: {reply:?}"
         ))),
     };
-    load(&profiler::status(&format!("{}/status", run.path)))?;
+    if !load(&profiler::status(&format!("{}/status", run.path)))? {
+        return Ok(false);
+    }
     let status = read_regular(&run.dir, "status", Some(shoes.uid), 64 << 10);
     if status.is_ok_and(|text| profiler::is_idle(&String::from_utf8_lossy(&text))) {
         return Ok(false);
     }
     load(&profiler::stop("/dev/null", "/dev/null"))?;
-    load(&profiler::status("/dev/null"))?;
-    Ok(true)
+    load(&profiler::status("/dev/null"))
 }
 
 fn clean_base(shoes: &Shoes, base: &str, cleaned: &mut Cleaned) {

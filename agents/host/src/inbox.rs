@@ -2,7 +2,7 @@
 
 use std::io::{self, BufReader, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -81,13 +81,8 @@ impl Inbox {
 
     /// The next happening, or None at `until`.
     pub fn next(&self, until: Instant) -> Option<Happening> {
-        match self
-            .receiver
-            .recv_timeout(until.saturating_duration_since(Instant::now()))
-        {
-            Ok(happening) => Some(happening),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        let patience = until.saturating_duration_since(Instant::now());
+        self.receiver.recv_timeout(patience).ok()
     }
 
     /// When something was last read from stdin.

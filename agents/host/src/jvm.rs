@@ -66,7 +66,8 @@ impl Jvm {
         let bases = bases(&shoes, findings, library);
         let run =
             run_folder(&shoes, &bases, session).map_err(|tried| no_folder(target.pid, &tried))?;
-        let staged = refuse_foreign(&target, &shoes, findings, &run)
+        let folder = library_folder("", &library.sha256, shoes.uid);
+        let staged = refuse_others(&target, &shoes, findings, &run, &folder)
             .and_then(|()| stage_and_load(&target, &shoes, &bases, library, &run));
         match staged {
             Ok(library) => Ok(Self {
@@ -284,16 +285,25 @@ fn is_at_cwd(shoes: &Shoes, path: &str) -> bool {
         .is_some_and(|cwd| is_at(cwd, &shoes.path(path)))
 }
 
-/// A library of somebody else's may be loaded and idle; while it records, ours must not.
-fn refuse_foreign(
+/// Another async-profiler may be loaded and idle; while it records, ours must not. `folder` is the
+/// name of that which the library to be loaded has.
+fn refuse_others(
     target: &Target,
     shoes: &Shoes,
     findings: &Findings,
     run: &Held,
+    folder: &str,
 ) -> Result<(), Failure> {
-    for library in &findings.foreign {
+    let others = findings.ours.iter().filter(|other| !other.contains(folder));
+    for (library, ours) in others
+        .map(|path| (path, true))
+        .chain(findings.foreign.iter().map(|path| (path, false)))
+    {
         match status(target, shoes, library, run) {
             Ok(text) if profiler::is_idle(&text) => {}
+            // Sessions delete their library only after they stopped it, so one that is gone is idle.
+            Err(Load::Refused(_)) if ours => {}
+            Ok(_) if ours => return Err(already_profiled(target.pid)),
             Ok(_) | Err(Load::Refused(_)) => {
                 return Err(Failure::new(
                     format!(

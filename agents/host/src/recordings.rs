@@ -155,9 +155,11 @@ impl Recordings {
                 outcome,
                 left,
             } => {
+                // Of a process that has started the coordinator hears no more until all have.
+                let early = recording.phase == Phase::Running && self.step == Step::Start;
                 recording.phase = Phase::Over;
                 self.left.extend(left);
-                match profile.is_some() && self.step == Step::Start {
+                match early {
                     true => self.early.push((profile, outcome)),
                     false => send_result((profile, outcome), output),
                 }
