@@ -31,7 +31,9 @@ def folded(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("words", [["--help"], ["-h"], ["ps", "-h"], ["run", "-h"], ["convert", "--help"], ["help"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["-h"], ["ps", "-h"], ["run", "-h"], ["convert", "--help"], ["help"]]
+)
 def test_help_goes_to_stdout(words):
     done = hprofiler(*words)
     assert (done.returncode, done.stderr) == (0, b"")
