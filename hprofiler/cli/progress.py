@@ -26,7 +26,7 @@ WORDS = {
     "fetch": "fetching profiles",
     "clean": "cleaning up",
     "done": "done",
-    "idle": "idle: no process matches",
+    "idle": "idle",
     "failed": "failed",
 }
 
