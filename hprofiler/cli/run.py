@@ -84,23 +84,25 @@ def _print_failures(result: RunResult) -> None:
     from hprofiler.run import failures
 
     failed = failures(result.results)
+    if failed:
+        print("not recorded:", file=sys.stderr)
     for where, reason, remedy in failed[:FAILURES_SHOWN]:
-        print(f"{where}: {reason}" + (f"\n  {remedy}" if remedy else ""), file=sys.stderr)
+        print(f"  {where}: {reason}" + (f"\n    {remedy}" if remedy else ""), file=sys.stderr)
     if len(failed) > FAILURES_SHOWN:
         more = len(failed) - FAILURES_SHOWN
-        print(f"… and {more} more: see the ledger in {result.page}", file=sys.stderr)
+        print(f"  … and {more} more: see the ledger in {result.page}", file=sys.stderr)
 
 
 def _print_nothing(result: RunResult, selector: Selector) -> None:
     reached = [r.host.name for r in result.results if r.facts is not None]
-    searched = f"searched {_some(reached)}" if reached else "no host could be searched"
     found = result.coverage.processes_found
-    what = (
-        f"none of {found} matching processes could be recorded"
-        if found
-        else f"no process matches {selector.text!r}"
-    )
-    print(f"hprofiler: nothing recorded: {what}; {searched}", file=sys.stderr)
+    if found:
+        what = f"none of {found} matching processes could be recorded"
+    elif reached:
+        what = f"no process matches {selector.text!r}; searched {_some(reached)}"
+    else:
+        what = "no host could be searched"
+    print(f"hprofiler: nothing recorded: {what}", file=sys.stderr)
     if reached and not found:
         print("  see what is there with: hprofiler ps -j java … (same host options)", file=sys.stderr)
     print(f"  the ledger is in {result.page}", file=sys.stderr)
