@@ -6,12 +6,13 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, List, Sequence
+from typing import TYPE_CHECKING, Dict, List, Sequence
 
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
 
 if TYPE_CHECKING:
+    from hprofiler._flamegraph import Profile
     from hprofiler.collect import Reach
     from hprofiler.model import Host, Selector, Target
     from hprofiler.run import RunResult
@@ -64,12 +65,11 @@ def print_summary(result: RunResult, selector: Selector) -> None:
     if coverage.processes_recorded == 0:
         _print_nothing(result, selector)
         return
-    from hprofiler._flamegraph import Profile
     from hprofiler.report import hottest
 
     print(f"recorded {_covered(result)}{' before the interrupt' if result.interrupted else ''}")
     print()
-    print(hottest(Profile.read(str(result.folder.cluster_dir / "cpu.pb.gz")), HOTTEST))
+    print(hottest(_cluster(result), HOTTEST))
     print(f"report: {result.page}")
 
 
@@ -114,7 +114,7 @@ def _some(names: List[str], most: int = 8) -> str:
 
 
 def print_json(result: RunResult, selector: Selector) -> None:
-    """The outcome for scripts: where the files are, coverage, failures, hottest methods."""
+    """The outcome for scripts: where the files are, coverage, failures, hottest methods (in samples)."""
     from hprofiler.run import failures
 
     record = result.folder.run
@@ -126,7 +126,21 @@ def print_json(result: RunResult, selector: Selector) -> None:
                 "interrupted": result.interrupted,
                 "coverage": record["coverage"],
                 "failures": [dict(zip(("where", "reason", "remedy"), f)) for f in failures(result.results)],
+                "hottest": _hottest_records(result),
             },
             indent=2,
         )
     )
+
+
+def _hottest_records(result: RunResult) -> List[Dict[str, object]]:
+    if result.coverage.processes_recorded == 0:
+        return []
+    methods = _cluster(result).top(HOTTEST)
+    return [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in methods]
+
+
+def _cluster(result: RunResult) -> Profile:
+    from hprofiler._flamegraph import Profile
+
+    return Profile.read(str(result.folder.cluster_dir / "cpu.pb.gz"))
