@@ -51,10 +51,14 @@ def arguments(
     seconds: int = 0,
     options: Sequence[str] = (),
     extra: Sequence[str] = (),
+    main: str = "Burner",
 ) -> List[str]:
-    """The command line of a burner; `extra` words stand at its end for selectors to match."""
+    """The command line of a burner; `extra` words stand at its end for selectors to match.
+
+    `main` may be another class that hands over to Burner, for selectors that go by the main class.
+    """
     small = ["-Xmx48m", "-XX:+UseSerialGC"]
-    program = ["Burner", "--role", role, "--load", str(load)]
+    program = [main, "--role", role, "--load", str(load)]
     timer = ["--seconds", str(seconds)] if seconds else []
     # the class path is no part of the command line: a pipe such as `grep -v root` would judge by it
     return ["env", f"CLASSPATH={build.classes()}", java, *small, *options, *program, *timer, *extra]

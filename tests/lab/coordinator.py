@@ -125,9 +125,16 @@ class Coordinator:
         self._runs = 0
 
     def start(
-        self, *arguments: str, uid: int = 0, environment: Optional[Mapping[str, str]] = None
+        self,
+        *arguments: str,
+        uid: int = 0,
+        environment: Optional[Mapping[str, str]] = None,
+        folder: Optional[Path] = None,
     ) -> Running:
-        """Start `hprofiler ARGUMENTS` as `uid`; the main job gets a fresh -o unless one is given."""
+        """Start `hprofiler ARGUMENTS` as `uid`; the main job gets a fresh -o unless one is given.
+
+        `folder` is the working folder, a new one where none is given.
+        """
         words, output = list(arguments), None
         if words[0].startswith("-") or words[0] == "run":
             output = Path(words[words.index("-o") + 1]) if "-o" in words else self.new_folder(uid) / "run"
@@ -135,7 +142,7 @@ class Coordinator:
         process = subprocess.Popen(
             self.lab.coordinator([*COMMAND, *words], uid),
             env={**self._environment(uid), **(environment or {})},
-            cwd=self.new_folder(uid),
+            cwd=folder or self.new_folder(uid),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -149,10 +156,11 @@ class Coordinator:
         *arguments: str,
         uid: int = 0,
         environment: Optional[Mapping[str, str]] = None,
+        folder: Optional[Path] = None,
         timeout: float = 90,
     ) -> Result:
         """Run to the end."""
-        return self.start(*arguments, uid=uid, environment=environment).result(timeout)
+        return self.start(*arguments, uid=uid, environment=environment, folder=folder).result(timeout)
 
     def new_folder(self, uid: int = 0) -> Path:
         """An empty folder of the user's."""

@@ -1,0 +1,62 @@
+"""The recipes of README.md, run as they stand there, in order, against executors on the lab's hosts."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import List, Tuple
+
+import pytest
+
+from tests.lab import cache
+from tests.lab.conftest import Burn
+from tests.lab.coordinator import Coordinator
+from tests.lab.hosts import Lab
+
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+HOSTS = ("host1", "host2", "host3")
+
+
+def recipes() -> List[str]:
+    """The command lines of README's `sh` blocks."""
+    text = (cache.CHECKOUT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def expanded(recipe: str, folder: Path) -> List[str]:
+    """A recipe's words after `hprofiler`, with file patterns expanded as a shell would."""
+    words: List[str] = []
+    for word in shlex.split(recipe)[1:]:
+        words += sorted(str(p) for p in folder.glob(word)) if "*" in word else [word]
+    return words
+
+
+def written(recipe: str) -> Tuple[str, ...]:
+    """What a recipe promises to leave in the working folder."""
+    output = re.search(r" -o (\S+)", recipe)
+    if not output:
+        return ()
+    name = output.group(1)
+    return (name,) if "." in name else (f"{name}/report.html", f"{name}/cluster/cpu.svg")
+
+
+def test_readme_has_its_recipes() -> None:
+    assert len(recipes()) >= 5
+    assert all(recipe.startswith("hprofiler ") for recipe in recipes())
+
+
+@pytest.mark.timeout(300)
+def test_recipes_work_as_they_stand(lab: Lab, coordinator: Coordinator, burn: Burn) -> None:
+    for number, name in enumerate(HOSTS, 1):
+        burn(lab.hosts[name], main=EXECUTOR, load=0.3, extra=["--executor-id", str(number)])
+    folder = coordinator.new_folder()
+    (folder / "nodes.txt").write_text("# the workers\nhost1\nhost2\nhost3\n")
+    for recipe in recipes():
+        result = coordinator.run(*expanded(recipe, folder), folder=folder)
+        assert result.code == 0, f"{recipe}\n{result}"
+        for file in written(recipe):
+            assert (folder / file).stat().st_size > 0, recipe
+        if " ps " in recipe:
+            assert all(f"executor {number}" in result.out for number in (1, 2, 3)), str(result)
