@@ -51,8 +51,8 @@ class Sshd:
         self._config = folder / "sshd_config"
         self._config.write_text(
             f"Port {self.port}\nListenAddress {address}\nHostKey {self.host_key}\nPidFile none\nUsePAM no\n"
-            f"AuthorizedKeysFile {authorized}\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n"
-            f"KbdInteractiveAuthentication no\nLogLevel VERBOSE\n{extra}\n"
+            f"AuthorizedKeysFile {authorized}\nStrictModes no\nPermitRootLogin yes\n"
+            f"PasswordAuthentication no\nKbdInteractiveAuthentication no\nLogLevel VERBOSE\n{extra}\n"
         )
         self.process: Optional[subprocess.Popen[str]] = None
 

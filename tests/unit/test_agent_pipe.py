@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from stand_in import local
 
 from hprofiler.agent.events import Listed
 from hprofiler.agent.pipe import HEADER, chosen, listing, pids_of_pipe
 from hprofiler.errors import HostError
+from tests.unit.stand_in import local
 
 PROCESSES = (
     Listed(10, 1, "root", "java -cp a Main 123456789"),

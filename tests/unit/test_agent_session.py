@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 
 import pytest
-from stand_in import ANY, SAMPLING, StandIns, local
 
 from hprofiler.agent import AgentSession, ProfileHeader
 from hprofiler.errors import HostError
 from hprofiler.model import Process
+from tests.unit.stand_in import ANY, SAMPLING, StandIns, local
 
 SEVEN = Process("here", 7, 1, 0, "root", "M")
 

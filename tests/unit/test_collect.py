@@ -6,13 +6,13 @@ import threading
 import time
 
 import pytest
-from stand_in import ANY, SAMPLING, Fleet, StandIns
 
 from hprofiler.collect import Reach, Stop, clean, find_only
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.errors import RunFolderError
 from hprofiler.model import Host, Selector, Status
+from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
 
 GOOD = """
 hello(); found(7); prepared(7); recording(7)

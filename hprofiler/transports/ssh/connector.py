@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 KEEPALIVE_SECONDS = 15
 _TRIES = 6
 _FIRST_PAUSE = 0.2
-_JUMP_DEPTH = 8
+_MOST_JUMPS = 8
+
+Hops = Tuple[Route, ...]
 
 
 class SshConnector:
@@ -43,8 +45,8 @@ class SshConnector:
         self._routes = RouteFinder(options)
         self._keys = KeyRing(ask_passphrase)
         self._known_hosts = KnownHosts()
-        self._jumps: Dict[Route, paramiko.Transport] = {}
-        self._jump_locks: Dict[Route, threading.Lock] = {}
+        self._jumps: Dict[Hops, paramiko.Transport] = {}
+        self._jump_locks: Dict[Hops, threading.Lock] = {}
         self._lock = threading.Lock()
         self._closers: List[Attempt] = []
 
@@ -53,19 +55,28 @@ class SshConnector:
         return SshTransport(host, self.options, self._connect, Attempt())
 
     def _connect(self, host: Host, attempt: Attempt) -> paramiko.Transport:
-        return self._link(self._routes.find(host), attempt, 0)
+        return self._link(self._hops(self._routes.find(host)), attempt)
 
-    def _link(self, route: Route, attempt: Attempt, depth: int) -> paramiko.Transport:
+    def _hops(self, route: Route) -> Hops:
+        """The route, and before it those of its jump hosts in the order of connecting. Raises HostError."""
+        hops = [route]
+        while hops[0].jumps:
+            if len(hops) > _MOST_JUMPS:
+                raise HostError(
+                    "connect", "ProxyJump leads through too many hosts", "look for a circle in ssh_config"
+                )
+            jumps = hops[0].jumps
+            hops.insert(0, self._routes.find_jump(jumps[-1], jumps[:-1] or None))
+        return tuple(hops)
+
+    def _link(self, hops: Hops, attempt: Attempt) -> paramiko.Transport:
         """A logged-in connection; a refused banner is tried again after a pause. Raises HostError."""
-        if depth > _JUMP_DEPTH:
-            raise HostError(
-                "connect", "ProxyJump leads through too many hosts", "look for a loop in ssh_config"
-            )
+        route = hops[-1]
         deadline = time.monotonic() + self.options.timeout
         pause = _FIRST_PAUSE
         for number in range(1, _TRIES + 1):
             try:
-                return self._try(route, attempt, depth)
+                return self._try(hops, attempt)
             except RefusedBanner as error:
                 if attempt.closed.is_set():
                     raise failures.closed(route) from error
@@ -75,17 +86,17 @@ class SshConnector:
             pause *= 2
         raise AssertionError("the last try returns or raises")
 
-    def _try(self, route: Route, attempt: Attempt, depth: int) -> paramiko.Transport:
+    def _try(self, hops: Hops, attempt: Attempt) -> paramiko.Transport:
         import paramiko
 
-        seconds = self.options.timeout
+        route, seconds = hops[-1], self.options.timeout
         link: Optional[paramiko.Transport] = None
-        channel_or_socket = self._socket(route, attempt, depth)
+        channel_or_socket = self._socket(hops, attempt)
         try:
             link = paramiko.Transport(channel_or_socket)
             link.daemon = True
             attempt.on_close(link.close)
-            shake_hands(link, route, self._known_hosts, seconds)
+            shake_hands(link, route, self._known_hosts, seconds, attempt)
             check_host_key(link, route, self._known_hosts)
             log_in(link, route, self._keys, seconds)
             link.set_keepalive(KEEPALIVE_SECONDS)
@@ -104,50 +115,44 @@ class SshConnector:
             link.close()
         channel_or_socket.close()
 
-    def _socket(self, route: Route, attempt: Attempt, depth: int) -> Any:
+    def _socket(self, hops: Hops, attempt: Attempt) -> Any:
         """A socket, or a channel through a jump host that behaves like one."""
+        route = hops[-1]
         if route.proxy_command:
             return spawn_proxy(route.proxy_command, attempt.on_close)
         if not route.jumps:
             return dial(route, self.options.timeout, attempt.on_close)
-        return self._through(route, attempt, depth)
+        return self._through(hops[:-1], route, attempt)
 
-    def _through(self, route: Route, attempt: Attempt, depth: int) -> paramiko.Channel:
+    def _through(self, hops: Hops, route: Route, attempt: Attempt) -> paramiko.Channel:
         import paramiko
 
-        before: Optional[Tuple[str, ...]] = route.jumps[:-1] or None
-        jump = self._routes.find_jump(route.jumps[-1], before)
-        link = self._jump(jump, depth + 1)
         try:
-            channel = link.open_channel(
+            channel = self._jump(hops).open_channel(
                 "direct-tcpip", (route.hostname, route.port), ("127.0.0.1", 0), timeout=self.options.timeout
             )
         except (paramiko.SSHException, EOFError, OSError) as error:
             said = error.text if isinstance(error, paramiko.ChannelException) else str(error)
-            raise HostError(
-                "connect",
-                f"the jump host {jump.where} does not reach {route.where}: {said or 'it hung up'}",
-                "check that the host is up and that sshd on the jump host allows forwarding",
-            ) from error
+            raise failures.not_forwarded(hops[-1], route, said) from error
         attempt.on_close(channel.close)
         return channel
 
-    def _jump(self, route: Route, depth: int) -> paramiko.Transport:
+    def _jump(self, hops: Hops) -> paramiko.Transport:
         """The connection to a jump host: one for all hosts behind it."""
         with self._lock:
-            lock = self._jump_locks.setdefault(route, threading.Lock())
-        with lock:
-            link = self._jumps.get(route)
+            lock = self._jump_locks.setdefault(hops, threading.Lock())
+        with lock:  # while it is held, only locks of shorter paths are taken
+            link = self._jumps.get(hops)
             if link is None or not link.is_active():
                 attempt = Attempt()
                 with self._lock:
                     self._closers.append(attempt)
-                link = self._jumps[route] = self._link_jump(route, attempt, depth)
+                link = self._jumps[hops] = self._link_jump(hops, attempt)
             return link
 
-    def _link_jump(self, route: Route, attempt: Attempt, depth: int) -> paramiko.Transport:
+    def _link_jump(self, hops: Hops, attempt: Attempt) -> paramiko.Transport:
         try:
-            return self._link(route, attempt, depth)
+            return self._link(hops, attempt)
         except HostError as error:
             raise HostError(error.stage, f"jump host: {error.reason}", error.remedy) from error
 

@@ -50,6 +50,14 @@ def no_agreement(route: Route, said: str) -> HostError:
     return HostError("connect", f"no SSH connection to {route.where}: {said}")
 
 
+def not_forwarded(jump: Route, route: Route, said: str) -> HostError:
+    return HostError(
+        "connect",
+        f"the jump host {jump.where} does not reach {route.where}: {said or 'it hung up'}",
+        "check that the host is up and that sshd on the jump host allows forwarding",
+    )
+
+
 def unknown_key(route: Route, kind: str, fingerprint: str) -> HostError:
     return HostError(
         "connect",

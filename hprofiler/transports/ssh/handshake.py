@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Tuple
 
 from hprofiler.errors import HostError
 from hprofiler.transports.ssh import failures
+from hprofiler.transports.ssh.attempt import Attempt
 from hprofiler.transports.ssh.keys import KeyRing
 from hprofiler.transports.ssh.known_hosts import KnownHosts, Verdict
 from hprofiler.transports.ssh.route import Route
@@ -25,18 +26,23 @@ class RefusedBanner(Exception):
     """The peer hung up before or during the key exchange; worth another try. The text is what it said."""
 
 
-def shake_hands(link: paramiko.Transport, route: Route, known_hosts: KnownHosts, seconds: float) -> None:
+def shake_hands(
+    link: paramiko.Transport, route: Route, known_hosts: KnownHosts, seconds: float, attempt: Attempt
+) -> None:
     """Key exchange within `seconds`, with a known kind of host key if any. RefusedBanner, HostError."""
     import paramiko
 
     link.banner_timeout = link.handshake_timeout = seconds
     _prefer(link, known_hosts.kinds(route.known_hosts, route.known_as))
     finished = threading.Event()
+    attempt.on_close(finished.set)  # paramiko does not set it for a connection that we close
     link.start_client(event=finished)
     if not finished.wait(seconds):
         raise failures.timed_out(route, seconds)
     if link.is_active():
         return
+    if attempt.closed.is_set():
+        raise failures.closed(route)
     error = link.get_exception()
     if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
         raise failures.no_agreement(route, str(error))
@@ -89,15 +95,12 @@ def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float
 
     link.auth_timeout = seconds
     tried: List[str] = []
-    allowed: List[str] = []
     for name, attempt in _attempts(link, route, keys):
         tried.append(name)
         if attempt is None:
             continue
         try:
             more = attempt()
-        except paramiko.BadAuthenticationType as error:
-            allowed = list(error.allowed_types)
         except paramiko.AuthenticationException:
             pass
         except (paramiko.SSHException, EOFError, OSError) as error:
@@ -110,7 +113,20 @@ def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float
                 return
             tried[-1] += f" (accepted, but the server wants {', '.join(more)} as well)"
             break
-    raise failures.not_authenticated(route, tried, allowed)
+    raise failures.not_authenticated(route, tried, _allowed(link, route))
+
+
+def _allowed(link: paramiko.Transport, route: Route) -> List[str]:
+    """The methods that the server would take; asked only when ours failed."""
+    import paramiko
+
+    try:
+        link.auth_none(route.user)
+    except paramiko.BadAuthenticationType as error:
+        return list(error.allowed_types)
+    except (paramiko.SSHException, EOFError, OSError):
+        pass  # it has hung up; the message goes without
+    return []
 
 
 def _attempts(

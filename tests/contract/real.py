@@ -1,0 +1,46 @@
+"""The built agent and async-profiler's library, as the package has them."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional
+
+from hprofiler import resources
+from hprofiler.agent import AgentBinaries
+from hprofiler.errors import UsageError
+from hprofiler.model import Host, HostResult, Outcome, Recording, Selector
+
+
+def why_not() -> Optional[str]:
+    """What is missing of them; None when all is there."""
+    try:
+        resources.agents()
+    except UsageError as error:
+        return str(error)
+    return None if resources.async_profiler_libraries() else "the package has no async-profiler library"
+
+
+def binaries() -> AgentBinaries:
+    return AgentBinaries(resources.agents(), resources.async_profiler_libraries())
+
+
+def text(word: str) -> Selector:
+    """The selector for JVMs with `word` on their command lines."""
+    return Selector(word, "text", {"kind": "text", "text": word})
+
+
+class Profiles:
+    """A sink that keeps what it gets."""
+
+    def __init__(self) -> None:
+        self.kept: Dict[str, bytes] = {}
+
+    def profile(self, host: Host, recording: Recording, pieces) -> None:
+        self.kept[host.name] = b"".join(pieces)
+
+
+def of_host(result: HostResult) -> List[Outcome]:
+    return [outcome for outcome in result.outcomes if outcome.pid is None]
+
+
+def of_processes(result: HostResult) -> List[Outcome]:
+    return [outcome for outcome in result.outcomes if outcome.pid is not None]

@@ -1,0 +1,227 @@
+"""Putting the agent on a host: which folder, when it is pushed, and what a host may lack.
+
+Each test's host is this machine with a /tmp, /var/tmp, /dev/shm and home of its own (a mount namespace).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hprofiler.agent import AgentSession
+from hprofiler.errors import HostError
+from hprofiler.transports import LocalTransport
+from tests.contract import real
+from tests.unit.stand_in import HERE
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="mount namespaces need root"),
+    pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not())),
+]
+FOLDER = f".hprofiler-{os.geteuid()}"
+
+
+NEEDED = ("sh", "uname", "mkdir", "cat", "chmod", "mv", "rm", "wc")
+
+
+class Machine:
+    """Commands run in the mount namespace of a sleeping process; `sent` counts what went there."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self.opened = 0
+        self._process = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", "echo ready; exec cat"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout.readline() == "ready\n"
+        # The stored files of this machine's own users stay out of sight, those of the test do not.
+        self.sh("for d in /tmp /var/tmp /dev/shm; do mount -t tmpfs -o mode=1777 none $d; done")
+
+    def wrapped(self, command: str) -> str:
+        enter = f"nsenter --mount=/proc/{self._process.pid}/ns/mnt"
+        return f"exec env HOME={self._home} {enter} /bin/sh -c {shlex.quote(command)}"
+
+    def sh(self, command: str) -> str:
+        done = subprocess.run(self.wrapped(command), shell=True, capture_output=True, text=True)  # noqa: S602
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def transport(self, before: str = "", path: str = "$PATH", become=None) -> LocalTransport:
+        machine = self
+
+        class Inside(LocalTransport):
+            def open(self, command):
+                machine.opened += 1
+                return super().open(machine.wrapped(f"PATH={path}; {before}{command}"))
+
+        return Inside(HERE, become)
+
+    def close(self) -> None:
+        self._process.stdin.close()
+        self._process.wait(10)
+        self._process.stdout.close()
+
+
+@pytest.fixture
+def machine(tmp_path_factory):
+    made = Machine(Path("/dev/shm/home"))
+    made.sh("mkdir /dev/shm/home")
+    yield made
+    made.close()
+
+
+def start(machine: Machine, **options):
+    """(pushed, commands opened) of one session that ends well."""
+    machine.opened = 0
+    transport = machine.transport(**options)
+    with AgentSession.open(transport, real.binaries()) as session:
+        session.bye()
+    transport.close()
+    return session.pushed, machine.opened
+
+
+def script(machine: Machine, name: str, body: str) -> None:
+    """An executable under /dev/shm."""
+    text = shlex.quote(f"#!/bin/sh\n{body}\n")
+    machine.sh(
+        f"cd /dev/shm && mkdir {name.partition('/')[0]} && printf %s {text} >{name} && chmod +x {name}"
+    )
+
+
+def stored(machine: Machine, folder: str) -> list[str]:
+    return machine.sh(f"ls {folder} 2>/dev/null || true").split()
+
+
+def test_the_second_start_is_one_command_and_pushes_nothing(machine):
+    assert start(machine) == (True, 3)
+    assert start(machine) == (False, 1)
+    (agent,) = stored(machine, f"/tmp/{FOLDER}")
+    assert agent.startswith("agent-")
+    assert machine.sh(f"stat -c %a /tmp/{FOLDER} /tmp/{FOLDER}/{agent}").split() == ["700", "700"]
+
+
+def test_a_damaged_agent_is_pushed_again_and_never_run(machine):
+    start(machine)
+    machine.sh(f"printf X | dd of=$(echo /tmp/{FOLDER}/agent-*) bs=1 seek=5000 conv=notrunc 2>/dev/null")
+    assert start(machine) == (True, 3)
+    assert start(machine) == (False, 1)
+
+
+def test_a_truncated_agent_is_pushed_again_without_sha256sum_too(machine):
+    path = few_tools(machine)
+    assert start(machine, path=path) == (True, 3)
+    machine.sh(f"truncate -s 1000 /tmp/{FOLDER}/agent-*")
+    assert start(machine, path=path) == (True, 3)
+    assert start(machine, path=path) == (False, 1)
+
+
+def few_tools(machine: Machine) -> str:
+    """A PATH with what the bootstrap needs and nothing else."""
+    tools = " ".join(f"$(command -v {tool})" for tool in NEEDED)
+    machine.sh(f"mkdir -p /dev/shm/bin; ln -sf {tools} /dev/shm/bin/")
+    return "/dev/shm/bin"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "mount -o remount,noexec /tmp",
+        "mount -o remount,ro /tmp",
+        f"mkdir /tmp/elsewhere; ln -s /tmp/elsewhere /tmp/{FOLDER}",
+        f"ln -s /nowhere /tmp/{FOLDER}",
+        f"mkdir -m 777 /tmp/{FOLDER}; chown 12345 /tmp/{FOLDER}",
+        f"echo >/tmp/{FOLDER}",
+    ],
+    ids=["noexec", "read-only", "symlink", "dangling symlink", "of another user", "a file"],
+)
+def test_an_unusable_folder_is_passed_over(machine, spoil):
+    machine.sh(spoil)
+    assert start(machine) == (True, 3)
+    assert start(machine) == (False, 1)
+    assert len(stored(machine, f"/var/tmp/{FOLDER}")) == 1
+    assert not stored(machine, "/tmp/elsewhere")
+
+
+def test_all_folders_in_their_order(machine):
+    for folder, spoil in [
+        (f"/tmp/{FOLDER}", "mount -o remount,noexec /tmp"),
+        (f"/var/tmp/{FOLDER}", "mount -o remount,ro /var/tmp"),
+        ("/dev/shm/home/.cache/hprofiler", "rm -r /dev/shm/home; echo >/dev/shm/home"),
+        (f"/dev/shm/{FOLDER}", "mount -o remount,noexec /dev/shm"),
+    ]:
+        assert start(machine) == (True, 3)
+        assert len(stored(machine, folder)) == 1
+        machine.sh(spoil)
+    with pytest.raises(HostError, match="no folder on the host can keep the agent") as caught:
+        start(machine)
+    assert caught.value.stage == "push" and "noexec" in caught.value.remedy
+
+
+def test_a_folder_that_others_may_write_to_is_closed(machine):
+    machine.sh(f"mkdir -m 777 /tmp/{FOLDER}")
+    start(machine)
+    assert machine.sh(f"stat -c %a /tmp/{FOLDER}") == "700\n"
+
+
+def test_no_room_for_the_agent(machine):
+    machine.sh("mount -o remount,size=100k /tmp")
+    with pytest.raises(HostError, match="could not be stored") as caught:
+        start(machine)
+    assert caught.value.stage == "push" and "space" in caught.value.reason
+    assert not stored(machine, f"/tmp/{FOLDER}")
+
+
+def test_an_architecture_without_an_agent(machine):
+    script(machine, "odd/uname", "echo vax")
+    with pytest.raises(HostError, match="no agent for the architecture 'vax'"):
+        start(machine, path="/dev/shm/odd:$PATH")
+
+
+def test_start_up_files_that_talk(machine):
+    start(machine)
+    assert start(machine, before="echo Welcome; echo; echo to HPROFILER exec; ") == (False, 1)
+    with pytest.raises(HostError, match=r"did not run the start command|too much"):
+        start(machine, before="yes; ")
+
+
+def test_a_shell_that_does_nothing(machine):
+    with pytest.raises(HostError, match="did not run the start command: no logins today") as caught:
+        start(machine, before="echo no logins today >&2; exit 1; ")
+    assert "login shell" in caught.value.remedy
+
+
+SUDO = {
+    "sudo: a password is required": "sudo refused to run the agent: sudo: a password is required",
+    "sudo: sorry, you must have a tty to run sudo": "you must have a tty",
+    "eve is not in the sudoers file.": "is not in the sudoers file",
+}
+
+
+@pytest.mark.parametrize("text", SUDO)
+def test_sudo_that_refuses(machine, text):
+    """sudo's own words, said by a script: the real sudo is in the next test."""
+    script(machine, "s/sudo", f'echo "{text}" >&2; exit 1')
+    with pytest.raises(HostError, match=SUDO[text]) as caught:
+        start(machine, path="/dev/shm/s:$PATH", become="sudo")
+    assert "NOPASSWD" in caught.value.remedy
+
+
+def test_a_host_without_sudo(machine):
+    with pytest.raises(HostError, match=r"sudo refused to run the agent: .*sudo: not found") as caught:
+        start(machine, path=few_tools(machine), become="sudo")
+    assert "--become" in caught.value.remedy
+
+
+@pytest.mark.skipif(shutil.which("sudo") is None, reason="sudo is not installed")
+def test_become_root_by_sudo(machine):
+    with AgentSession.open(machine.transport(become="sudo"), real.binaries()) as session:
+        assert session.hello.uid == 0
+        session.bye()

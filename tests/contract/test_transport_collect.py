@@ -1,0 +1,194 @@
+"""The main job's collect with the real agent, real JVMs and a real sshd."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hprofiler.collect import Reach, Stop, collect, find_only
+from hprofiler.model import Host, Sampling, Selector, Status
+from hprofiler.transports import LocalTransport
+from tests.burners.burner import Burner
+from tests.contract import real
+from tests.contract.real import Profiles, of_host, of_processes
+from tests.contract.sshd import SSHD, Site, free_port
+
+pytestmark = [
+    pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),
+    pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not())),
+]
+WORD = f"collectme{os.getpid()}"
+
+
+@pytest.fixture(scope="module")
+def burner():
+    made = Burner(role="alpha", load=0.3, extra=[WORD])
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def site(tmp_path):
+    made = Site(tmp_path)
+    yield made
+    made.close()
+
+
+def recorded(hosts, transport_for, seconds=1.0, timeout=20.0, stop=None, listener=None, word=WORD):
+    """Results by host name, and the profiles."""
+    sink = Profiles()
+    reach = Reach(transport_for, real.binaries(), timeout=timeout)
+    extra = {"listener": listener} if listener else {}
+    results = collect(hosts, real.text(word), Sampling("cpu", 99, seconds), reach, sink, stop=stop, **extra)
+    return {result.host.name: result for result in results}, sink.kept
+
+
+def good(result, burner):
+    (recording,) = result.recordings
+    assert recording.process.pid == burner.pid and recording.samples.taken > 5
+    assert [outcome.status for outcome in of_processes(result)] == [Status.OK]
+
+
+def test_locally(burner):
+    results, profiles = recorded([Host("here", "localhost")], LocalTransport)
+    good(results["here"], burner)
+    assert profiles["here"][:2] == b"\x1f\x8b"
+    assert not of_host(results["here"]), of_host(results["here"])
+
+
+def test_over_ssh_with_one_host_down_and_one_idle_namesake(site, burner):
+    server = site.server()
+    hosts = [site.host(server, "up"), Host("down", "127.0.0.1", None, free_port())]
+    results, profiles = recorded(hosts, site.connector().transport)
+    good(results["up"], burner)
+    assert results["up"].facts.cpus == os.cpu_count()
+    (line,) = of_host(results["down"])
+    assert (line.status, line.stage) == (Status.FAILED, "connect") and "refused" in line.reason
+    assert set(profiles) == {"up"}
+    results, _ = recorded(hosts[:1], site.connector().transport, word="no-such-job-anywhere")
+    (line,) = of_host(results["up"])
+    assert line.status is Status.IDLE and "searched" in line.reason
+
+
+@pytest.mark.parametrize("text", [f"grep {WORD} | grep -v root-of-all", f"grep {WORD} | awk '{{print $2}}'"])
+def test_a_pipe_is_run_on_the_host(site, burner, text):
+    server = site.server()
+    pipe = Selector(text, "pipe", {"kind": "pipe", "pipe": text})
+    (result,) = find_only([site.host(server)], pipe, Reach(site.connector().transport, real.binaries()))
+    assert [process.pid for process in result.processes] == [burner.pid], result
+
+
+class Recording:
+    """Waits until some hosts record."""
+
+    def __init__(self, hosts: int) -> None:
+        self._left = hosts
+        self.event = threading.Event()
+
+    def __call__(self, step) -> None:
+        if step.stage == "record":
+            self._left -= 1
+            if not self._left:
+                self.event.set()
+
+
+def in_the_middle(act, hosts, transport_for, **options):
+    """Call `act` once all hosts record."""
+    began = Recording(len(hosts))
+
+    def wait():
+        if began.event.wait(30):
+            act()
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    found = recorded(hosts, transport_for, listener=began, **options)
+    thread.join(10)
+    return found
+
+
+def agents_running() -> list[str]:
+    listed = subprocess.run(["pgrep", "-f", r"\.hprofiler-[0-9]*/agent-"], capture_output=True, text=True)
+    return listed.stdout.split()
+
+
+def gone(timeout=10.0) -> bool:
+    """Whether all agents of this machine end in time."""
+    end = time.monotonic() + timeout
+    while agents_running() and time.monotonic() < end:
+        time.sleep(0.05)  # other people's processes: there is nothing to wait on
+    return not agents_running()
+
+
+def test_a_connection_that_drops_in_the_middle(site, burner):
+    """The host is lost, the agent cleans up, and a JVM that was being profiled can be profiled again."""
+    server, other = site.server("a"), Burner(role="beta", load=0.3, extra=["other" + WORD])
+    try:
+        host = site.host(server, "dropped")
+        results, profiles = in_the_middle(
+            server.kill_sessions, [host], site.connector().transport, seconds=20.0, word="other" + WORD
+        )
+        (line,) = of_host(results["dropped"])
+        assert (line.status, line.stage) == (Status.FAILED, "record") and "lost" in line.reason
+        assert [line.status for line in of_processes(results["dropped"])] == [Status.FAILED] and not profiles
+        assert gone()
+        results, _ = recorded([host], site.connector().transport, word="other" + WORD)
+        good(results["dropped"], other)
+    finally:
+        other.kill()
+
+
+def test_a_host_that_freezes_in_the_middle_loses_its_own_part_only(site, burner):
+    frozen = []
+
+    def freeze():
+        listed = subprocess.run(["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True)
+        frozen.extend(int(pid) for pid in listed.stdout.split())
+        for pid in frozen:
+            os.kill(pid, signal.SIGSTOP)
+
+    server = site.server("b")
+    hosts = [site.host(server, "frozen")]
+    try:
+        began = time.monotonic()
+        results, _ = in_the_middle(freeze, hosts, site.connector().transport, seconds=1.0, timeout=3.0)
+        assert time.monotonic() - began < 15
+        (line,) = of_host(results["frozen"])
+        assert (line.status, line.stage, line.reason) == (Status.FAILED, "record", "timed out after 4 s")
+    finally:
+        for pid in frozen:
+            with contextlib.suppress(ProcessLookupError):  # it may have seen its connection close
+                os.kill(pid, signal.SIGCONT)
+                os.kill(pid, signal.SIGTERM)
+    assert gone()
+
+
+def test_ctrl_c_keeps_what_was_recorded(site, burner):
+    stop = Stop()
+
+    def soon():
+        time.sleep(1.0)  # something has to be recorded first
+        stop.request()
+
+    host = site.host(site.server())
+    began = time.monotonic()
+    results, profiles = in_the_middle(soon, [host], site.connector().transport, seconds=60.0, stop=stop)
+    assert time.monotonic() - began < 30
+    good(results["a"], burner)
+    assert 0.5 < results["a"].recordings[0].seconds < 10 and profiles["a"]
+
+
+def test_many_hosts_and_flat_memory(site, burner):
+    """Idle sessions on one sshd, more than MaxStartups likes: all get through."""
+    server = site.server(extra="MaxStartups 10:30:40\nMaxSessions 10")
+    hosts = [replace(site.host(server), name=f"h{number}") for number in range(24)]
+    results, _ = recorded(hosts, site.connector().transport, word="no-such-job-anywhere", timeout=60.0)
+    assert [of_host(result)[0].status for result in results.values()] == [Status.IDLE] * 24, results

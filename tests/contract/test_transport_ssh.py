@@ -1,0 +1,401 @@
+"""The SSH transport against a real sshd on loopback."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from hprofiler.errors import HostError, UsageError
+from hprofiler.model import Host
+from tests.contract.sshd import SSHD, Site, free_port, make_key
+
+pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)")
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    made = Site(tmp_path)
+    yield made
+    made.close()
+
+
+def connected(site, server, **options):
+    transport = site.connector(**options).transport(site.host(server))
+    transport.connect()
+    return transport
+
+
+def refused(site, server, **options) -> HostError:
+    with pytest.raises(HostError) as caught:
+        connected(site, server, **options)
+    assert caught.value.stage == "connect"
+    return caught.value
+
+
+# Commands
+
+
+def test_bytes_go_through_unharmed_and_exit_status_and_stderr_come_back(site):
+    transport = connected(site, site.server())
+    everything = bytes(range(256)) * 20000
+    done = transport.run("cat; echo trouble >&2; exit 3", everything, 30)
+    assert done.stdout == everything and done.exit_status == 3 and done.stderr == "trouble"
+    assert transport.bytes_sent == transport.bytes_received == len(everything)
+
+
+def test_stderr_is_kept_to_its_last_4_kib_and_never_blocks(site):
+    transport = connected(site, site.server())
+    done = transport.run("yes complaint | head -c 5000000 >&2; echo the end >&2; echo out", b"", 30)
+    assert done.stdout == b"out\n" and len(done.stderr) <= 4096 and done.stderr.endswith("the end")
+
+
+def test_a_command_that_takes_too_long_or_says_too_much(site):
+    transport = connected(site, site.server())
+    with pytest.raises(HostError, match=r"did not end within 0\.3 s"):
+        transport.run("sleep 60", b"", 0.3)
+    with pytest.raises(HostError, match="more than 16 MiB"):
+        transport.run("yes", b"", 30)
+    assert transport.run("echo still here", b"", 10).stdout == b"still here\n"
+
+
+def test_close_sets_a_reader_free(site):
+    transport = connected(site, site.server())
+    channel = transport.open("sleep 60")
+    threading.Timer(0.2, transport.close).start()
+    began = time.monotonic()
+    assert channel.read(10) == b"" and channel.exit_status(0.1) is None
+    assert time.monotonic() - began < 5
+    transport.close()
+    with pytest.raises(HostError, match="lost"):
+        transport.open("true")
+
+
+# Host keys
+
+
+def test_an_unknown_key_is_refused_and_the_remedy_names_the_option(site):
+    error = refused(site, site.server(known=False))
+    assert "is not known" in error.reason and "SHA256:" in error.reason
+    assert "--accept-new-host-keys" in error.remedy and str(site.known_hosts) in error.remedy
+    assert site.known_hosts.read_text() == ""
+
+
+def test_accepting_a_new_key_remembers_it(site):
+    server = site.server(known=False)
+    connected(site, server, accept_new_host_keys=True)
+    assert site.known_hosts.read_text() == server.known_hosts_line()
+    connected(site, server)
+
+
+@pytest.mark.parametrize("how", ["plain", "option", "StrictHostKeyChecking no"])
+def test_a_changed_key_is_always_refused(site, how):
+    server = site.server()
+    server.stop()
+    server.host_key.unlink()
+    server.host_key.with_name("host_key.pub").unlink()
+    changed = site.server("a", known=False, port=server.port)
+    site.config.write_text(f"{how}\n" if " " in how else "")
+    before = site.known_hosts.read_text()
+    error = refused(site, changed, accept_new_host_keys=how == "option")
+    assert "CHANGED" in error.reason and "known_hosts:1" in error.reason and "ssh-keygen -R" in error.remedy
+    assert site.known_hosts.read_text() == before
+
+
+def test_strict_host_key_checking_no_accepts_new_keys(site):
+    server = site.server(known=False)
+    site.config.write_text("StrictHostKeyChecking no\n")
+    connected(site, server)
+    assert site.known_hosts.read_text() == server.known_hosts_line()
+
+
+def test_a_revoked_key_is_refused(site):
+    server = site.server()
+    kind_and_key = server.known_hosts_line().split(None, 1)[1]
+    site.known_hosts.write_text(site.known_hosts.read_text() + "@revoked * " + kind_and_key)
+    assert "revoked" in refused(site, server).reason
+
+
+def test_of_several_host_keys_the_known_one_is_asked_for(site, tmp_path):
+    other = make_key(tmp_path / "ecdsa_host_key", "ecdsa")
+    server = site.server(extra=f"HostKey {other}", known=False)
+    kind, key, *_ = Path(f"{other}.pub").read_text().split()
+    site.known_hosts.write_text(f"[{server.address}]:{server.port} {kind} {key}\n")
+    connected(site, server)
+
+
+# Authentication
+
+
+def test_a_wrong_identity_says_what_was_tried(site, tmp_path):
+    wrong = make_key(tmp_path / "wrong")
+    error = refused(site, site.server(), identity=wrong)
+    assert f"authentication failed for {site.user}" in error.reason
+    assert f"key {wrong}" in error.reason and "the server allows publickey" in error.reason
+    assert "--identity" in error.remedy and "--user" in error.remedy
+
+
+def test_no_key_at_all(site, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    assert "no key to offer" in refused(site, site.server(), identity=None).reason
+
+
+def test_an_identity_that_is_not_there_is_a_mistake_of_usage(site, tmp_path):
+    with pytest.raises(UsageError, match="there is no file"):
+        site.connector(identity=tmp_path / "none")
+
+
+def test_an_identity_that_is_no_key(site, tmp_path):
+    (tmp_path / "text").write_text("not a key\n")
+    assert "not a private key" in refused(site, site.server(), identity=tmp_path / "text").reason
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
+def test_kinds_of_keys_and_a_passphrase_asked_for_once(site, tmp_path, kind):
+    key = make_key(tmp_path / f"locked_{kind}", kind, "open sesame")
+    site.authorize(key)
+    server = site.server()
+    asked = []
+
+    def ask(name: str) -> str:
+        asked.append(name)
+        return "open sesame"
+
+    connector = site.connector(ask, identity=key)
+    transports = [connector.transport(site.host(server)) for _ in range(5)]
+    threads = [threading.Thread(target=transport.connect) for transport in transports]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert all(transport.run("echo in", b"", 10).stdout == b"in\n" for transport in transports)
+    assert asked == [str(key)]
+
+
+def test_passphrases_that_do_not_open_the_key(site, tmp_path):
+    key = make_key(tmp_path / "locked", passphrase="open sesame")
+    site.authorize(key)
+    server = site.server()
+    asked = []
+    error = refused(site, server, identity=key, ask=lambda name: asked.append(name) or "guess")
+    assert "wrong passphrase" in error.reason and "guess" not in error.reason and len(asked) == 3
+    assert "no passphrase given" in refused(site, server, identity=key, ask=lambda name: None).reason
+    assert "no passphrase given" in refused(site, server, identity=key).reason
+
+
+def test_keys_of_the_ssh_agent(site, tmp_path, monkeypatch):
+    key = make_key(tmp_path / "in_agent")
+    site.authorize(key)
+    server = site.server()
+    path = str(tmp_path / "agent.sock")
+    agent = subprocess.Popen(["ssh-agent", "-D", "-a", path], stdout=subprocess.PIPE, text=True)
+    try:
+        assert agent.stdout.readline()  # it listens once it has said so
+        monkeypatch.setenv("SSH_AUTH_SOCK", path)
+        subprocess.run(["ssh-add", "-q", str(key)], check=True, capture_output=True)
+        key.unlink()
+        connector = site.connector(identity=None)
+        transports = [connector.transport(site.host(server)) for _ in range(4)]
+        threads = [threading.Thread(target=transport.connect) for transport in transports]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert all(transport.run("echo in", b"", 10).stdout == b"in\n" for transport in transports)
+    finally:
+        agent.terminate()
+        agent.wait(10)
+
+
+def test_a_locked_key_that_the_agent_holds_needs_no_passphrase(site, tmp_path, monkeypatch):
+    key = make_key(tmp_path / "locked", passphrase="open sesame")
+    plain = tmp_path / "plain"
+    shutil.copy(key, plain)
+    subprocess.run(
+        ["ssh-keygen", "-q", "-p", "-P", "open sesame", "-N", "", "-f", str(plain)],
+        check=True,
+        capture_output=True,
+    )
+    site.authorize(key)
+    path = str(tmp_path / "agent.sock")
+    agent = subprocess.Popen(["ssh-agent", "-D", "-a", path], stdout=subprocess.PIPE, text=True)
+    try:
+        assert agent.stdout.readline()
+        monkeypatch.setenv("SSH_AUTH_SOCK", path)
+        subprocess.run(["ssh-add", "-q", str(plain)], check=True, capture_output=True)
+        connected(site, site.server(), identity=key, ask=lambda name: pytest.fail("asked for a passphrase"))
+    finally:
+        agent.terminate()
+        agent.wait(10)
+
+
+# ssh_config and proxies
+
+
+def test_ssh_config_leads_to_the_host(site):
+    server = site.server()
+    site.config.write_text(
+        f"Host alias\n HostName {server.address}\n Port {server.port}\n"
+        f" User {site.user}\n IdentityFile {site.key}\n"
+    )
+    transport = site.connector(identity=None).transport(Host("alias", "alias"))
+    transport.connect()
+    assert transport.run("echo in", b"", 10).stdout == b"in\n"
+
+
+def jump_config(site, gate, inner, target) -> str:
+    return (
+        f"Host gate\n HostName {gate.address}\n Port {gate.port}\n"
+        f"Host inner\n HostName {inner.address}\n Port {inner.port}\n"
+        f"Host target*\n HostName {target.address}\n Port {target.port}\n"
+    )
+
+
+def test_a_chain_of_jump_hosts_is_logged_in_to_once_for_all_behind_it(site):
+    gate, inner, target = (site.server(name) for name in ("gate", "inner", "target"))
+    site.config.write_text(jump_config(site, gate, inner, target) + " ProxyJump gate,inner\n")
+    connector = site.connector()
+    transports = [connector.transport(Host(name, name)) for name in ("target1", "target2", "target3")]
+    threads = [threading.Thread(target=transport.connect) for transport in transports]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert all(transport.run("echo in", b"", 10).stdout == b"in\n" for transport in transports)
+    assert [logins(server) for server in (gate, inner, target)] == [1, 1, 3]
+    transports[0].close()
+    assert transports[1].run("echo in", b"", 10).stdout == b"in\n"
+
+
+def logins(server) -> int:
+    return sum("Accepted publickey" in line for line in server.log)
+
+
+def test_a_jump_host_s_key_is_checked_too(site):
+    gate, inner, target = site.server("gate", known=False), site.server("inner"), site.server("target")
+    site.config.write_text(jump_config(site, gate, inner, target) + " ProxyJump gate\n")
+    with pytest.raises(HostError, match=r"jump host: the host key of .* is not known"):
+        site.connector().transport(Host("t", "target")).connect()
+
+
+def test_a_jump_host_that_does_not_reach_the_host(site):
+    gate, inner, target = (site.server(name) for name in ("gate", "inner", "target"))
+    target.stop()
+    site.config.write_text(jump_config(site, gate, inner, target) + " ProxyJump gate\n")
+    with pytest.raises(HostError, match=r"the jump host .* does not reach .*: Connect failed"):
+        site.connector().transport(Host("t", "target")).connect()
+
+
+def test_jumps_in_a_circle_end(site):
+    site.config.write_text("Host a\n ProxyJump b\nHost b\n ProxyJump a\n")
+    with pytest.raises(HostError, match="too many hosts"):
+        site.connector(timeout=5.0).transport(Host("a", "a")).connect()
+
+
+def test_a_proxy_command(site):
+    gate, target = site.server("gate"), site.server("target")
+    site.config.write_text(
+        f"Host target\n HostName {target.address}\n Port {target.port}\n"
+        f" ProxyCommand ssh -F none -i {site.key}"
+        f" -o UserKnownHostsFile={site.known_hosts} -p {gate.port} -W %h:%p {gate.address}\n"
+    )
+    transport = site.connector().transport(Host("t", "target"))
+    transport.connect()
+    assert transport.run("cat", b"x" * 100000, 10).stdout == b"x" * 100000
+    assert logins(gate) == 1
+
+
+def test_a_proxy_command_that_fails(site):
+    site.config.write_text("ProxyCommand exit 1\n")
+    with pytest.raises(HostError, match="closed the connection before the login"):
+        site.connector(timeout=1.0).transport(Host("t", "target")).connect()
+
+
+# Networks
+
+
+def test_a_refused_banner_is_tried_again(site):
+    server = site.server(extra="MaxStartups 1:100:1")
+    hog = socket.create_connection((server.address, server.port))
+    assert hog.recv(100).startswith(b"SSH-")
+    threading.Timer(0.6, hog.close).start()
+    assert connected(site, server).run("echo in", b"", 10).stdout == b"in\n"
+    assert any("MaxStartups" in line for line in server.log)
+
+
+def test_a_banner_that_stays_refused(site):
+    server = site.server(extra="MaxStartups 1:100:1")
+    with socket.create_connection((server.address, server.port)) as hog:
+        assert hog.recv(100).startswith(b"SSH-")
+        error = refused(site, server, timeout=2.0)
+    assert "closed the connection before the login" in error.reason and "--parallel" in error.remedy
+
+
+def test_nobody_listens(site):
+    host = Host("a", "127.0.0.1", None, free_port())
+    with pytest.raises(HostError, match=r"connection refused by 127\.0\.0\.1 port"):
+        site.connector().transport(host).connect()
+
+
+def test_a_name_that_is_not_known(site):
+    with pytest.raises(HostError, match=r"the name nowhere\.invalid is not known"):
+        site.connector().transport(Host("a", "nowhere.invalid")).connect()
+
+
+def test_a_peer_that_says_nothing(site):
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        host = Host("a", "127.0.0.1", None, mute.getsockname()[1])
+        began = time.monotonic()
+        with pytest.raises(HostError, match=r"timed out after 0\.5 s"):
+            site.connector(timeout=0.5).transport(host).connect()
+        assert time.monotonic() - began < 5
+
+
+def test_a_peer_that_is_no_sshd(site):
+    with socket.create_server(("127.0.0.1", 0)) as web:
+
+        def answer():
+            connection, _ = web.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        host = Host("a", "127.0.0.1", None, web.getsockname()[1])
+        with pytest.raises(HostError):
+            site.connector(timeout=1.0).transport(host).connect()
+
+
+def test_close_ends_a_connect_that_waits(site):
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        transport = site.connector(timeout=60.0).transport(
+            Host("a", "127.0.0.1", None, mute.getsockname()[1])
+        )
+        threading.Timer(0.3, transport.close).start()
+        began = time.monotonic()
+        with pytest.raises(HostError):
+            transport.connect()
+        assert time.monotonic() - began < 10
+
+
+def test_paramiko_writes_nothing_on_stderr(site):
+    """paramiko logs tracebacks; without a handler Python would print them."""
+    port = free_port()
+    code = (
+        "from hprofiler.transports import SshConnector, SshOptions\nfrom hprofiler.model import Host\n"
+        "import sys, socket, threading\n"
+        "server = socket.create_server(('127.0.0.1', int(sys.argv[1])))\n"
+        "def hang_up():\n    while True: server.accept()[0].close()\n"
+        "threading.Thread(target=hang_up, daemon=True).start()\n"
+        "try: SshConnector(SshOptions(timeout=1.0))"
+        ".transport(Host('a', '127.0.0.1', None, int(sys.argv[1]))).connect()\n"
+        "except Exception as error: print(type(error).__name__)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(port)], capture_output=True, text=True)
+    assert done.stdout == "HostError\n" and done.stderr == ""
