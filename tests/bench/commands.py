@@ -46,7 +46,7 @@ def start(
     argv: Sequence[str], folder: Path, said: IO[bytes], environment: Optional[Mapping[str, str]] = None
 ) -> subprocess.Popen[bytes]:
     """Start a command in a folder, with this checkout's code; what it says goes to a file."""
-    own = {"PYTHONPATH": str(cache.CHECKOUT), **os.environ, **(environment or {})}
+    own = {**os.environ, "PYTHONPATH": str(cache.CHECKOUT), **(environment or {})}
     return subprocess.Popen(argv, cwd=folder, env=own, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
 
 

@@ -19,7 +19,7 @@ import java.util.Locale;
  */
 public final class Burner {
     private static final long SLICE_NANOS = 1_000_000;
-    private static final long WARM_UP_NANOS = 500_000_000;
+    private static final long WARM_UP_NANOS = 200_000_000;
     private static final int ROUND = 20_000;
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 

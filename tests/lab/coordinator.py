@@ -45,6 +45,11 @@ class Result:
         """The host's ledger lines of a status."""
         return [outcome for outcome in self.host(name)["outcomes"] if outcome["status"] == status]
 
+    def line(self, name: str, pid: int) -> Dict[str, Any]:
+        """The one ledger line of a process."""
+        (outcome,) = (outcome for outcome in self.host(name)["outcomes"] if outcome["pid"] == pid)
+        return dict(outcome)
+
     def pids(self, name: str) -> List[int]:
         """Pids of the host's recordings."""
         return sorted(recording["process"]["pid"] for recording in self.host(name)["recordings"])

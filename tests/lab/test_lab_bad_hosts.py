@@ -117,8 +117,8 @@ def test_a_jvm_that_refuses_attach_is_told_and_left_in_peace(
     result = coordinator.run(*RUN)
     assert result.code == 3, str(result)
     assert result.pids("host1") == [job["host1"].pid]
-    (outcome,) = result.outcomes("host1", "failed")
-    assert (outcome["pid"], outcome["stage"]) == (deaf.pid, "prepare")
+    outcome = result.line("host1", deaf.pid)
+    assert (outcome["status"], outcome["stage"]) == ("failed", "prepare")
     assert "DisableAttachMechanism" in outcome["reason"] + outcome["remedy"]
     deaf.counters()
     assert not [line for line in deaf.other_lines if "thread dump" in line], "SIGQUIT was sent all the same"
@@ -129,16 +129,16 @@ def test_a_jvm_that_ends_in_the_middle_keeps_what_was_sampled(
 ) -> None:
     short = burn(lab.hosts["host1"], role="beta", load=0.5, extra=["brief"])
     longer = burn(lab.hosts["host2"], role="gamma", load=0.2, extra=["brief"])
-    running = coordinator.start("-f", "200", "-t", "6", "-j", "brief", "-h", "host1,host2", *ROOT)
+    running = coordinator.start("-f", "200", "-t", "8", "-j", "brief", "-h", "host1,host2", *ROOT)
     running.wait_until_recording(2)
     before = short.counters()
-    procs.wait_for(lambda: (short.counters() - before).nanos > 8e8, 20, "CPU time while recorded")
+    procs.wait_for(lambda: (short.counters() - before).nanos > 4e8, 20, "CPU time while recorded")
     short.finish()
     result = running.result()
     assert result.code in (0, 3), str(result)
     assert result.pids("host2") == [longer.pid]
-    (outcome,) = result.host("host1")["outcomes"]
-    assert (outcome["pid"], outcome["status"]) == (short.pid, "degraded")
+    outcome = result.line("host1", short.pid)
+    assert outcome["status"] == "degraded", str(result)
     assert "ended" in outcome["reason"] or "exited" in outcome["reason"]
     assert result.pids("host1") == [short.pid]
     assert result.stacks("hosts/host1/cpu").share(HOT["beta"]) == pytest.approx(70, abs=15)
@@ -155,9 +155,7 @@ def test_a_jvm_that_is_killed_in_the_middle_is_told(
     result = running.result()
     assert result.code == 3, str(result)
     assert result.pids("host2") == [longer.pid]
-    (outcome,) = result.host("host1")["outcomes"]
-    assert outcome["pid"] == doomed.pid
-    assert outcome["status"] in ("failed", "degraded")
+    assert result.line("host1", doomed.pid)["status"] in ("failed", "degraded")
     longer.finish()
     witness.wait_until_clean(20)
 
@@ -184,7 +182,7 @@ def test_every_jdk_is_recorded(coordinator: Coordinator, lab: Lab, burn: Burn) -
 
 def _check_profile(coordinator: Coordinator, result: Result, name: str, burner: Burner, version: int) -> None:
     recordings = {recording["process"]["pid"]: recording for recording in result.host(name)["recordings"]}
-    assert f"{version}" in recordings[burner.pid]["process"]["jvm_version"]
+    assert recordings[burner.pid]["process"]["jvm_version"].startswith((f"{version}.", f"1.{version}."))
     assert result.folder
     folded = coordinator.new_folder() / "process.folded"
     profile = result.folder / "hosts" / name / str(burner.pid) / "cpu.pb.gz"

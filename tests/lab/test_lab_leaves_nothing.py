@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from typing import Dict, Iterator, List, Tuple
 
@@ -17,6 +18,7 @@ from tests.lab.witness import Witness, active_profilers
 ROOT = ["--user", "root"]
 LONG = ["-t", "60", "-j", JOB, "-h", ALL, *ROOT]
 """A run that cannot end by itself while a test looks."""
+AGENT = re.compile(r"^\S*/agent-[0-9a-f]{64}\b")
 
 
 @pytest.fixture
@@ -127,22 +129,44 @@ def test_after_the_connection_dropped(
     assert result.outcomes(cable, "failed")
 
 
-def test_an_agent_that_is_killed_lets_go_of_its_jvm_and_cleanup_removes_the_rest(
+def kill_agent(lab: Lab, name: str) -> None:
+    """kill -9 of the agent on a host: it cannot tidy up."""
+    agents = [process for process in lab.hosts[name].processes() if AGENT.search(process.command)]
+    assert agents, lab.hosts[name].processes()
+    for process in agents:
+        identity = procs.Identity.of(process.pid)
+        if identity:
+            identity.kill()
+
+
+def test_an_agent_that_is_killed_is_told_and_its_profiler_ends_by_itself(
     lab: Lab, coordinator: Coordinator, job: Dict[str, Burner], witness: Witness
 ) -> None:
-    running = coordinator.start("-t", "5", "-j", JOB, "-h", ALL, *ROOT)
+    running = coordinator.start("-t", "2", "-j", JOB, "-h", ALL, *ROOT)
     running.wait_until_recording()
-    procs.wait_for(lambda: profiled(job), 10, "profilers at work")
-    for process in lab.hosts["host2"].processes():
-        identity = procs.Identity.of(process.pid)
-        if identity and "/agent-" in process.command and not process.command.startswith("sshd"):
-            identity.kill()
+    kill_agent(lab, "host2")
     result = running.result()
     assert result.code == 3, str(result)
     assert result.outcomes("host2", "failed")
     assert result.pids("host1") == [job["host1"].pid]
-    procs.wait_for(lambda: not active_profilers(job.values()), 30, "the profiler's own time limit")
+    procs.wait_for(lambda: not active_profilers(job.values()), 40, "the profiler's own time limit")
     assert coordinator.run("cleanup", "-h", ALL, *ROOT).code == 0
+    witness.wait_until_clean(5)
+
+
+def test_cleanup_stops_a_profiler_whose_agent_was_killed(
+    lab: Lab, coordinator: Coordinator, job: Dict[str, Burner], witness: Witness
+) -> None:
+    running = coordinator.start(*LONG)
+    running.wait_until_recording()
+    procs.wait_for(lambda: profiled(job), 10, "profilers at work")
+    for name in job:
+        kill_agent(lab, name)
+    assert running.result().code == 4
+    assert profiled(job)
+    result = coordinator.run("cleanup", "-h", ALL, *ROOT)
+    assert result.code == 0, str(result)
+    assert active_profilers(job.values()) == []
     witness.wait_until_clean(5)
 
 

@@ -33,7 +33,7 @@ def test_everything_is_recorded(main_run: Result, job: Dict[str, Burner]) -> Non
     assert main_run.code == 0, str(main_run)
     for name, burner in job.items():
         assert main_run.pids(name) == [burner.pid], str(main_run)
-        assert [outcome["pid"] for outcome in main_run.outcomes(name, "ok")] == [burner.pid]
+        assert main_run.line(name, burner.pid)["status"] == "ok"
 
 
 @pytest.mark.parametrize("name", LOADS)
@@ -141,8 +141,8 @@ def test_another_users_jvm_is_refused_with_the_way_out(
     result = coordinator.run("-t", "2", "-j", JOB, "-h", ALL, "--user", "prof")
     assert result.code == 4, str(result)
     for name, burner in job.items():
-        (outcome,) = result.outcomes(name, "failed")
-        assert outcome["pid"] == burner.pid
+        outcome = result.line(name, burner.pid)
+        assert outcome["status"] == "failed"
         assert re.search("yarn|2001", outcome["reason"])
         assert "sudo" in outcome["remedy"]
 
