@@ -13,6 +13,8 @@ export const FAMILIES = {
   cpp: { label: "C++", hue: 44, saturation: 62 },
   native: { label: "Native", hue: 8, saturation: 58 },
   kernel: { label: "Kernel", hue: 26, saturation: 72 },
+  thread: { label: "Thread", hue: 220, saturation: 10 },
+  unknown: { label: "Unknown", hue: 0, saturation: 0 },
   waker: { label: "Waker", hue: 215, saturation: 45 },
 };
 
@@ -29,6 +31,7 @@ const SHADES = 6;
 export function familyOf(kind, name) {
   const family = BY_KIND[kind];
   if (family) return family;
+  if (name.startsWith("[") && name.endsWith("]")) return / tid=\d+\]$/.test(name) ? "thread" : "unknown";
   if (name.includes("::")) return "cpp";
   return looksJava(name) ? "java" : "native";
 }

@@ -12,6 +12,7 @@ from hprofiler.report.words import percent, stands_out
 
 _LISTED = 12
 _MOST_CELLS = 100
+_MOST_SPACED = 40
 _EVERYTHING = 2**31 - 1
 
 
@@ -29,9 +30,9 @@ def hottest_section(cluster: Profile, hosts: Sequence[Shares]) -> str:
     """The methods with the most self value, with each host's share beside; those by total below."""
     by_self = [one for one in cluster.top(_LISTED) if one.self_value > 0]
     by_total = sorted(cluster.top(_EVERYTHING), key=lambda one: -one.total_value)[:_LISTED]
-    lead = "Self is what a method costs by its own code; total includes all it calls."
+    lead = "Self is what a method’s own code costs; total includes all it calls."
     if _many(hosts):
-        lead += " Each cell is one host: the stronger, the larger the method’s share there."
+        lead += " Each cell is a host: the stronger, the larger the method’s share there."
     return "\n".join(
         [
             f'<section id="hottest"><h2>Hottest methods</h2><p class="lead">{lead}</p>',
@@ -87,7 +88,8 @@ def _strip(one: Method, hosts: Sequence[Shares], largest: float) -> str:
             f'<a href="{view_link(f"host{number}", one.name)}" title="{title}" aria-label="{title}"'
             f' style="--share:{heat:.3f}"></a>'
         )
-    return f'<td><div class="strip">{"".join(cells)}</div></td>'
+    kind = "strip dense" if len(hosts) > _MOST_SPACED else "strip"
+    return f'<td><div class="{kind}">{"".join(cells)}</div></td>'
 
 
 def _most(one: Method, hosts: Sequence[Shares], total: int) -> str:

@@ -87,13 +87,17 @@ def over_hosts(cluster_share: float, shares: Mapping[str, float]) -> str:
     if len(shares) < 2:
         return ""
     ordered: List[Tuple[float, str]] = sorted((share, host) for host, share in shares.items())
-    (least, _), (most, hottest) = ordered[0], ordered[-1]
+    (least, coolest), (most, hottest) = ordered[0], ordered[-1]
     if stands_out(most, cluster_share):
-        coolest = ordered[0][1]
+        usual, where = ordered[len(ordered) // 2] if len(ordered) > 2 else ordered[0]
+        if len(ordered) > 2:
+            where = "the median host"
         return (
-            f"Most on {hottest}, where it takes {percent(most, 1)}; least on {coolest} ({percent(least, 1)})."
+            f"Most on {hottest}, where it takes {percent(most, 1)}, against {percent(usual, 1)} on {where}."
         )
-    return f"About the same on all {len(shares)} hosts: {percent(least, 1)} to {percent(most, 1)}."
+    if least >= most / 2:
+        return f"About the same on all {len(shares)} hosts: {percent(least, 1)} to {percent(most, 1)}."
+    return f"Between {percent(least, 1)} on {coolest} and {percent(most, 1)} on {hottest}."
 
 
 def stands_out(share: float, cluster_share: float) -> bool:

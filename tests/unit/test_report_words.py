@@ -90,9 +90,11 @@ def test_coverage_counts_what_was_found_and_leaves_idle_hosts_out():
 def test_what_stands_out_is_named_and_what_is_even_is_not():
     plain = {"\u202f": " "}
     uneven = over_hosts(0.2, {"a": 0.1, "b": 0.6}).translate(str.maketrans(plain))
-    assert uneven == "Most on b, where it takes 60.0 %; least on a (10.0 %)."
+    assert uneven == "Most on b, where it takes 60.0 %, against 10.0 % on a."
     even = over_hosts(0.2, {"a": 0.19, "b": 0.21}).translate(str.maketrans(plain))
     assert even == "About the same on all 2 hosts: 19.0 % to 21.0 %."
+    mixed = over_hosts(0.2, {"a": 0.05, "b": 0.25, "c": 0.25}).translate(str.maketrans(plain))
+    assert mixed == "Between 5.0 % on a and 25.0 % on c."
     assert over_hosts(0.2, {"a": 0.2}) == ""
 
 
