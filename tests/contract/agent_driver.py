@@ -7,14 +7,17 @@ import hashlib
 import json
 import os
 import queue
+import re
 import subprocess
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 Event = Dict[str, Any]
+FREQUENCY = 307
+"""Hz; no multiple of the 100 rounds a second in which the burner goes through its methods."""
 _END = {"type": "(end of output)"}
 
 
@@ -99,7 +102,13 @@ class Agent:
         self, library: str, processes: Sequence[Event], duration: float = 2, event: str = "cpu", **more: Any
     ) -> Tuple[List[int], Dict[int, Event]]:
         """The pids that are ready, and the outcomes of those that are not."""
-        sampling = {"engine": "async-profiler", "event": event, "frequency": 300, "duration": duration, **more}
+        sampling = {
+            "engine": "async-profiler",
+            "event": event,
+            "frequency": FREQUENCY,
+            "duration": duration,
+            **more,
+        }
         chosen = [{k: p[k] for k in ("pid", "start_time", "label", "labels")} for p in processes]
         self.send("prepare", sampling=sampling, library=library, processes=chosen)
         outcomes: Dict[int, Event] = {}
@@ -169,11 +178,29 @@ class Agent:
             pipe.close()
 
 
-def leftovers() -> List[str]:
-    """Whatever agents leave beside JVMs on this machine's own file system."""
+def leftovers(held: bool = False) -> List[str]:
+    """What agents leave beside JVMs on this machine's own file system.
+
+    Folders that a live session holds (of this test or of somebody else) count only with `held`.
+    """
     patterns = (".hprofiler-run-*", ".hprofiler-ap-*", ".attach_pid*")
     bases = [Path(base) for base in ("/tmp", "/var/tmp", "/dev/shm")]
-    return sorted(str(path) for base in bases for pattern in patterns for path in base.glob(pattern))
+    paths = [path for base in bases for pattern in patterns for path in base.glob(pattern)]
+    in_use = set() if held else _locked_inodes()
+    return sorted(str(path) for path in paths if _inode(path) not in {None, *in_use})
+
+
+def _locked_inodes() -> Set[int]:
+    locks = Path("/proc/locks").read_text()
+    return {int(inode) for inode in re.findall(r"FLOCK .* \w+:\w+:(\d+) ", locks)}
+
+
+def _inode(path: Path) -> Optional[int]:
+    """None when it has gone since."""
+    try:
+        return path.lstat().st_ino
+    except FileNotFoundError:
+        return None
 
 
 def wait_for(what: str, holds: Any, timeout: float = 20) -> None:

@@ -16,12 +16,14 @@ pub fn options(shoes: &Shoes, namespace_pid: i32) -> Vec<String> {
     let Some(bytes) = find(shoes, namespace_pid) else {
         return Vec::new();
     };
-    let texts = ["java.rt.vmFlags", "java.rt.vmArgs"]
-        .map(|name| text_entry(&bytes, name).unwrap_or_default());
-    texts
-        .iter()
-        .flat_map(|text| text.split_ascii_whitespace())
-        .map(str::to_owned)
+    // What came from a file of flags stands there as in that file, without what begins an option.
+    let flags = text_entry(&bytes, "java.rt.vmFlags").unwrap_or_default();
+    let flags = flags
+        .split_ascii_whitespace()
+        .map(|flag| format!("-XX:{flag}"));
+    let arguments = text_entry(&bytes, "java.rt.vmArgs").unwrap_or_default();
+    flags
+        .chain(arguments.split_ascii_whitespace().map(str::to_owned))
         .collect()
 }
 

@@ -1,0 +1,186 @@
+"""Fixtures of the agent's contract tests: the built binary, async-profiler's library, JVMs to record."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from tests.burners import build
+from tests.burners.burner import Burner
+from tests.contract.agent_driver import Agent, leftovers
+from tests.lab import attach, jdks, procs
+
+ROOT = Path(__file__).resolve().parents[2]
+OTHER_USER = 12345
+"""A uid without an entry in /etc/passwd."""
+
+StartAgent = Callable[..., Agent]
+Burn = Callable[..., Burner]
+
+
+def built_agent(arch: str) -> Path:
+    """The agent's binary for an architecture; fails the test with a plain message where it is not built."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+    named = os.environ.get("HPROFILER_TEST_AGENT") if arch == platform.machine() else None
+    places = [Path(named)] if named else []
+    places.append(target / f"{arch}-unknown-linux-musl" / "agent" / "hprofiler-agent")
+    places.append(ROOT / "hprofiler" / "_data" / "agent" / arch / "hprofiler-agent")
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        tried = ", ".join(map(str, places))
+        pytest.fail(f"the agent for {arch} is not built (run make build); looked at {tried}", pytrace=False)
+    return found
+
+
+@pytest.fixture(scope="session")
+def agent_binary() -> Path:
+    return built_agent(platform.machine())
+
+
+@pytest.fixture(scope="session")
+def library_file() -> Path:
+    """async-profiler's library for this machine."""
+    shipped = ROOT / "hprofiler" / "_data" / "async-profiler" / platform.machine() / "libasyncProfiler.so"
+    path = Path(os.environ.get("HPROFILER_ASYNC_PROFILER") or shipped)
+    if not path.is_file():
+        pytest.fail(f"async-profiler's library is missing (run make build): {path}", pytrace=False)
+    return path
+
+
+@pytest.fixture
+def private(agent_binary: Path) -> Iterator[Path]:
+    """The agent in a private folder, as a transport puts it there."""
+    folder = Path(tempfile.mkdtemp(prefix="hprofiler-contract-"))
+    agent = folder / f"agent-{hashlib.sha256(agent_binary.read_bytes()).hexdigest()}"
+    shutil.copy(agent_binary, agent)
+    agent.chmod(0o700)
+    yield agent
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def start_agent(private: Path) -> Iterator[StartAgent]:
+    """Starts agents, optionally as another user; all are ended."""
+    agents: List[Agent] = []
+
+    def start(user: Optional[int] = None, env: Optional[Dict[str, str]] = None) -> Agent:
+        command = [str(private)]
+        if user is not None:
+            os.chown(private.parent, user, user)
+            os.chown(private, user, user)
+            command = [*as_user(user), *command]
+        agents.append(Agent(command, env))
+        return agents[-1]
+
+    yield start
+    for agent in agents:
+        agent.end()
+
+
+@pytest.fixture
+def agent(start_agent: StartAgent) -> Agent:
+    """One that has been greeted."""
+    started = start_agent()
+    started.hello()
+    return started
+
+
+@pytest.fixture
+def library(agent: Agent, library_file: Path) -> str:
+    """The hash of the library, which the agent has."""
+    return agent.put(library_file.read_bytes())
+
+
+@pytest.fixture
+def burn(tmp_path: Path) -> Iterator[Burn]:
+    """Starts burners on a JDK (`jdk=17`) as a user (`user=12345`), with environment (`env`); all are killed."""
+    burners: List[Burner] = []
+
+    def start(
+        jdk: Optional[int] = None,
+        user: Optional[int] = None,
+        env: Optional[Dict[str, str]] = None,
+        options: Sequence[str] = (),
+        **more: Any,
+    ) -> Burner:
+        words = ["env", *[f"{name}={value}" for name, value in (env or {}).items()]]
+        if user is not None:
+            options = [f"-Xbootclasspath/a:{open_classes(tmp_path)}", *options]
+            words += as_user(user)
+        java = str(jdks.home(jdk) / "bin" / "java") if jdk else "java"
+        launcher = tmp_path / f"launch-{len(burners)}" / "java"
+        launcher.parent.mkdir()
+        launcher.write_text(f'#!/bin/sh\nexec {" ".join(words)} {java} "$@"\n')
+        launcher.chmod(0o755)
+        burners.append(Burner(java=str(launcher), options=options, **more))
+        return burners[-1]
+
+    yield start
+    for burner in burners:
+        burner.outer.kill(18)  # one that is stopped goes on first
+        burner.kill()
+
+
+def open_classes(folder: Path) -> Path:
+    """The burner's classes where every user can read them."""
+    classes = Path(tempfile.gettempdir()) / f"hprofiler-contract-classes-{build.classes().name}"
+    if not classes.exists():
+        shutil.copytree(build.classes(), classes)
+        classes.chmod(0o755)
+    return classes
+
+
+def as_user(user: int) -> List[str]:
+    return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """No test may leave anything beside a JVM."""
+    before = set(leftovers())
+    yield
+    assert set(leftovers()) <= before
+
+
+def found(agent: Agent, *burners: Burner) -> List[Dict[str, Any]]:
+    """What the agent finds of these burners."""
+    processes = agent.find(kind="pids", pids=[burner.outer.pid for burner in burners])["processes"]
+    assert len(processes) == len(burners), processes
+    return list(processes)
+
+
+def shares(pprof: bytes) -> Dict[str, float]:
+    """The share of the burner's three works in a profile, by the method above them."""
+    profile = Profile.from_bytes(pprof)
+    works = {"hot": 0, "warm": 0, "cool": 0}
+    for line in profile.to_folded(1, False).decode().splitlines():
+        stack, _, value = line.rpartition(" ")
+        if "Burner.work" in stack:
+            kind = next((name for name in ("warm", "cool") if f"Burner.{name}" in stack), "hot")
+            works[kind] += int(value)
+    total = sum(works.values())
+    return {name: value / total for name, value in works.items()}
+
+
+def is_profiled(pid: int) -> bool:
+    """Whether any async-profiler in this JVM is recording, by its own word."""
+    libraries = attach.profiler_libraries(pid)
+    return any("not active" not in attach.profiling_status(pid, library) for library in libraries)
+
+
+def namespace_tmp(burner: Burner) -> List[str]:
+    """What agents left in the /tmp that a JVM sees."""
+    tmp = Path(f"/proc/{burner.outer.pid}/root/tmp")
+    return sorted(path.name for path in tmp.iterdir() if path.name.startswith((".hprofiler", ".attach")))
+
+
+def waits_until_gone(identity: procs.Identity, timeout: float = 20) -> None:
+    procs.wait_for(lambda: not identity.alive(), timeout, "the end of the process")

@@ -1,0 +1,210 @@
+"""However a session ends, nothing of it stays: no profiler in a JVM, no file beside it, no process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.contract.agent_driver import leftovers, wait_for
+from tests.contract.conftest import OTHER_USER, found, is_profiled
+from tests.lab import attach
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
+
+
+def begin(agent, library, *burners, duration=60):
+    """Recordings under way."""
+    ready, refused = agent.prepare(library, found(agent, *burners), duration=duration)
+    assert len(ready) == len(burners), refused
+    agent.start()
+    assert all(is_profiled(burner.outer.pid) for burner in burners)
+
+
+def own_folders(agent):
+    """The run folders of this agent's session."""
+    return [path for path in leftovers(held=True) if f"/.hprofiler-run-{agent.process.pid}-" in path]
+
+
+def nothing_of_it(*burners):
+    return not leftovers() and not any(is_profiled(burner.outer.pid) for burner in burners)
+
+
+def test_stdin_closes_while_recording(agent, library, burn):
+    burners = [burn(), burn(user=OTHER_USER)]
+    begin(agent, library, *burners)
+    agent.close_stdin()
+    assert agent.wait(20) == 0
+    assert nothing_of_it(*burners)
+
+
+def test_stdin_closes_when_ready(agent, library, burn):
+    burner = burn()
+    agent.prepare(library, found(agent, burner))
+    assert leftovers(held=True)
+    agent.close_stdin()
+    assert agent.wait(20) == 0
+    assert nothing_of_it(burner)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals(agent, library, burn, number):
+    burner = burn()
+    begin(agent, library, burner)
+    agent.process.send_signal(number)
+    assert agent.wait(20) == 128 + number
+    assert nothing_of_it(burner)
+
+
+def test_the_lease_is_over(start_agent, library_file, burn):
+    burner, agent = burn(), start_agent()
+    agent.hello(lease=3)
+    begin(agent, agent.put(library_file.read_bytes()), burner)
+    for _ in range(3):
+        time.sleep(1.5)  # pings come at half the lease's time, and renew it
+        agent.send("ping")
+    assert agent.process.poll() is None
+    assert agent.wait(20) == 1
+    assert "lease" in agent.expect("error")["reason"]
+    assert nothing_of_it(burner)
+
+
+def test_nobody_reads_what_it_tells(private, library_file, burn):
+    """A coordinator that stalls: its pipe is full, so no event can be sent, and the lease is what ends it."""
+    burner = burn()
+    process = subprocess.Popen([str(private)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin and process.stdout
+    hello = {"type": "hello", "protocol": 1, "lease_seconds": 2}
+    process.stdin.write(json.dumps(hello).encode() + b"\n" + b'{"type":"list"}\n' * 200)
+    process.stdin.flush()
+    assert process.wait(30) == 0
+    process.stdin.close()
+    process.stdout.close()
+    assert nothing_of_it(burner)
+
+
+def test_a_broken_request_ends_the_session_cleanly(agent, library, burn):
+    burner = burn()
+    begin(agent, library, burner)
+    agent.send_raw(b"{nonsense\n")
+    assert agent.wait(20) == 1
+    assert "understood" in agent.expect("error")["reason"]
+    assert nothing_of_it(burner)
+
+
+def test_an_agent_that_is_killed_leaves_what_the_next_one_cleans(start_agent, library_file, burn):
+    burners = [burn(), burn(user=OTHER_USER)]
+    killed = start_agent()
+    killed.hello()
+    begin(killed, killed.put(library_file.read_bytes()), *burners)
+    killed.process.kill()
+    killed.wait()
+    assert len(own_folders(killed)) == 2
+    cleaner = start_agent()
+    cleaner.hello()
+    ready, refused = cleaner.prepare(cleaner.put(library_file.read_bytes()), found(cleaner, *burners))
+    assert not ready
+    assert all("cleanup" in outcome["remedy"] for outcome in refused.values())
+    assert cleaner.bye() == 0
+    cleaner = start_agent()
+    cleaner.hello()
+    cleaner.send("clean", kept=True)
+    cleaned = cleaner.expect("cleaned", 60)
+    assert set(cleaned["stopped"]) >= {burner.outer.pid for burner in burners}
+    assert not cleaned["failed"]
+    assert nothing_of_it(*burners)
+
+
+def test_cleaning_lets_a_live_session_be(start_agent, library_file, burn, agent, library):
+    burner = burn()
+    begin(agent, library, burner, duration=4)
+    before = own_folders(agent)
+    assert before
+    cleaner = start_agent()
+    cleaner.hello()
+    cleaner.send("clean", kept=True)
+    cleaned = cleaner.expect("cleaned", 60)
+    assert burner.outer.pid not in cleaned["stopped"]
+    assert own_folders(agent) == before
+    assert agent.collect().outcomes[burner.outer.pid]["status"] == "ok"
+
+
+def test_cleaning_all_removes_the_private_folder(start_agent, private):
+    agent = start_agent()
+    agent.hello()
+    agent.put(b"some bytes")
+    agent.send("clean", kept=False)
+    cleaned = agent.expect("cleaned", 60)
+    assert str(private.parent) in cleaned["removed"]
+    assert not private.parent.exists()
+    private.parent.mkdir()  # the fixture removes it
+
+
+def test_cleaning_follows_no_link(agent, tmp_path):
+    victim = tmp_path / "victim"
+    victim.mkdir(mode=0o700)
+    (victim / "libasyncProfiler.so").write_text("precious")
+    trap = f"/tmp/.hprofiler-ap-0123456789abcdef-{os.geteuid()}"
+    os.symlink(victim, trap)
+    try:
+        agent.send("clean", kept=True)
+        cleaned = agent.expect("cleaned", 60)
+        assert trap not in cleaned["removed"]
+        assert (victim / "libasyncProfiler.so").read_text() == "precious"
+    finally:
+        os.unlink(trap)
+
+
+def test_a_jvm_that_stops_in_the_middle(agent, library, burn):
+    stopped, other = burn(), burn(role="beta")
+    begin(agent, library, stopped, other, duration=3)
+    stopped.outer.kill(signal.SIGSTOP)
+    result = agent.collect(30)
+    outcome = result.outcomes[stopped.outer.pid]
+    assert (outcome["status"], outcome["stage"]) == ("failed", "record")
+    assert "stopped" in outcome["reason"] and "by itself" in outcome["reason"]
+    assert result.outcomes[other.outer.pid]["status"] == "ok"
+    stopped.outer.kill(signal.SIGCONT)
+    agent.send("clean", kept=True)
+    assert stopped.outer.pid in agent.expect("cleaned", 60)["stopped"]
+    assert nothing_of_it(stopped, other)
+
+
+def test_the_profiler_stops_by_itself_when_nobody_is_left(start_agent, library_file, burn):
+    burner, agent = burn(), start_agent()
+    agent.hello()
+    begin(agent, agent.put(library_file.read_bytes()), burner, duration=0.1)
+    agent.process.kill()
+    agent.wait()
+    # The recording's own second and its lease of thirty.
+    wait_for("the end of the recording", lambda: not is_profiled(burner.outer.pid), 45)
+    cleaner = start_agent()
+    cleaner.hello()
+    cleaner.send("clean", kept=True)
+    cleaner.expect("cleaned", 60)
+
+
+def test_the_jvms_keep_no_file_of_ours_open(agent, library, burn):
+    burner = burn()
+    begin(agent, library, burner, duration=1)
+    agent.collect()
+    descriptors = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{burner.outer.pid}/fd")]
+    assert not [target for target in descriptors if ".hprofiler" in target]
+    assert attach.profiler_libraries(burner.outer.pid)
+
+
+def test_a_library_in_use_by_another_session_stays(start_agent, library_file, burn):
+    burners = [burn(), burn(role="beta")]
+    sessions = [start_agent(), start_agent()]
+    for session, burner in zip(sessions, burners):
+        session.hello()
+        library = session.put(library_file.read_bytes())
+        assert session.prepare(library, found(session, burner), duration=1)[0]
+    assert sessions[0].bye() == 0
+    assert [path for path in leftovers(held=True) if "/.hprofiler-ap-" in path]
+    sessions[1].start()
+    assert sessions[1].collect().outcomes[burners[1].outer.pid]["status"] == "ok"

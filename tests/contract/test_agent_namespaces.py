@@ -1,0 +1,139 @@
+"""JVMs that live in a mount and pid namespace of their own, as containers' do, with another /tmp."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from tests.burners import build
+from tests.contract.conftest import OTHER_USER, as_user, found, is_profiled, namespace_tmp, open_classes, shares
+from tests.lab import procs
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: namespaces")
+
+
+def contained(setup="mount -t tmpfs -o mode=1777 tmpfs /tmp", user=None):
+    """What starts a command in namespaces of its own, after `setup` there."""
+    become = " ".join(as_user(user)) if user is not None else ""
+    script = f'cp -r {build.classes()} /run/classes && {setup} && exec {become} "$@"'
+    inside = ["sh", "-c", f"mount -t tmpfs tmpfs /run && {script}", "sh"]
+    enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    return lambda argv: [*enter, *inside, *(str(word).replace(str(build.classes()), "/run/classes") for word in argv)]
+
+
+@pytest.fixture
+def burn_contained(request):
+    from tests.burners.burner import Burner
+
+    burners = []
+
+    def start(setup="mount -t tmpfs -o mode=1777 tmpfs /tmp", user=None, **more):
+        burners.append(Burner(wrap=contained(setup, user), **more))
+        return burners[-1]
+
+    yield start
+    for burner in burners:
+        burner.kill()
+
+
+def record(agent, library, burner, duration=2):
+    ready, refused = agent.prepare(library, found(agent, burner), duration=duration)
+    assert ready == [burner.outer.pid], refused
+    agent.start()
+    return agent.collect()
+
+
+@pytest.mark.parametrize("user", [None, OTHER_USER])
+def test_a_jvm_with_its_own_tmp(agent, library, burn_contained, user):
+    burner = burn_contained(user=user)
+    (process,) = found(agent, burner)
+    assert process["namespace_pid"] == burner.pid != burner.outer.pid
+    assert process["uid"] == (user or 0)
+    result = record(agent, library, burner)
+    assert result.outcomes[burner.outer.pid]["status"] == "ok"
+    assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.06)
+    assert namespace_tmp(burner) == []
+    assert not is_profiled(burner.outer.pid)
+
+
+def test_the_library_is_put_where_it_can_be_run(agent, library, burn_contained):
+    noexec = "mount -t tmpfs -o mode=1777,noexec tmpfs /tmp && mount -t tmpfs -o mode=1777 tmpfs /var/tmp"
+    burner = burn_contained(noexec, user=OTHER_USER)
+    ready, refused = agent.prepare(library, found(agent, burner), duration=1)
+    assert ready == [burner.outer.pid], refused
+    folder = f"/proc/{burner.outer.pid}/root/var/tmp/.hprofiler-ap-{library[:16]}-{OTHER_USER}"
+    assert os.listdir(folder) == ["libasyncProfiler.so"]
+    assert os.stat(folder).st_mode & 0o7777 == 0o700
+    agent.start()
+    result = agent.collect()
+    assert (result.outcomes[burner.outer.pid]["status"], result.left) == ("ok", [])
+    assert not os.path.exists(folder)
+
+
+def test_no_folder_will_do(agent, library, burn_contained):
+    bare = " && ".join(f"mount -t tmpfs -o mode=1777,noexec tmpfs {path}" for path in ("/tmp", "/var/tmp", "/dev/shm"))
+    burner = burn_contained(bare + " && cd /proc", user=OTHER_USER)
+    ready, refused = agent.prepare(library, found(agent, burner))
+    assert ready == []
+    outcome = refused[burner.outer.pid]
+    assert "/tmp is mounted noexec" in outcome["reason"] and "noexec" in outcome["remedy"]
+    assert namespace_tmp(burner) == []
+
+
+def test_what_a_container_wrote_is_read_after_its_end(agent, library, burn_contained):
+    burner = burn_contained(user=OTHER_USER)
+    ready, refused = agent.prepare(library, found(agent, burner), duration=6)
+    assert ready == [burner.outer.pid], refused
+    agent.start()
+    time.sleep(2)  # what is tested is that time is recorded
+    burner.outer.kill(signal.SIGTERM)
+    result = agent.collect()
+    outcome = result.outcomes[burner.outer.pid]
+    assert outcome["status"] == "degraded" and "ended after" in outcome["reason"]
+    assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.08)
+    assert result.left == []
+
+
+def test_traps_in_a_shared_tmp(agent, library, burn):
+    """Another user lays links where the agent will write; nothing is written through them."""
+    burner = burn(user=OTHER_USER)
+    victim = "/tmp/hprofiler-contract-victim"
+    traps = [
+        f"/tmp/.hprofiler-ap-{library[:16]}-{OTHER_USER}",
+        f"/tmp/.hprofiler-run-{agent.process.pid}-{procs.Identity.of(agent.process.pid).start_time}-{OTHER_USER}",
+        f"/tmp/.attach_pid{burner.outer.pid}",
+    ]
+    os.mkdir(victim)
+    os.chmod(victim, 0o777)
+    for trap in traps:
+        os.symlink(victim, trap)
+        os.lchown(trap, OTHER_USER + 1, OTHER_USER + 1)
+    try:
+        result = record(agent, library, burner, duration=1)
+        assert result.outcomes[burner.outer.pid]["status"] == "ok"
+        assert os.listdir(victim) == []
+    finally:
+        for trap in traps:
+            os.unlink(trap)
+        os.rmdir(victim)
+
+
+def test_cleaning_reaches_into_containers(start_agent, library_file, burn_contained):
+    burner = burn_contained(user=OTHER_USER)
+    killed = start_agent()
+    killed.hello()
+    killed.prepare(killed.put(library_file.read_bytes()), found(killed, burner), duration=60)
+    killed.start()
+    killed.process.kill()
+    killed.wait()
+    assert len(namespace_tmp(burner)) == 2
+    cleaner = start_agent()
+    cleaner.hello()
+    cleaner.send("clean", kept=True)
+    cleaned = cleaner.expect("cleaned", 60)
+    assert burner.outer.pid in cleaned["stopped"]
+    assert namespace_tmp(burner) == []
+    assert not is_profiled(burner.outer.pid)

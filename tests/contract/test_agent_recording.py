@@ -1,0 +1,182 @@
+"""The agent records real JVMs: shares, counts, fallbacks, several at a time, endings in the middle."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from tests.contract.agent_driver import FREQUENCY
+from tests.contract.conftest import OTHER_USER, found, is_profiled, shares, waits_until_gone
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
+
+
+@pytest.mark.parametrize("jdk", [17, 25])
+def test_shares_are_those_that_were_burnt(agent, library, burn, jdk):
+    burner = burn(jdk=jdk)
+    ready, refused = agent.prepare(library, found(agent, burner), duration=4)
+    assert (ready, refused) == ([burner.outer.pid], {})
+    assert agent.start() == {burner.outer.pid: "cpu"}
+    result = agent.collect()
+    outcome, head = result.outcomes[burner.outer.pid], result.heads[burner.outer.pid]
+    assert (outcome["status"], outcome["stage"], result.left) == ("ok", "record", [])
+    seen = shares(result.profiles[burner.outer.pid])
+    assert seen["hot"] == pytest.approx(0.70, abs=0.05)
+    assert seen["warm"] == pytest.approx(0.20, abs=0.05)
+    assert 4 <= head["seconds"] < 6
+    assert head["samples"]["expected"] == pytest.approx(FREQUENCY * head["cpu_seconds"], abs=1)
+    assert head["samples"]["taken"] >= 0.85 * head["samples"]["expected"]
+    assert not is_profiled(burner.outer.pid)
+
+
+def test_the_profile_says_whose_it_is(agent, library, burn):
+    burner = burn()
+    process = {**found(agent, burner)[0], "label": "executor 7", "labels": {"container": "c_01"}}
+    agent.prepare(library, [process], duration=0.5)
+    agent.start()
+    profile = Profile.from_bytes(agent.collect().profiles[burner.outer.pid])
+    assert profile.values == [("samples", "count"), ("cpu", "nanoseconds")]
+    labels = dict(profile.labels)
+    assert labels.pop("host")
+    assert labels == {"pid": str(burner.outer.pid), "process": "executor 7", "container": "c_01"}
+
+
+def test_several_jvms_of_several_users_start_together(agent, library, burn):
+    burners = [burn(role="alpha"), burn(role="beta", user=OTHER_USER)]
+    pids = {burner.outer.pid for burner in burners}
+    ready, _ = agent.prepare(library, found(agent, *burners), duration=3)
+    assert set(ready) == pids
+    before = time.monotonic()
+    started = agent.start()
+    assert time.monotonic() - before < 2
+    assert started[burners[0].outer.pid] == "cpu"
+    assert started[burners[1].outer.pid] in ("cpu", "cpu-clock,alluser")
+    result = agent.collect()
+    assert {pid: outcome["status"] for pid, outcome in result.outcomes.items()} == dict.fromkeys(pids, "ok")
+    for pid in pids:
+        assert shares(result.profiles[pid])["hot"] == pytest.approx(0.70, abs=0.05)
+        assert result.heads[pid]["samples"]["taken"] >= 0.8 * result.heads[pid]["samples"]["expected"]
+    assert not any(is_profiled(pid) for pid in pids)
+
+
+def test_an_agent_that_is_the_jvms_user(start_agent, library_file, burn):
+    burner = burn(user=OTHER_USER)
+    agent = start_agent(user=OTHER_USER)
+    assert agent.hello()["host"]["uid"] == OTHER_USER
+    library = agent.put(library_file.read_bytes())
+    agent.prepare(library, found(agent, burner), duration=2)
+    agent.start()
+    result = agent.collect()
+    assert result.outcomes[burner.outer.pid]["status"] == "ok"
+    assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.06)
+
+
+def test_a_second_session_right_after_the_first(start_agent, library_file, burn):
+    burner = burn()
+    for _ in range(3):
+        agent = start_agent()
+        blobs = agent.hello()["blobs"]
+        library = blobs[0] if blobs else agent.put(library_file.read_bytes())
+        ready, refused = agent.prepare(library, found(agent, burner), duration=0.5)
+        assert ready == [burner.outer.pid], refused
+        agent.start()
+        assert agent.collect().outcomes[burner.outer.pid]["status"] == "ok"
+        assert agent.bye() == 0
+
+
+def test_a_session_may_record_twice(agent, library, burn):
+    burner = burn()
+    for _ in range(2):
+        agent.prepare(library, found(agent, burner), duration=0.5)
+        agent.start()
+        assert agent.collect().outcomes[burner.outer.pid]["status"] == "ok"
+
+
+def test_stopping_early_keeps_what_was_recorded(agent, library, burn):
+    burner = burn()
+    agent.prepare(library, found(agent, burner), duration=60)
+    agent.start()
+    time.sleep(1.5)  # what is tested is that time is recorded
+    agent.send("stop")
+    result = agent.collect(15)
+    assert 1 < result.heads[burner.outer.pid]["seconds"] < 10
+    assert result.heads[burner.outer.pid]["samples"]["taken"] > 20
+    assert not is_profiled(burner.outer.pid)
+
+
+def test_stopping_before_the_start(agent, library, burn):
+    burner = burn()
+    agent.prepare(library, found(agent, burner))
+    agent.send("stop")
+    result = agent.collect()
+    assert result.outcomes[burner.outer.pid]["status"] == "failed"
+    assert (result.recording, result.profiles) == (0, {})
+
+
+def test_an_idle_jvm_is_no_failure(agent, library, burn):
+    burner = burn(load=0.0)
+    agent.prepare(library, found(agent, burner), duration=1)
+    agent.start()
+    result = agent.collect()
+    assert result.outcomes[burner.outer.pid]["status"] == "ok"
+    assert result.heads[burner.outer.pid]["samples"]["taken"] <= 20
+
+
+@pytest.mark.parametrize("how", ["exit", "sigterm"])
+def test_a_jvm_that_ends_in_the_middle_keeps_its_samples(agent, library, burn, how):
+    ending, other = burn(), burn(role="beta")
+    agent.prepare(library, found(agent, ending, other), duration=4)
+    agent.start()
+    time.sleep(2)  # what is tested is that time is recorded
+    if how == "exit":
+        ending.process.stdin.close()
+    else:
+        ending.outer.kill(signal.SIGTERM)
+    result = agent.collect()
+    outcome, head = result.outcomes[ending.outer.pid], result.heads[ending.outer.pid]
+    assert outcome["status"] == "degraded" and "ended after" in outcome["reason"]
+    assert 1.5 < head["seconds"] < 4
+    assert head["samples"]["taken"] > 20
+    assert shares(result.profiles[ending.outer.pid])["hot"] == pytest.approx(0.70, abs=0.08)
+    assert result.outcomes[other.outer.pid]["status"] == "ok"
+    assert result.left == []
+
+
+def test_a_jvm_that_is_killed_loses_only_its_own(agent, library, burn):
+    killed, other = burn(), burn(role="beta")
+    agent.prepare(library, found(agent, killed, other), duration=3)
+    agent.start()
+    killed.outer.kill(signal.SIGKILL)
+    result = agent.collect()
+    outcome = result.outcomes[killed.outer.pid]
+    assert (outcome["status"], outcome["stage"]) == ("failed", "record")
+    assert "killed" in outcome["reason"] and outcome["remedy"]
+    assert killed.outer.pid not in result.profiles
+    assert result.outcomes[other.outer.pid]["status"] == "ok"
+    assert result.left == []
+
+
+def test_a_jvm_that_ends_between_prepare_and_start(agent, library, burn):
+    burner = burn()
+    agent.prepare(library, found(agent, burner))
+    burner.outer.kill()
+    waits_until_gone(burner.outer)
+    agent.send("start")
+    result = agent.collect()
+    assert result.outcomes[burner.outer.pid]["stage"] == "start"
+    assert "has ended" in result.outcomes[burner.outer.pid]["reason"]
+    assert (result.recording, result.left) == (0, [])
+
+
+def test_an_event_that_cannot_be_had_says_why(agent, library, burn):
+    burner = burn()
+    agent.prepare(library, found(agent, burner), event="no-such-event")
+    agent.send("start")
+    outcome = agent.collect().outcomes[burner.outer.pid]
+    assert (outcome["status"], outcome["stage"]) == ("failed", "start")
+    assert "[ERROR]" in outcome["reason"]
+    assert not is_profiled(burner.outer.pid)

@@ -1,0 +1,157 @@
+"""What the agent will not do to a JVM, each time with a reason and a remedy, and nothing done before."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from tests.contract.conftest import OTHER_USER, found, is_profiled
+from tests.lab import attach, procs
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
+
+
+def refusal(agent, library, *processes):
+    """The only outcome of preparing one process that is refused."""
+    ready, outcomes = agent.prepare(library, processes)
+    assert ready == []
+    (outcome,) = outcomes.values()
+    assert (outcome["status"], outcome["stage"]) == ("failed", "prepare")
+    return outcome
+
+
+@pytest.mark.parametrize("where", ["command line", "environment", "file of arguments", "flags file"])
+def test_attach_is_disabled(agent, library, burn, tmp_path, where):
+    option = "-XX:+DisableAttachMechanism"
+    (tmp_path / "arguments").write_text(f"# options\n'{option}'\n")
+    (tmp_path / "flags").write_text("+DisableAttachMechanism\n")
+    burner = burn(
+        env={"JAVA_TOOL_OPTIONS": option} if where == "environment" else {},
+        options={
+            "command line": [option],
+            "environment": [],
+            "file of arguments": [f"@{tmp_path / 'arguments'}"],
+            "flags file": [f"-XX:Flags={tmp_path / 'flags'}"],
+        }[where],
+    )
+    outcome = refusal(agent, library, *found(agent, burner))
+    assert option in outcome["reason"] and "restart" in outcome["remedy"]
+    burner.finish()
+    assert "Full thread dump" not in "\n".join(burner.other_lines)
+
+
+def test_dynamic_loading_is_disabled(agent, library, burn):
+    burner = burn(jdk=25, options=["-XX:-EnableDynamicAgentLoading"])
+    assert "EnableDynamicAgentLoading" in refusal(agent, library, *found(agent, burner))["reason"]
+
+
+def test_a_stopped_jvm(agent, library, burn):
+    burner = burn()
+    burner.outer.kill(signal.SIGSTOP)
+    outcome = refusal(agent, library, *found(agent, burner))
+    assert "is stopped" in outcome["reason"] and "kill -CONT" in outcome["remedy"]
+    burner.outer.kill(signal.SIGCONT)
+    assert burner.counters().nanos > 0
+
+
+def test_what_is_no_jvm_is_never_signalled(agent, library):
+    sleeper = subprocess.Popen(["sleep", "600"])
+    try:
+        answer = agent.find(kind="pids", pids=[sleeper.pid])
+        assert answer["processes"] == []
+        assert answer["ignored"] == [{"pid": sleeper.pid, "reason": "not a JVM (sleep)"}]
+        identity = procs.Identity.of(sleeper.pid)
+        process = {"pid": sleeper.pid, "start_time": identity.start_time, "label": "", "labels": {}}
+        assert "does not handle SIGQUIT" in refusal(agent, library, process)["reason"]
+        assert identity.alive()
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_a_pid_that_means_another_process_now(agent, library, burn):
+    (process,) = found(agent, burn())
+    outcome = refusal(agent, library, {**process, "start_time": process["start_time"] - 1})
+    assert "now belongs to another" in outcome["reason"]
+
+
+def test_somebody_elses_profiler_is_at_work(agent, library, library_file, burn, tmp_path):
+    theirs = tmp_path / "libasyncProfiler.so"
+    shutil.copy(library_file, theirs)
+    burner = burn()
+    attach.execute(burner.outer.pid, "load", str(theirs), "true", f"start,event=ctimer,file={tmp_path}/out")
+    outcome = refusal(agent, library, *found(agent, burner))
+    assert str(theirs) in outcome["reason"] and "stop it first" in outcome["remedy"]
+    assert is_profiled(burner.outer.pid)
+    attach.execute(burner.outer.pid, "load", str(theirs), "true", "stop")
+    ready, refused = agent_again(agent, library, burner)
+    assert ready == [burner.outer.pid], refused
+
+
+def agent_again(agent, library, burner):
+    """Prepare after a refusal: the first preparing is over when it is started and done."""
+    agent.send("start")
+    assert agent.collect().recording == 0
+    return agent.prepare(library, found(agent, burner))
+
+
+def test_another_session_is_at_work(start_agent, agent, library, library_file, burn):
+    burner = burn()
+    agent.prepare(library, found(agent, burner), duration=3)
+    agent.start()
+    second = start_agent()
+    second.hello()
+    outcome = refusal(second, second.put(library_file.read_bytes()), *found(second, burner))
+    assert "another hprofiler session" in outcome["reason"]
+    assert second.bye() == 0
+    assert agent.collect().outcomes[burner.outer.pid]["status"] == "ok"
+
+
+def test_another_vendors_profiler(agent, library, burn, tmp_path):
+    libc = next(
+        line.split()[-1] for line in open("/proc/self/maps") if "/libm.so" in line or "/libz.so" in line
+    )
+    fake = tmp_path / "libyjpagent.so"
+    shutil.copy(libc, fake)
+    burner = burn(env={"LD_PRELOAD": str(fake)})
+    outcome = refusal(agent, library, *found(agent, burner))
+    assert "YourKit" in outcome["reason"] and "restart" in outcome["remedy"]
+    assert not attach.profiler_libraries(burner.outer.pid)
+
+
+def test_a_jvm_of_another_user_without_being_root(start_agent, library_file, burn):
+    burner = burn(user=OTHER_USER)
+    agent = start_agent(user=OTHER_USER + 1)
+    agent.hello()
+    outcome = refusal(agent, agent.put(library_file.read_bytes()), *found(agent, burner))
+    assert f"user {OTHER_USER}" in outcome["reason"] and "--become sudo" in outcome["remedy"]
+
+
+def test_one_that_refuses_does_not_hold_up_the_others(agent, library, burn):
+    good, bad = burn(), burn(options=["-XX:+DisableAttachMechanism"])
+    ready, refused = agent.prepare(library, found(agent, good, bad), duration=0.5)
+    assert (ready, list(refused)) == ([good.outer.pid], [bad.outer.pid])
+    agent.start()
+    assert list(agent.collect().outcomes) == [good.outer.pid]
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("event", "cpu,file=/etc/passwd"),
+        ("event", ""),
+        ("frequency", 0),
+        ("duration", -1),
+        ("engine", "magic"),
+    ],
+)
+def test_a_sampling_that_makes_no_sense(agent, library, burn, member, value):
+    burner = burn()
+    ready, refused = agent.prepare(library, found(agent, burner), **{member: value})
+    assert ready == []
+    assert refused[burner.outer.pid]["status"] == "failed"
+    assert not attach.profiler_libraries(burner.outer.pid)
