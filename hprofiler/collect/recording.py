@@ -16,6 +16,7 @@ from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import Host, HostResult, Outcome, Recording, Sampling, Selector, Status
 
 _LATE = 1.0
+_SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
 
 
 class ProfileSink(Protocol):
@@ -104,7 +105,7 @@ class _RecordingVisit(Visit):
         self._ledger.found(found.processes)
         library = self._library(session.arch)
         if library.sha256 not in session.hello.blobs:
-            self.enter("push", self.reach.timeout)
+            self.enter("push", self.reach.timeout + library.path.stat().st_size / _SLOWEST)
             session.put("libasyncProfiler.so", library)
         self.enter("prepare", self.reach.timeout)
         ready, outcomes = session.prepare(self._sampling, library.sha256, found.processes)
@@ -153,7 +154,7 @@ class _RecordingVisit(Visit):
                 self.enter("record", self._sampling.duration + self.reach.timeout)
                 self._mind_a_stop(session)
             elif isinstance(event, ProfileHeader):
-                self.enter("fetch", self.reach.timeout)
+                self.enter("fetch", self.reach.timeout + event.size / _SLOWEST)
                 self._fetch(session, event)
             elif isinstance(event, ProcessOutcome):
                 self._note(event)

@@ -10,11 +10,13 @@ from typing import Callable, Dict, List, Optional, Sequence
 
 from hprofiler.agent import AgentBinaries, AgentSession, Found
 from hprofiler.agent.pipe import pids_of_pipe
-from hprofiler.collect.stop import Stop
+from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import Host, HostFacts, Outcome, Selector, Status
 from hprofiler.transports import Transport
+
+_LAST_WORDS = 3.0
 
 _log = logging.getLogger(__name__)
 
@@ -65,6 +67,7 @@ class Visit:
         self._limit: Optional[int] = None
         self._why: Optional[HostError] = None
         self._running = ""
+        self.ended = False
 
     # Stages
 
@@ -96,7 +99,7 @@ class Visit:
 
     def _expire(self, stage: str, seconds: float) -> None:
         remedy = "give it more time with --timeout, or leave the host out"
-        self.abort(HostError(stage, f"timed out after {seconds:g} s", remedy))
+        self.abort(HostError(stage, f"timed out after {seconds:.3g} s", remedy))
 
     def abort(self, why: HostError) -> None:
         """Close the connection from another thread; the worker ends with `why`."""
@@ -184,6 +187,8 @@ class Visit:
                 self._clock("")
                 self.limit(None)
             self._close()
+            self.ended = True
+            self._crew.ended()
 
     def _close(self) -> None:
         try:
@@ -205,8 +210,23 @@ class Crew:
         self.watchdog = Watchdog()
         self.stop = stop
         self.under_way = under_way
+        self.finished = threading.Event()
+        self._left = 0
         self._listener = listener
         self._telling = threading.Lock()
+
+    def expect(self, visits: int) -> None:
+        """So many visits are about to begin."""
+        self._left = visits
+        if not visits:
+            self.finished.set()
+
+    def ended(self) -> None:
+        """One visit is over."""
+        with self._telling:
+            self._left -= 1
+            if not self._left:
+                self.finished.set()
 
     def listener(self, progress: HostProgress) -> None:
         """One at a time, so that no listener has to think of threads."""
@@ -215,21 +235,29 @@ class Crew:
 
 
 def visit_all(visits: Sequence[Visit], crew: Crew, on_stop: Callable[[int], None]) -> None:
-    """Run all visits to their ends, each on its own thread. Ctrl-C counts as a request to stop."""
-    workers = [
-        threading.Thread(target=visit.run, name=f"hprofiler-{visit.host.name}", daemon=True)
-        for visit in visits
-    ]
-    with crew.watchdog, crew.stop.telling(on_stop):
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            _join(worker, crew.stop)
+    """Run all visits to their ends, each on its own thread. Ctrl-C counts as a request to stop.
+
+    After the second stop nobody is waited for any longer than a few seconds.
+    """
+    crew.expect(len(visits))
+
+    def stopped(level: int) -> None:
+        if level >= AT_ONCE:
+            crew.watchdog.after(_LAST_WORDS, crew.finished.set)
+        on_stop(level)
+
+    with crew.watchdog, crew.stop.telling(stopped):
+        for visit in visits:
+            threading.Thread(target=visit.run, name=f"hprofiler-{visit.host.name}", daemon=True).start()
+        _wait(crew)
+    for visit in visits:
+        if not visit.ended:
+            visit.failed(HostError(visit.ledger_stage, "interrupted"))
 
 
-def _join(worker: threading.Thread, stop: Stop) -> None:
-    while worker.is_alive():
+def _wait(crew: Crew) -> None:
+    while not crew.finished.is_set():
         try:
-            worker.join()
+            crew.finished.wait()
         except KeyboardInterrupt:
-            stop.request()
+            crew.stop.request()

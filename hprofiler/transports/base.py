@@ -112,11 +112,11 @@ def run_to_end(channel: Channel, stdin: bytes, timeout: float) -> Completed:
         stdout = _read_bounded(channel)
         status = channel.exit_status(timeout)
         if expired.is_set():
-            raise HostError("connect", f"the command did not end within {timeout:g} s")
+            raise HostError("connect", f"the command did not end within {timeout:.3g} s")
         return Completed(status, stdout, channel.stderr_tail())
     except HostError as error:
         if expired.is_set():
-            raise HostError(error.stage, f"the command did not end within {timeout:g} s") from error
+            raise HostError(error.stage, f"the command did not end within {timeout:.3g} s") from error
         raise
     finally:
         timer.cancel()

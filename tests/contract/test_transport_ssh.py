@@ -176,7 +176,7 @@ def test_kinds_of_keys_and_a_passphrase_asked_for_once(site, tmp_path, kind):
     for thread in threads:
         thread.join(30)
     assert all(transport.run("echo in", b"", 10).stdout == b"in\n" for transport in transports)
-    assert asked == [str(key)]
+    assert asked == [f"Passphrase for {key}: "]
 
 
 def test_passphrases_that_do_not_open_the_key(site, tmp_path):

@@ -357,3 +357,26 @@ def test_hosts_keep_their_order(fleet):
     assert [result.host for result in find_only(hosts.hosts, ANY, hosts.reach)] == [
         Host(name, "localhost") for name in "zyx"
     ]
+
+
+def test_the_second_stop_does_not_wait_for_a_host_that_cannot_be_closed(fleet):
+    hosts = fleet(one=GOOD)
+    never = threading.Event()
+
+    class Wedged:
+        become, bytes_sent, bytes_received = None, 0, 0
+
+        def connect(self):
+            hosts.stop.request()
+            hosts.stop.request()
+            never.wait(60)
+
+        def close(self):
+            never.wait(60)
+
+    hosts.reach = Reach(lambda host: Wedged(), hosts.reach.binaries)
+    began = time.monotonic()
+    status, stage, reason = line(hosts.collect()["one"])
+    never.set()
+    assert time.monotonic() - began < 20
+    assert (status, stage) == (Status.FAILED, "connect") and "interrupted" in reason

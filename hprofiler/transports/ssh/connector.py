@@ -37,7 +37,7 @@ class SshConnector:
     """
 
     def __init__(self, options: SshOptions, ask_passphrase: Optional[AskPassphrase] = None) -> None:
-        """`ask_passphrase(key file)` is called from any thread. Raises UsageError for files not there."""
+        """`ask_passphrase(prompt)` is called from any thread. Raises UsageError for files not there."""
         for file in (options.identity, options.config_path):
             if file is not None and not file.expanduser().is_file():
                 raise UsageError(f"there is no file {file}", "check --identity and --ssh-config")

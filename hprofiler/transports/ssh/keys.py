@@ -29,7 +29,7 @@ class KeyRing:
     """The keys of a run; from any thread."""
 
     def __init__(self, ask_passphrase: Optional[AskPassphrase]) -> None:
-        """`ask_passphrase(file name)` gives the passphrase, or None where the user has none to give."""
+        """`ask_passphrase(prompt)` gives the passphrase, or None where the user has none to give."""
         self._ask = ask_passphrase
         self._lock = threading.Lock()
         self._file_locks: Dict[Path, threading.Lock] = {}
@@ -80,7 +80,7 @@ class KeyRing:
         import paramiko
 
         for _ in range(_TRIES if self._ask else 0):
-            passphrase = self._ask(str(path)) if self._ask else None
+            passphrase = self._ask(f"Passphrase for {path}: ") if self._ask else None
             if not passphrase:
                 break
             try:
