@@ -10,7 +10,7 @@ import { showLegend } from "./legend.js";
 import { MethodsView } from "./methods_view.js";
 import { showScope, startScopes } from "./scope_box.js";
 import { SearchBox } from "./search_box.js";
-import { Store } from "./state.js";
+import { parseHash, Store } from "./state.js";
 import { isDark, startTheme } from "./theme.js";
 import { hideTooltip, nameElement, showTooltip } from "./tooltip.js";
 
@@ -64,10 +64,20 @@ export class Explorer {
       part(id, HTMLButtonElement).addEventListener("click", action);
     }
     document.addEventListener("keydown", (event) => this.key(event));
-    document.addEventListener("click", (event) => {
-      const link = event.target instanceof Element ? event.target.closest('a[href^="#"]') : null;
-      if (link) part("explorer", HTMLElement).scrollIntoView({ block: "start" });
-    });
+    document.addEventListener("click", (event) => this.follow(event));
+  }
+
+  /**
+   * The tables' links lead into the viewer: a scope, and perhaps a method searched in it.
+   * @param {MouseEvent} event
+   */
+  follow(event) {
+    const link = event.target instanceof Element ? event.target.closest('a[href^="#"]') : null;
+    if (!(link instanceof HTMLAnchorElement) || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const { scope, query } = parseHash(link.hash);
+    this.store.go({ scope, query, regexp: false, zoom: 0, view: "graph" });
+    part("explorer", HTMLElement).scrollIntoView({ block: "start" });
   }
 
   /**

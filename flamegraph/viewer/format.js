@@ -65,7 +65,7 @@ export function packageLength(name) {
  * @param {string} name
  */
 function javaPackage(name) {
-  const found = /^(?:[a-z_][\w$]*[./])+(?=[^./]+[./][^./]*$|[A-Z])/.exec(name);
+  const found = /^(?:[a-z_][\w$]*[./])+(?=[A-Za-z_$][^./]*[./][A-Za-z_$<][^./]*$|[A-Z])/.exec(name);
   return found ? found[0].length : 0;
 }
 

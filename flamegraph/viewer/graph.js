@@ -9,6 +9,10 @@ import { Painter, ROW } from "./painter.js";
 /** @typedef {import("./search.js").Matches} Matches */
 
 const ZOOM_MILLISECONDS = 170;
+/** How many of the rows a zoomed frame stands on stay in sight. */
+const ROWS_ABOVE = 2;
+/** Pixels, as long as the graph is not on the page. */
+const SOME_WIDTH = 1200;
 
 /**
  * What the graph tells the page.
@@ -72,8 +76,9 @@ export class Graph {
     this.zoomed = 0;
     this.selected = -1;
     this.point(-1, 0, 0);
-    const rows = deepest(profile, 0, this.width || 1200) + 1;
-    this.scroller.style.setProperty("--content", `${rows * ROW}px`);
+    this.fitRows(profile);
+    this.scroller.style.setProperty("--content", `${this.rows * ROW}px`);
+    this.measure();
     this.jump(0);
   }
 
@@ -142,30 +147,36 @@ export class Graph {
     this.animation = requestAnimationFrame(step);
   }
 
-  /** Rows, height and scroll position for the frame in view. */
+  /** As many rows as the frame in view needs, scrolled to where it begins. */
   settle() {
     if (!this.profile) return;
-    const root = this.profile.depth[this.zoomed];
-    this.rows = deepest(this.profile, this.zoomed, this.width || 1200) + 1;
-    const content = this.rows * ROW;
-    this.spacer.style.height = `${Math.max(0, content - this.height)}px`;
-    const above = Math.max(0, root - 2) * ROW;
-    this.scroller.scrollTop = this.flame ? content - this.height - above : above;
+    this.fitRows(this.profile);
+    const above = Math.max(0, this.profile.depth[this.zoomed] - ROWS_ABOVE) * ROW;
+    this.scroller.scrollTop = this.flame ? this.rows * ROW - this.height - above : above;
     this.redraw();
+  }
+
+  /** @param {Profile} profile */
+  fitRows(profile) {
+    this.rows = deepest(profile, this.zoomed, this.width || SOME_WIDTH) + 1;
+    this.spacer.style.height = `${Math.max(0, this.rows * ROW - this.height)}px`;
   }
 
   measure() {
     const ratio = window.devicePixelRatio || 1;
     const width = this.scroller.clientWidth;
     const height = this.scroller.clientHeight;
-    if (width === 0 || (width === this.width && height === this.height && this.canvas.width === Math.round(width * ratio))) return;
+    const same = width === this.width && height === this.height && this.canvas.width === Math.round(width * ratio);
+    if (width === 0 || same) return;
+    const first = this.width === 0;
     this.width = width;
     this.height = height;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
-    this.settle();
+    if (first || this.flame) this.settle();
+    else if (this.profile) this.fitRows(this.profile);
     this.draw();
   }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, List, Optional, Tuple
 
 from hprofiler._flamegraph import Profile
+from hprofiler.errors import RunFolderError
 from hprofiler.model import Outcome
 from hprofiler.report import page as pages
 from hprofiler.report.facts import RunFacts, read_facts
@@ -40,15 +41,18 @@ class Report:
 def make_report(folder: Path) -> Report:
     """Make all pictures of a run folder, and its page.
 
-    Raises RunFolderError when it is no run folder, OSError when nothing can be written there.
+    Raises RunFolderError when it is no run folder, or cannot be written.
     """
     run_folder = RunFolder.open(folder)
     facts = read_facts(run_folder.run)
     out = folder / "report.html"
-    with tempfile.TemporaryFile(dir=folder) as spool:
-        gathered = gather(run_folder, facts, spool)
-        page = _run_page(facts, gathered, spool)
-        pages.write(page, out)
+    try:
+        with tempfile.TemporaryFile(dir=folder) as spool:
+            gathered = gather(run_folder, facts, spool)
+            pages.write(_run_page(facts, gathered, spool), out)
+    except OSError as error:
+        reason = f"cannot write the report in {folder}: {error.strerror or error}"
+        raise RunFolderError(reason, "free some space there, or copy the run folder elsewhere") from error
     covered, _ = coverage(facts, len(gathered.problems))
     return Report(out, gathered.cluster, covered, tuple(gathered.problems))
 
@@ -56,10 +60,9 @@ def make_report(folder: Path) -> Report:
 def write_page(profile: Profile, out: Path, title: str) -> None:
     """A page with one profile, no run around it; it has samples. Raises OSError when it cannot write."""
     scope = Scope("all", title, "", "data-all")
-    picture = pages.static_picture(profile, title, "")
     sections = {
         "headline": plain_headline(profile, title),
-        "explorer": pages.explorer(picture, title),
+        "explorer": pages.explorer(profile, title, ""),
         "hottest": hottest_section(profile, []),
     }
     pages.write(Page(title, sections, [scope], lambda file: _write_profile(file, scope, profile)), out)
@@ -77,10 +80,9 @@ def _run_page(facts: RunFacts, gathered: Gathered, spool: BinaryIO) -> Page:
         sections["headline"] = empty_headline(facts, gathered.problems)
         return Page(title, sections, [], lambda file: None)
     covered, _ = coverage(facts, len(gathered.problems))
-    picture = pages.static_picture(cluster, picture_title(facts, "cluster"), covered)
     sections["headline"] = headline(facts, cluster, gathered.hosts, len(gathered.problems))
     sections["hottest"] = hottest_section(cluster, gathered.hosts)
-    sections["explorer"] = pages.explorer(picture, f"Flame graph of {title}")
+    sections["explorer"] = pages.explorer(cluster, picture_title(facts, "cluster"), covered)
     clusters, hosts = _scopes(gathered, covered)
 
     def write_data(file: BinaryIO) -> None:

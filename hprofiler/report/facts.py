@@ -23,6 +23,7 @@ class RecordingFacts:
     pid: int
     label: str
     main_class: str
+    jvm_version: str
     event: str
     samples: Samples
     seconds: float
@@ -113,6 +114,7 @@ def _recording(host: str, recording: Mapping[str, Any]) -> RecordingFacts:
         pid=int(_number(process.get("pid"))),
         label=clean(process.get("label")),
         main_class=clean(process.get("main_class")),
+        jvm_version=clean(process.get("jvm_version")),
         event=clean(recording.get("event")),
         samples=Samples(*(int(_number(samples.get(name))) for name in ("expected", "taken", "lost"))),
         seconds=_number(recording.get("seconds")),

@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import BinaryIO, Callable, Dict, List, Sequence
+from typing import BinaryIO, Callable, Dict, List, Optional, Sequence
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report import bundle
@@ -16,8 +16,9 @@ from hprofiler.resources import viewer_file
 from hprofiler.store import replacing
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
-# A static picture is for pages read without JavaScript: frames under a pixel do not matter there.
-_STATIC_MIN_WIDTH = 1.0
+# The picture for readers without JavaScript must not weigh more than the page: narrow frames go first.
+_STATIC_MIN_WIDTHS = (1.0, 4.0, 16.0)
+_STATIC_BYTES = 300_000
 
 
 @dataclass(frozen=True)
@@ -61,16 +62,24 @@ def write(page: Page, out: Path) -> None:
                 file.write(slots.get(part, "").encode("utf-8", "replace"))
 
 
-def explorer(picture: bytes, alternative: str) -> str:
-    """The viewer's own section, with a static picture (SVG) for browsers that run no script."""
-    image = base64.b64encode(picture).decode()
-    fallback = f'<noscript><img src="data:image/svg+xml;base64,{image}" alt="{text(alternative)}"></noscript>'
-    return viewer_file("explorer.html").replace("</section>", f"{fallback}\n</section>")
+def explorer(profile: Profile, title: str, subtitle: str) -> str:
+    """The viewer's own section, with a still picture (SVG) for browsers that run no script."""
+    fallback = "<p>The flame graph needs JavaScript; the tables do not.</p>"
+    picture = _still_picture(profile, title, subtitle)
+    if picture is not None:
+        image = base64.b64encode(picture).decode()
+        fallback = f'<img src="data:image/svg+xml;base64,{image}" alt="{text(title)}">'
+    section = viewer_file("explorer.html")
+    return section.replace("</section>", f"<noscript>{fallback}</noscript>\n</section>")
 
 
-def static_picture(profile: Profile, title: str, subtitle: str) -> bytes:
-    """The SVG for readers without JavaScript."""
-    return profile.to_svg(title=title, subtitle=subtitle, min_width=_STATIC_MIN_WIDTH)
+def _still_picture(profile: Profile, title: str, subtitle: str) -> Optional[bytes]:
+    """The finest SVG of a bearable size; None when a very deep profile has none."""
+    for min_width in _STATIC_MIN_WIDTHS:
+        picture = profile.to_svg(title=title, subtitle=subtitle, min_width=min_width)
+        if len(picture) <= _STATIC_BYTES:
+            return picture
+    return None
 
 
 def write_block(out: BinaryIO, scope: Scope, line: bytes) -> None:

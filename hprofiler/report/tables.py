@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from hprofiler.model import Outcome, Status
@@ -131,10 +132,17 @@ def facts_section(facts: RunFacts) -> str:
         ("Started", text(moment(facts.started))),
         ("Finished", text(moment(facts.finished)) + (", interrupted" if facts.interrupted else "")),
         ("hprofiler", text(facts.version)),
+        ("JVMs", text(_jvms(facts))),
         ("Beside this page", _files(facts.event)),
     ]
-    listed = "".join(f"<dt>{label}</dt><dd>{value}</dd>" for label, value in rows)
+    listed = "".join(f"<dt>{label}</dt><dd>{value}</dd>" for label, value in rows if value)
     return f'<section id="run"><h2>Run</h2><dl class="facts">{listed}</dl></section>'
+
+
+def _jvms(facts: RunFacts) -> str:
+    """The versions of the recorded JVMs, the commonest first, with how many had it."""
+    versions = Counter(one.jvm_version for host in facts.hosts for one in host.recordings if one.jvm_version)
+    return ", ".join(f"{version} ({number})" for version, number in versions.most_common())
 
 
 def _files(event: str) -> str:

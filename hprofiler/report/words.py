@@ -8,7 +8,7 @@ from typing import List, Mapping, Sequence, Tuple
 
 from hprofiler.report.facts import RunFacts
 
-_PACKAGE = re.compile(r"(?:[a-z_][\w$]*[./])+(?=[^./]+[./][^./]*$|[A-Z])")
+_PACKAGE = re.compile(r"(?:[a-z_][\w$]*[./])+(?=[A-Za-z_$][^./]*[./][A-Za-z_$<][^./]*$|[A-Z])")
 _MEASURES = {"wall": "wall-clock time", "alloc": "allocation", "lock": "lock waiting"}
 _CPU_EVENTS = ("cpu", "cpu-clock", "cycles", "ctimer", "itimer")
 _STANDS_OUT = 1.5
@@ -107,5 +107,5 @@ def stands_out(share: float, cluster_share: float) -> bool:
 
 def followed_by(names: Sequence[Tuple[str, float]]) -> str:
     """ "Then Foo.bar (20 %) and Baz.run (9 %)." for the next methods and their fractions."""
-    told = [f"{short_name(name)} ({percent(share, 1)})" for name, share in names if share > 0]
+    told = [f"{short_name(name)} ({percent(share, 1)})" for name, share in names if share >= 0.01]
     return f"Then {' and '.join(told)}." if told else ""

@@ -86,6 +86,7 @@ def test_the_page_tells_hosts_ledger_and_run(tmp_path):
         "executor 6 pid 4006 async-profiler cpu, 1,363 samples perf events are not permitted",
         "hprofiler -f 300 -t 60 -j spark-executor -H hosts.txt",
         "20 Nov 2026, 06:12 UTC",
+        "17.0.9 (15)",
     ]:
         assert told in visible, told
 
@@ -153,6 +154,13 @@ def test_names_with_lone_surrogates_and_control_characters_are_written(tmp_path)
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
     with pytest.raises(RunFolderError):
         make_report(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    folder = two_hosts(tmp_path / "run")
+    folder.cluster_dir.write_text("in the way")
+    with pytest.raises(RunFolderError, match="cannot write the report in"):
+        make_report(folder.path)
 
 
 def test_an_unfinished_run_gives_a_page(tmp_path):

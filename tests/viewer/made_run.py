@@ -86,7 +86,7 @@ def _host(host: MadeHost) -> Dict[str, object]:
 
 def _recording(host: str, pid: int, folded: str) -> Dict[str, object]:
     taken = sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines() if line)
-    process = {"host": host, "pid": pid, "start_time": 1, "uid": 1000, "user": "app"}
+    process = {"host": host, "pid": pid, "start_time": 1, "uid": 1000, "user": "app", "jvm_version": "17.0.9"}
     process.update(
         label=f"executor {pid % 100}", main_class="org.apache.spark.executor.CoarseGrainedExecutorBackend"
     )

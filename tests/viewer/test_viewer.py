@@ -206,6 +206,8 @@ def test_a_cell_of_the_table_leads_to_its_host(viewer: Viewer, spark_page: Path)
     ].click()
     viewer.until_text("search-result", "43.1 % matched")
     assert Select(viewer.element("scope")).first_selected_option.text == "worker08.prod.example"
+    viewer.element("back").click()
+    viewer.until_text("scope-note", "Every sample counts once")
 
 
 def test_everything_by_keyboard(viewer: Viewer, small_page: Path) -> None:
@@ -342,6 +344,42 @@ def test_deep_stacks_scroll_and_stay_whole(viewer: Viewer, tmp_path: Path) -> No
     assert viewer.hover(0.5, int(rows - 1)).splitlines()[0] in ("f999", "f998")
     viewer.element("search").send_keys("f500")
     viewer.until_text("search-result", "100 % matched")
+
+
+def test_the_deepest_stacks_of_all_do_no_harm(viewer: Viewer, tmp_path: Path) -> None:
+    page = tmp_path / "deep.html"
+    stack = ";".join(f"f{depth % 7}" for depth in range(100_000))
+    write_page(Profile.from_bytes(f"{stack} 10\nx 10\n".encode(), "folded"), page, "deep")
+    assert page.stat().st_size < 1_000_000
+    viewer.open(page)
+    assert viewer.hover(0.9, 1).splitlines()[0] == "x"
+    viewer.element("search").send_keys("f3")
+    viewer.until_text("search-result", "50.0 % matched")
+
+
+def test_a_hundred_thousand_frames_are_all_there(viewer: Viewer, tmp_path: Path) -> None:
+    page = tmp_path / "wide.html"
+    stacks = "".join(f"a;b{number % 300};c{number};d 1\n" for number in range(50_000))
+    write_page(Profile.from_bytes(stacks.encode(), "folded"), page, "wide")
+    viewer.open(page)
+    viewer.element("search").send_keys("c777")
+    viewer.until_text("search-result", "0.02 % matched")  # c777 and c7770 to c7779
+    viewer.click(0.5, 2)
+    viewer.until_text("frame-cost", "0.33 % total")
+    viewer.element("view-methods").click()
+    viewer.until("return document.querySelectorAll('#methods-body tr').length === 11")
+
+
+def test_without_javascript_tables_and_a_picture_remain(viewer: Viewer, spark_page: Path) -> None:
+    viewer.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        viewer.driver.get(spark_page.as_uri())
+        picture = viewer.driver.find_element(By.CSS_SELECTOR, "noscript img")
+        assert picture.is_displayed() and picture.size["height"] > 200
+        assert not viewer.element("search").is_displayed()
+        assert "43.1" in viewer.driver.find_element(By.ID, "hottest").text
+    finally:
+        viewer.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 def test_damaged_data_is_told(viewer: Viewer, small_page: Path, tmp_path: Path) -> None:
