@@ -1,16 +1,18 @@
 //! Reading a profile of whichever format, compressed or not.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Cursor, Read};
+use std::path::Path;
 use std::str::FromStr;
 
-use flate2::bufread::MultiGzDecoder;
-
+use crate::compression;
 use crate::error::{Error, Result};
 use crate::folded;
-use crate::limits::Limits;
+use crate::limits::Bounded;
+use crate::options::ReadOptions;
 use crate::pprof;
 use crate::profile::Profile;
-use crate::values::ValueType;
 
 /// A format that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,72 +23,170 @@ pub enum Format {
     Pprof,
 }
 
+/// What there is to know of a format: its name, how it is recognised, how it is read.
+struct Entry {
+    format: Format,
+    name: &'static str,
+    /// Whether a file that begins so is one.
+    detect: fn(&[u8]) -> bool,
+    read: fn(Input<'_>, &ReadOptions) -> Result<Profile>,
+}
+
+const fn entry(
+    format: Format,
+    name: &'static str,
+    detect: fn(&[u8]) -> bool,
+    read: fn(Input<'_>, &ReadOptions) -> Result<Profile>,
+) -> Entry {
+    Entry {
+        format,
+        name,
+        detect,
+        read,
+    }
+}
+
+/// Every format; the first that recognises the beginning has it, and the last takes what is left.
+const FORMATS: &[Entry] = &[
+    entry(Format::Pprof, "pprof", pprof::detect, pprof::read_input),
+    entry(Format::Folded, "folded", |_| true, folded::read_input),
+];
+
+impl Format {
+    /// Every format that can be read.
+    pub fn all() -> impl Iterator<Item = Format> {
+        FORMATS.iter().map(|entry| entry.format)
+    }
+
+    /// What the user calls it.
+    pub fn name(self) -> &'static str {
+        self.entry().name
+    }
+
+    fn entry(self) -> &'static Entry {
+        let mut entries = FORMATS.iter();
+        let found = entries.find(|entry| entry.format == self);
+        // Every variant has its line above; a test walks them.
+        found.unwrap_or(&FORMATS[FORMATS.len() - 1])
+    }
+}
+
 impl FromStr for Format {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Format> {
-        match name {
-            "folded" => Ok(Format::Folded),
-            "pprof" => Ok(Format::Pprof),
-            other => Err(Error::Usage(format!(
-                "unknown format {other:?}; known are: folded, pprof"
-            ))),
-        }
+        let known: Vec<&str> = FORMATS.iter().map(|entry| entry.name).collect();
+        let found = FORMATS.iter().find(|entry| entry.name == name);
+        found.map(|entry| entry.format).ok_or_else(|| {
+            let known = known.join(", ");
+            Error::Usage(format!("unknown format {name:?}; known are: {known}"))
+        })
     }
 }
 
 /// How much of the beginning decides on the format.
-const HEAD_BYTES: u64 = 64 << 10;
+pub(crate) const HEAD_BYTES: usize = 64 << 10;
 
-/// Reads a profile; the format is detected by content unless it is given. Gzip is always detected.
-pub fn read(input: impl Read, format: Option<Format>, limits: &Limits) -> Result<Profile> {
-    let (head, rest) = peek(BufReader::new(input))?;
-    if head.starts_with(&[0x1f, 0x8b]) {
-        let compressed = MultiGzDecoder::new(head.chain(rest));
-        let (head, rest) = peek(BufReader::new(Gunzip(compressed)))?;
-        return read_plain(&head, rest, format, limits);
+/// What a reader is given: bytes at hand, or a stream of them. Reads like any stream.
+pub(crate) enum Input<'a> {
+    /// All of it, in memory.
+    Bytes(Cursor<&'a [u8]>),
+    /// What is still to come, and its beginning.
+    Stream(Cursor<Vec<u8>>, Box<dyn BufRead + Send + 'a>),
+}
+
+impl<'a> Input<'a> {
+    fn stream(mut rest: Box<dyn BufRead + Send + 'a>) -> Result<Input<'a>> {
+        let mut head = Vec::new();
+        rest.by_ref()
+            .take(HEAD_BYTES as u64)
+            .read_to_end(&mut head)?;
+        Ok(Input::Stream(Cursor::new(head), rest))
     }
-    read_plain(&head, rest, format, limits)
-}
 
-/// Says of its errors that they are gzip's: "unexpected end of file" alone would mislead.
-struct Gunzip<R>(MultiGzDecoder<R>);
-
-impl<R: BufRead> Read for Gunzip<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("gzip: {error}"));
-        self.0.read(buffer).map_err(named)
-    }
-}
-
-fn peek<R: BufRead>(mut input: R) -> Result<(Vec<u8>, R)> {
-    let mut head = Vec::new();
-    input.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
-    Ok((head, input))
-}
-
-fn read_plain(
-    head: &[u8],
-    rest: impl BufRead,
-    format: Option<Format>,
-    limits: &Limits,
-) -> Result<Profile> {
-    let whole = head.chain(rest);
-    match format.unwrap_or_else(|| detect(head)) {
-        Format::Pprof => pprof::read(whole, limits),
-        Format::Folded if folded::is_differential(head, (head.len() as u64) < HEAD_BYTES) => {
-            folded::read_differential(whole, limits)
+    /// The first [`HEAD_BYTES`], or all there is.
+    pub(crate) fn head(&self) -> &[u8] {
+        match self {
+            Input::Bytes(bytes) => &bytes.get_ref()[..bytes.get_ref().len().min(HEAD_BYTES)],
+            Input::Stream(head, _) => head.get_ref(),
         }
-        Format::Folded => folded::read(whole, ValueType::samples(), limits),
+    }
+
+    /// Everything, in memory; `what` names it when there is more than `limit`. Bytes are not copied.
+    pub(crate) fn into_bytes(self, what: &'static str, limit: u64) -> Result<Cow<'a, [u8]>> {
+        match self {
+            Input::Bytes(bytes) if bytes.get_ref().len() as u64 > limit => {
+                Err(Error::Limit { what, limit })
+            }
+            Input::Bytes(bytes) => Ok(Cow::Borrowed(bytes.into_inner())),
+            stream => {
+                let mut bytes = Vec::new();
+                Bounded::new(stream, what, limit).read_to_end(&mut bytes)?;
+                Ok(Cow::Owned(bytes))
+            }
+        }
     }
 }
 
-/// Text has no control characters but line ends and tabs; a protobuf message cannot do without.
-fn detect(head: &[u8]) -> Format {
-    let control = |byte: &u8| *byte < 0x20 && !matches!(byte, b'\n' | b'\r' | b'\t');
-    if head.iter().take(4096).any(control) {
-        Format::Pprof
-    } else {
-        Format::Folded
+impl Read for Input<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Input::Bytes(bytes) => bytes.read(buffer),
+            Input::Stream(head, rest) => match head.read(buffer)? {
+                0 => rest.read(buffer),
+                count => Ok(count),
+            },
+        }
     }
+}
+
+impl BufRead for Input<'_> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        match self {
+            Input::Bytes(bytes) => bytes.fill_buf(),
+            Input::Stream(head, rest) if head.position() >= head.get_ref().len() as u64 => {
+                rest.fill_buf()
+            }
+            Input::Stream(head, _) => head.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, count: usize) {
+        match self {
+            Input::Bytes(bytes) => bytes.consume(count),
+            Input::Stream(head, rest) if head.position() >= head.get_ref().len() as u64 => {
+                rest.consume(count);
+            }
+            Input::Stream(head, _) => head.consume(count),
+        }
+    }
+}
+
+/// Reads a profile from bytes at hand. Compression is always detected, the format unless it is given.
+pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Profile> {
+    read_input(Input::Bytes(Cursor::new(bytes)), options)
+}
+
+/// Reads a profile from a stream; see [`read`].
+pub fn read_stream<'a>(input: impl Read + Send + 'a, options: &ReadOptions) -> Result<Profile> {
+    read_input(Input::stream(Box::new(BufReader::new(input)))?, options)
+}
+
+/// Reads a profile from a file; see [`read`].
+pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Profile> {
+    read_stream(File::open(path)?, options)
+}
+
+fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
+    let input = match compression::open(input)? {
+        compression::Opened::Plain(input) => input,
+        compression::Opened::Compressed(stream) => Input::stream(stream)?,
+    };
+    let format = options.format.unwrap_or_else(|| detect(input.head()));
+    (format.entry().read)(input, options)
+}
+
+fn detect(head: &[u8]) -> Format {
+    let found = FORMATS.iter().find(|entry| (entry.detect)(head));
+    found.map_or(Format::Folded, |entry| entry.format)
 }

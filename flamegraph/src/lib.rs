@@ -7,11 +7,13 @@
 pub mod folded;
 pub mod svg;
 
+mod compression;
 mod error;
 mod frames;
 mod input;
 mod limits;
 mod mean;
+mod options;
 mod pprof;
 mod profile;
 mod proto;
@@ -25,9 +27,10 @@ mod wire;
 
 pub use error::{Error, Result};
 pub use frames::Kind;
-pub use input::{read, Format};
+pub use input::{read, read_path, read_stream, Format};
 pub use limits::Limits;
 pub use mean::MeanMerger;
+pub use options::{PerfOptions, ReadOptions};
 pub use profile::{Labels, Profile};
 pub use top::Method;
 pub use values::ValueType;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use flamegraph::svg::{Options, Palette};
-use flamegraph::{read, Limits, Profile};
+use flamegraph::{read_path, Profile, ReadOptions};
 
 type Render = fn(&Profile) -> Vec<u8>;
 
@@ -62,7 +62,7 @@ fn outputs_are_as_expected() {
     assert!(!inputs().is_empty());
     let mut wrong = Vec::new();
     for input in inputs() {
-        let profile = read(fs::File::open(&input).unwrap(), None, &Limits::default()).unwrap();
+        let profile = read_path(&input, &ReadOptions::default()).unwrap();
         for (extension, render) in OUTPUTS {
             let (path, output) = (input.with_extension(extension), render(&profile));
             if bless {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use flamegraph::{read, Format, Limits, Profile, ValueType};
+use flamegraph::{read, Format, Limits, Profile, ReadOptions, ValueType};
 use flate2::write::GzEncoder;
 use flate2::Compression;
 
@@ -54,8 +54,15 @@ fn sample(locations: &[u64], values: &[u64]) -> Vec<u8> {
     )
 }
 
+fn within(limits: &Limits, format: Option<Format>) -> ReadOptions {
+    ReadOptions {
+        limits: limits.clone(),
+        ..ReadOptions::of(format)
+    }
+}
+
 fn read_message(message: &[u8]) -> Result<Profile, String> {
-    read(message, Some(Format::Pprof), &Limits::default()).map_err(|error| error.to_string())
+    read(message, &ReadOptions::of(Some(Format::Pprof))).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -145,9 +152,12 @@ fn a_bomb_is_refused_at_the_limit() {
     };
     bomb.write_all(&vec![0; 2 << 20]).unwrap();
     let bomb = bomb.finish().unwrap();
-    let error = read(&bomb[..], None, &limits).err().unwrap().to_string();
+    let error = read(&bomb, &within(&limits, None))
+        .err()
+        .unwrap()
+        .to_string();
     assert_eq!(error, "bytes of the pprof message: more than 1048576");
-    let error = read(&bomb[..], Some(Format::Folded), &limits)
+    let error = read(&bomb, &within(&limits, Some(Format::Folded)))
         .err()
         .unwrap()
         .to_string();
@@ -164,7 +174,7 @@ fn few_bytes_cannot_stand_for_endless_stacks() {
         ..Limits::default()
     };
     let message = message(&[location, samples]);
-    let error = read(&message[..], Some(Format::Pprof), &limits)
+    let error = read(&message, &within(&limits, Some(Format::Pprof)))
         .err()
         .unwrap()
         .to_string();
@@ -181,7 +191,7 @@ fn a_truncated_gzip_says_so() {
     let mut written = Vec::new();
     profile.write_pprof(&mut written).unwrap();
     for end in 3..written.len() {
-        let error = read(&written[..end], None, &Limits::default())
+        let error = read(&written[..end], &ReadOptions::default())
             .err()
             .unwrap()
             .to_string();

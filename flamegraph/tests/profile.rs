@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use flamegraph::svg::Options;
-use flamegraph::{folded, Kind, Limits, MeanMerger, Profile, ValueType};
+use flamegraph::{folded, Kind, Limits, MeanMerger, Profile, ReadOptions, ValueType};
 
 fn samples(text: &str) -> Profile {
     folded::read(text.as_bytes(), ValueType::samples(), &Limits::default()).unwrap()
@@ -104,7 +104,7 @@ fn a_stack_of_100_000_frames_goes_everywhere() {
     let (mut pprof, mut viewer) = (Vec::new(), Vec::new());
     profile.write_pprof(&mut pprof).unwrap();
     profile.write_viewer(&mut viewer).unwrap();
-    let mut back = flamegraph::read(&pprof[..], None, &Limits::default()).unwrap();
+    let mut back = flamegraph::read(&pprof, &ReadOptions::default()).unwrap();
     back.merge(&profile).unwrap();
     assert_eq!((back.total(0).unwrap(), back.node_count()), (6, 100_000));
     assert_eq!(profile.top(1, 0).unwrap()[0].total_value, 3);

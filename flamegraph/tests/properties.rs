@@ -1,7 +1,7 @@
 //! What holds for every profile: merging commutes and associates, totals never change, and what is
 //! written is what is read back.
 
-use flamegraph::{folded, read, Format, Limits, MeanMerger, Profile, ValueType};
+use flamegraph::{folded, read, Format, Limits, MeanMerger, Profile, ReadOptions, ValueType};
 use proptest::prelude::*;
 
 type Stacks = Vec<(Vec<String>, i64, i64)>;
@@ -102,7 +102,7 @@ proptest! {
     fn pprof_comes_back_exactly(stacks in stacks()) {
         let profile = labelled(&stacks, "h");
         let written = pprof(&profile);
-        let back = read(&written[..], None, &Limits::default()).unwrap();
+        let back = read(&written, &ReadOptions::default()).unwrap();
         prop_assert_eq!(content(&back), content(&profile));
         prop_assert_eq!(back.values(), profile.values());
         prop_assert_eq!(pprof(&back), written);
@@ -162,8 +162,8 @@ proptest! {
 
     #[test]
     fn no_bytes_make_a_reader_crash(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        for format in [None, Some(Format::Folded), Some(Format::Pprof)] {
-            let _ = read(&bytes[..], format, &Limits::default());
+        for format in std::iter::once(None).chain(Format::all().map(Some)) {
+            let _ = read(&bytes, &ReadOptions::of(format));
         }
     }
 
@@ -171,9 +171,9 @@ proptest! {
     fn damaged_pprof_is_an_error_or_a_profile(stacks in stacks(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut message = inflate(&pprof(&labelled(&stacks, "h")));
         let at = at.index(message.len());
-        let _ = read(&message[..at], Some(Format::Pprof), &Limits::default());
+        let _ = read(&message[..at], &ReadOptions::of(Some(Format::Pprof)));
         message[at] = byte;
-        if let Ok(profile) = read(&message[..], Some(Format::Pprof), &Limits::default()) {
+        if let Ok(profile) = read(&message, &ReadOptions::of(Some(Format::Pprof))) {
             text(&profile, 0);
             pprof(&profile);
         }

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flamegraph::svg::{Options, Palette};
-use flamegraph::{Error, Format, Limits, ValueType};
+use flamegraph::{Error, Format, ReadOptions, ValueType};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -71,7 +71,7 @@ impl Profile {
     #[pyo3(signature = (path, format=None))]
     fn read(py: Python<'_>, path: &str, format: Option<&str>) -> PyResult<Profile> {
         let format = parse_format(format)?;
-        let read = || flamegraph::read(File::open(path)?, format, &Limits::default());
+        let read = || flamegraph::read_path(Path::new(path), &ReadOptions::of(format));
         let profile = detached(py, || {
             read().map_err(|error| Error::Usage(format!("{path}: {error}")))
         })?;
@@ -82,10 +82,7 @@ impl Profile {
     #[pyo3(signature = (data, format=None))]
     fn from_bytes(py: Python<'_>, data: Cow<'_, [u8]>, format: Option<&str>) -> PyResult<Profile> {
         let format = parse_format(format)?;
-        detached(py, || {
-            flamegraph::read(&data[..], format, &Limits::default())
-        })
-        .map(Profile::new)
+        detached(py, || flamegraph::read(&data, &ReadOptions::of(format))).map(Profile::new)
     }
 
     #[getter]

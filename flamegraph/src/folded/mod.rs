@@ -6,4 +6,5 @@
 mod read;
 mod write;
 
+pub(crate) use read::read_input;
 pub use read::{is_differential, read, read_differential, read_recording, read_samples};

@@ -3,7 +3,9 @@
 use std::io::BufRead;
 
 use crate::error::{Error, Result};
+use crate::input::{Input, HEAD_BYTES};
 use crate::limits::{Bounded, Limits};
+use crate::options::ReadOptions;
 use crate::profile::Profile;
 use crate::tree::ROOT;
 use crate::values::ValueType;
@@ -17,6 +19,16 @@ enum Columns {
     Scaled(i64),
     /// Two counts, to the first value and the second.
     Two,
+}
+
+/// Reads folded text with one count a line, or with two where every line of its beginning has two.
+pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profile> {
+    let head = text.head();
+    if is_differential(head, head.len() < HEAD_BYTES) {
+        read_differential(text, &options.limits)
+    } else {
+        read(text, ValueType::samples(), &options.limits)
+    }
 }
 
 /// Reads folded text with one count a line.

@@ -8,4 +8,4 @@ mod read;
 mod tables;
 mod write;
 
-pub(crate) use read::read;
+pub(crate) use read::{detect, read_input};

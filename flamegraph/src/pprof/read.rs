@@ -1,10 +1,10 @@
 //! Reading pprof. Samples are decoded one at a time, and nothing is trusted to be small.
 
-use std::io::Read;
-
 use super::tables::{damaged, decode, inner, Locations, Strings};
 use crate::error::{Error, Result};
-use crate::limits::{Bounded, Limits};
+use crate::input::Input;
+use crate::limits::Limits;
+use crate::options::ReadOptions;
 use crate::profile::{Labels, Profile};
 use crate::proto::{self, field};
 use crate::tree::ROOT;
@@ -12,11 +12,16 @@ use crate::tree::ROOT;
 /// More labels than any real sample has.
 const MOST_LABELS: usize = 256;
 
+/// Text has no control characters but line ends and tabs; a protobuf message cannot do without.
+pub(crate) fn detect(head: &[u8]) -> bool {
+    let control = |byte: &u8| *byte < 0x20 && !matches!(byte, b'\n' | b'\r' | b'\t');
+    head.iter().take(4096).any(control)
+}
+
 /// Reads a pprof message. Labels common to all samples become the profile's.
-pub(crate) fn read(input: impl Read, limits: &Limits) -> Result<Profile> {
-    let mut message = Vec::new();
-    Bounded::new(input, "bytes of the pprof message", limits.pprof_bytes)
-        .read_to_end(&mut message)?;
+pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
+    let limits = &options.limits;
+    let message = input.into_bytes("bytes of the pprof message", limits.pprof_bytes)?;
     let strings = Strings::read(&message, limits)?;
     let mut profile = Profile::bounded(strings.values(&message)?, limits.cells);
     let locations = Locations::read(&message, &strings, &mut profile)?;
