@@ -18,6 +18,15 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A text in another format broke a rule at this line.
+    Text {
+        /// Whose rule.
+        format: &'static str,
+        /// The number of the line.
+        line: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A pprof message is damaged or lies about itself.
     Pprof(String),
     /// The input is larger than a reader may accept.
@@ -55,11 +64,31 @@ impl Error {
     }
 }
 
+#[cfg(feature = "formats")]
+impl Error {
+    /// The same error with the line of a text at which it arose.
+    pub(crate) fn at(self, format: &'static str, line: u64) -> Error {
+        match self {
+            Error::Io(_) | Error::Text { .. } => self,
+            other => Error::Text {
+                format,
+                line,
+                reason: other.to_string(),
+            },
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Io(error) => write!(f, "{error}"),
             Error::Line { line, reason } => write!(f, "folded text, line {line}: {reason}"),
+            Error::Text {
+                format,
+                line,
+                reason,
+            } => write!(f, "{format}, line {line}: {reason}"),
             Error::Pprof(reason) => write!(f, "pprof: {reason}"),
             Error::Limit { what, limit } => write!(f, "{what}: more than {limit}"),
             Error::Overflow(what) => write!(f, "{what}: the sum does not fit in 64 bits"),

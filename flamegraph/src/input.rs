@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 use crate::folded;
 use crate::limits::Bounded;
 use crate::options::ReadOptions;
+#[cfg(feature = "formats")]
+use crate::perf_script;
 use crate::pprof;
 use crate::profile::Profile;
 
@@ -21,6 +23,9 @@ pub enum Format {
     Folded,
     /// A `profile.proto` message.
     Pprof,
+    /// What `perf script` prints.
+    #[cfg(feature = "formats")]
+    PerfScript,
 }
 
 /// What there is to know of a format: its name, how it is recognised, how it is read.
@@ -49,6 +54,13 @@ const fn entry(
 /// Every format; the first that recognises the beginning has it, and the last takes what is left.
 const FORMATS: &[Entry] = &[
     entry(Format::Pprof, "pprof", pprof::detect, pprof::read_input),
+    #[cfg(feature = "formats")]
+    entry(
+        Format::PerfScript,
+        "perf-script",
+        perf_script::detect,
+        perf_script::read_input,
+    ),
     entry(Format::Folded, "folded", |_| true, folded::read_input),
 ];
 

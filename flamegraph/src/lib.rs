@@ -12,13 +12,19 @@ mod error;
 mod frames;
 mod input;
 mod limits;
+#[cfg(feature = "formats")]
+mod lines;
 mod mean;
 mod options;
+#[cfg(feature = "formats")]
+mod perf_script;
 mod pprof;
 mod profile;
 mod proto;
 mod tiers;
 mod top;
+#[cfg(feature = "formats")]
+mod stack;
 mod tree;
 mod values;
 mod viewer;

@@ -57,6 +57,28 @@ impl Profile {
         &self.values
     }
 
+    /// Adds a value that nothing has yet; nodes times values stay within `cells`. Returns its index.
+    #[cfg(feature = "formats")]
+    pub(crate) fn push_value(&mut self, value: ValueType, cells: usize) -> Result<usize> {
+        self.most_nodes = cells / (self.values.len() + 1);
+        if self.tree.len() > self.most_nodes {
+            return Err(Error::Limit {
+                what: "nodes of the call tree",
+                limit: self.most_nodes as u64,
+            });
+        }
+        self.values.push(value);
+        self.totals.push(0);
+        self.columns.push(vec![0; self.tree.len()]);
+        Ok(self.values.len() - 1)
+    }
+
+    /// Gives a value another meaning, for readers that learn it late.
+    #[cfg(feature = "formats")]
+    pub(crate) fn rename_value(&mut self, value: usize, meaning: ValueType) {
+        self.values[value] = meaning;
+    }
+
     /// What holds for the whole profile.
     pub fn labels(&self) -> &Labels {
         &self.labels

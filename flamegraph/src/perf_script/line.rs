@@ -1,0 +1,282 @@
+//! The two kinds of line: one that begins a sample, and one for each frame of its stack.
+
+/// A line that begins a sample: `comm pid/tid [cpu] seconds: period event: trace`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Header<'a> {
+    pub(super) comm: &'a [u8],
+    /// `perf script` prints it only when asked to (`-F +pid`).
+    pub(super) pid: Option<&'a [u8]>,
+    pub(super) tid: &'a [u8],
+    pub(super) period: Option<i64>,
+    pub(super) event: Option<&'a [u8]>,
+    /// There is a time stamp.
+    pub(super) timed: bool,
+    /// What follows the event: the text of a trace point, or the only frame of a stack.
+    pub(super) rest: &'a [u8],
+}
+
+/// A line of a stack: `address symbol+0xoffset (module)`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct StackLine<'a> {
+    pub(super) address: &'a [u8],
+    /// Without its offset; a space where there is none.
+    pub(super) symbol: &'a [u8],
+    pub(super) module: &'a [u8],
+}
+
+/// Takes a line apart that begins a sample.
+///
+/// A command's name may hold anything, also numbers of its own: the process is the number right before
+/// the CPU or the time. Where neither is printed it is the first number.
+pub(super) fn header(line: &[u8]) -> Option<Header<'_>> {
+    let before_time = position(line);
+    let (at, token) = match before_time {
+        Some(found) => found,
+        None => tokens(line, 0).find(|&(at, token)| at > 0 && ids(token).is_some())?,
+    };
+    let (pid, tid) = ids(token)?;
+    let after = at + token.len();
+    let mut header = Header {
+        comm: Some(line[..at].trim_ascii()).filter(|comm| !comm.is_empty())?,
+        timed: before_time.is_some(),
+        pid,
+        tid,
+        period: None,
+        event: None,
+        rest: &[],
+    };
+    for (at, token) in tokens(line, after) {
+        if token.starts_with(b"[") || is_time(token) {
+            continue;
+        }
+        if let Some(event) = token.strip_suffix(b":").filter(|event| !event.is_empty()) {
+            header.event = Some(event);
+            header.rest = line[at + token.len()..].trim_ascii();
+            break;
+        }
+        header.period = number(token);
+    }
+    Some(header)
+}
+
+/// Where the ids are that stand before the first time stamp, and what they are.
+fn position(line: &[u8]) -> Option<(usize, &[u8])> {
+    let mut last: Option<(usize, &[u8])> = None;
+    for (at, token) in tokens(line, 0) {
+        if is_time(token) {
+            return last.filter(|&(at, token)| at > 0 && ids(token).is_some());
+        }
+        if !is_cpu(token) {
+            last = Some((at, token));
+        }
+    }
+    None
+}
+
+/// The words of a line from a place on, and where each starts.
+fn tokens(line: &[u8], from: usize) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut at = from;
+    std::iter::from_fn(move || {
+        let blank = line[at..]
+            .iter()
+            .position(|byte| !byte.is_ascii_whitespace())?;
+        let start = at + blank;
+        let length = line[start..].iter().position(u8::is_ascii_whitespace);
+        at = length.map_or(line.len(), |length| start + length);
+        Some((start, &line[start..at]))
+    })
+}
+
+/// `tid` or `pid/tid`
+fn ids(token: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
+    let slash = token.iter().position(|&byte| byte == b'/');
+    match slash {
+        Some(slash) => {
+            let (pid, tid) = (&token[..slash], &token[slash + 1..]);
+            (is_id(pid) && is_id(tid)).then_some((Some(pid), tid))
+        }
+        None => is_id(token).then_some((None, token)),
+    }
+}
+
+/// A number, or -1 where the kernel did not say.
+fn is_id(token: &[u8]) -> bool {
+    all_digits(token.strip_prefix(b"-").unwrap_or(token))
+}
+
+fn is_cpu(token: &[u8]) -> bool {
+    let inner = token
+        .strip_prefix(b"[")
+        .and_then(|token| token.strip_suffix(b"]"));
+    inner.is_some_and(all_digits)
+}
+
+/// `6544038.708352:`
+fn is_time(token: &[u8]) -> bool {
+    let Some(time) = token.strip_suffix(b":") else {
+        return false;
+    };
+    let Some(dot) = time.iter().position(|&byte| byte == b'.') else {
+        return false;
+    };
+    all_digits(&time[..dot]) && all_digits(&time[dot + 1..])
+}
+
+fn all_digits(token: &[u8]) -> bool {
+    !token.is_empty() && token.iter().all(u8::is_ascii_digit)
+}
+
+fn number(token: &[u8]) -> Option<i64> {
+    if !all_digits(token) {
+        return None;
+    }
+    std::str::from_utf8(token).ok()?.parse().ok()
+}
+
+/// Takes a line of a stack apart.
+pub(super) fn stack_line(line: &[u8]) -> Option<StackLine<'_>> {
+    let line = line.trim_ascii();
+    let space = memchr::memchr(b' ', line)?;
+    let address = &line[..space];
+    if !address.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let body = line[space..].strip_suffix(b")")?;
+    // The last bracket opens the module, unless it is part of it: `(/lib/x.so (deleted))`.
+    let searched = body.strip_suffix(b" (deleted)").unwrap_or(body);
+    let open =
+        memchr::memrchr_iter(b'(', searched).find(|&at| at > 0 && searched[at - 1] == b' ')?;
+    Some(StackLine {
+        address,
+        symbol: match without_offset(body[..open].trim_ascii()) {
+            b"" => b" ",
+            symbol => symbol,
+        },
+        module: &body[open + 1..],
+    })
+}
+
+/// `main` of `main+0x1f`.
+fn without_offset(symbol: &[u8]) -> &[u8] {
+    let digits = symbol
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_hexdigit())
+        .count();
+    let before = &symbol[..symbol.len() - digits];
+    match before.strip_suffix(b"+0x") {
+        Some(name) if digits > 0 => name,
+        _ => symbol,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(line: &str) -> Option<(String, Option<&str>, &str, Option<i64>, Option<&str>, &str)> {
+        let text = |bytes| std::str::from_utf8(bytes).unwrap();
+        header(line.as_bytes()).map(|header| {
+            let comm = text(header.comm).to_string();
+            let (pid, event) = (header.pid.map(text), header.event.map(text));
+            (
+                comm,
+                pid,
+                text(header.tid),
+                header.period,
+                event,
+                text(header.rest),
+            )
+        })
+    }
+
+    #[test]
+    fn headers_of_all_shapes() {
+        let cases = [
+            (
+                "java 25607 4794564.109216: cycles:",
+                ("java", None, "25607", None, Some("cycles"), ""),
+            ),
+            (
+                "java 12/13 [002] 65.7: 235 cpu-clock:",
+                ("java", Some("12"), "13", Some(235), Some("cpu-clock"), ""),
+            ),
+            (
+                "V8 WorkerThread 7 94.5: 100 cycles:u:",
+                (
+                    "V8 WorkerThread",
+                    None,
+                    "7",
+                    Some(100),
+                    Some("cycles:u"),
+                    "",
+                ),
+            ),
+            (
+                "task 12 34/35 [000] 1.2: 1 faults:",
+                ("task 12", Some("34"), "35", Some(1), Some("faults"), ""),
+            ),
+            (
+                "  a 7 1.2: 9 cycles:  ff f (m)",
+                ("a", None, "7", Some(9), Some("cycles"), "ff f (m)"),
+            ),
+            (
+                ":-1 -1 [000] 5.6: 1 cycles:",
+                (":-1", None, "-1", Some(1), Some("cycles"), ""),
+            ),
+            (
+                "sh 7 [001] 5.6: sched:sched_switch: prev=sh",
+                ("sh", None, "7", None, Some("sched:sched_switch"), "prev=sh"),
+            ),
+            (
+                "java 12 cycles:",
+                ("java", None, "12", None, Some("cycles"), ""),
+            ),
+        ];
+        for (line, (comm, pid, tid, period, event, rest)) in cases {
+            let expected = (comm.to_string(), pid, tid, period, event, rest);
+            assert_eq!(parts(line), Some(expected), "{line}");
+        }
+        for line in [
+            "",
+            "java",
+            "12 1.2: cycles:",
+            "java 1.2: cycles:",
+            "main;f 12a",
+        ] {
+            assert_eq!(parts(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn stack_lines_of_all_shapes() {
+        let parts = |line: &'static str| {
+            let text = |bytes| std::str::from_utf8(bytes).unwrap();
+            stack_line(line.as_bytes())
+                .map(|line| (text(line.address), text(line.symbol), text(line.module)))
+        };
+        let cases = [
+            ("\t  ff main+0x1f (/bin/a b)", ("ff", "main", "/bin/a b")),
+            (" 0 [unknown] ([unknown])", ("0", "[unknown]", "[unknown]")),
+            (
+                "ff operator() (int) (/lib/x.so)",
+                ("ff", "operator() (int)", "/lib/x.so"),
+            ),
+            (
+                "ff f+0x1 (/lib/x.so (deleted))",
+                ("ff", "f", "/lib/x.so (deleted)"),
+            ),
+            ("ff a+0xzz (m)", ("ff", "a+0xzz", "m")),
+            (
+                "7f1e2215d058  (/lib/libc.so)",
+                ("7f1e2215d058", " ", "/lib/libc.so"),
+            ),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(parts(line), Some(expected), "{line}");
+        }
+        for line in ["", "ff", "ff main", "xyz main (m)", "java 12 1.2: cycles:"] {
+            assert_eq!(parts(line), None, "{line}");
+        }
+    }
+}
