@@ -14,15 +14,13 @@ mod input;
 mod limits;
 #[cfg(feature = "formats")]
 mod lines;
-mod mean;
+mod ops;
 mod options;
 #[cfg(feature = "formats")]
 mod perf_script;
 mod pprof;
 mod profile;
 mod proto;
-mod tiers;
-mod top;
 #[cfg(feature = "formats")]
 mod stack;
 mod tree;
@@ -35,8 +33,10 @@ pub use error::{Error, Result};
 pub use frames::Kind;
 pub use input::{read, read_path, read_stream, Format};
 pub use limits::Limits;
-pub use mean::MeanMerger;
+pub use ops::{smaller_frames, Change, Diff, DiffNode, Keep, MeanMerger, Method, NodeRow, Tier};
 pub use options::{PerfOptions, ReadOptions};
 pub use profile::{Labels, Profile};
-pub use top::Method;
 pub use values::ValueType;
+
+#[cfg(feature = "formats")]
+pub use ops::{NameRules, Pattern};

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::frames::{Frame, Frames};
+use crate::ops::raw_names::RawNames;
+use crate::ops::tiers::TierTotals;
 use crate::tree::{Node, Tree, ROOT};
 use crate::values::{self, ValueType};
 
@@ -26,6 +28,9 @@ pub struct Profile {
     columns: Vec<Vec<i64>>,
     totals: Vec<i64>,
     most_nodes: usize,
+    pub(crate) raw_names: RawNames,
+    /// Of a profile whose tiers were merged: what each of them had.
+    pub(crate) tiers: Option<TierTotals>,
 }
 
 impl Profile {
@@ -40,6 +45,8 @@ impl Profile {
             frames: Frames::default(),
             tree: Tree::new(),
             most_nodes: usize::MAX,
+            raw_names: RawNames::default(),
+            tiers: None,
         }
     }
 
@@ -147,6 +154,8 @@ impl Profile {
         }
         keep_common(&mut self.labels, &other.labels);
         self.malformed_lines += other.malformed_lines;
+        self.raw_names.add(&other.raw_names);
+        self.tiers = None;
         Ok(())
     }
 

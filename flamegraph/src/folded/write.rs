@@ -15,14 +15,24 @@ impl Profile {
     /// `:`, line ends as a space.
     pub fn write_folded(&self, out: impl Write, value: usize, annotate: bool) -> Result<()> {
         self.check_value(value)?;
+        self.write_stacks(out, &[value], annotate)
+    }
+
+    /// Writes the first two values as differential folded text, `stack before after`.
+    pub fn write_differential(&self, out: impl Write, annotate: bool) -> Result<()> {
+        self.check_value(1)?;
+        self.write_stacks(out, &[0, 1], annotate)
+    }
+
+    fn write_stacks(&self, out: impl Write, values: &[usize], annotate: bool) -> Result<()> {
         if annotate {
-            self.write_stacks(out, value)
+            self.write_lines(out, values)
         } else {
-            self.without_kinds()?.write_stacks(out, value)
+            self.without_kinds()?.write_lines(out, values)
         }
     }
 
-    fn write_stacks(&self, mut out: impl Write, value: usize) -> Result<()> {
+    fn write_lines(&self, mut out: impl Write, values: &[usize]) -> Result<()> {
         let order = Order::of(self);
         let (mut stack, mut ends) = (Vec::new(), Vec::new());
         for step in order.walk() {
@@ -38,10 +48,15 @@ impl Profile {
                             frame.kind().suffix(),
                         );
                     }
-                    let amount = self.selves(value)[node as usize];
-                    if amount != 0 {
+                    let amounts = values
+                        .iter()
+                        .map(|&value| self.selves(value)[node as usize]);
+                    if amounts.clone().any(|amount| amount != 0) {
                         out.write_all(&stack)?;
-                        writeln!(out, " {amount}")?;
+                        for amount in amounts {
+                            write!(out, " {amount}")?;
+                        }
+                        out.write_all(b"\n")?;
                     }
                 }
                 Step::Leave(_) => stack.truncate(ends.pop().unwrap_or(0)),

@@ -81,7 +81,7 @@ impl Profile {
             )));
         }
         if options.merge_tiers {
-            let merged = self.with_tiers_merged(options.value)?;
+            let merged = self.with_tiers_merged(&[options.value])?;
             page::write(out, &merged, &Layout::of(&merged, options), options)
         } else {
             page::write(out, self, &Layout::of(self, options), options)

@@ -1,6 +1,7 @@
 //! The host-fair mean: every profile weighs the same, however many samples it has.
 
 use crate::error::{Error, Result};
+use crate::ops::split::Split;
 use crate::profile::{keep_common, Profile};
 use crate::tree::Node;
 use crate::values::ValueType;
@@ -78,6 +79,7 @@ impl Union {
         keep_common(&mut labels, profile.labels());
         self.tree.set_labels(labels);
         self.tree.add_malformed_lines(profile.malformed_lines());
+        self.tree.raw_names.add(&profile.raw_names);
         self.profiles += 1;
         Ok(())
     }
@@ -110,53 +112,7 @@ impl Union {
         }
         mean.set_labels(self.tree.labels().clone());
         mean.add_malformed_lines(self.tree.malformed_lines());
+        mean.raw_names = self.tree.raw_names.clone();
         Ok(mean)
-    }
-}
-
-/// Deals a whole out in proportion to parts. Rounding is of the running sum, so the parts add up to the
-/// whole exactly, and any run of neighbours (such as a subtree) is off by at most one.
-struct Split {
-    whole: u128,
-    parts: u128,
-    /// How many low bits of the parts are left out, for the product with the whole to fit.
-    shift: u32,
-    seen: u128,
-    given: u128,
-}
-
-impl Split {
-    fn new(whole: u128, parts: u128) -> Split {
-        let spare = whole.leading_zeros() + parts.leading_zeros();
-        let shift = (u128::BITS + 1).saturating_sub(spare);
-        Split {
-            whole,
-            parts: (parts >> shift).max(1),
-            shift,
-            seen: 0,
-            given: 0,
-        }
-    }
-
-    fn next(&mut self, part: u128) -> i64 {
-        self.seen += part;
-        let due = ((self.seen >> self.shift) * self.whole + self.parts / 2) / self.parts;
-        let amount = due - self.given;
-        self.given = due;
-        amount as i64
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_largest_whole_is_dealt_out_exactly() {
-        let parts = [ONE << 20, 1, ONE, 12345];
-        let mut split = Split::new(i64::MAX as u128, parts.iter().sum());
-        let dealt: Vec<i64> = parts.iter().map(|&part| split.next(part)).collect();
-        assert_eq!(dealt.iter().sum::<i64>(), i64::MAX);
-        assert!(dealt[0] > dealt[2] && dealt[2] > dealt[3]);
     }
 }

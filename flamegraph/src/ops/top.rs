@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use crate::error::Result;
 use crate::frames::Kind;
+use crate::ops::tiers::{dominant, Shares};
 use crate::profile::Profile;
-use crate::tiers::{dominant, Shares};
 use crate::tree::ROOT;
 use crate::walk::{Order, Step};
 
@@ -54,6 +54,15 @@ impl Profile {
             .into_iter()
             .map(|(name, _)| sums[name as usize].method(self.frames.name(name)))
             .collect())
+    }
+
+    /// For each name, in the order of their numbers: own value, and total counted once a stack.
+    pub(crate) fn methods(&self, value: usize) -> Vec<(&str, i64, i64)> {
+        let sums = self.sums_by_name(value).into_iter();
+        (0..)
+            .zip(sums)
+            .map(|(name, sum)| (self.frames.name(name), sum.self_value(), sum.total))
+            .collect()
     }
 
     fn sums_by_name(&self, value: usize) -> Vec<Sums> {

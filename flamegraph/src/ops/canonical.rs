@@ -1,0 +1,155 @@
+//! Canonical names: what is numbered anew in every JVM gets one name, by a file of rules.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+use crate::error::{Error, Result};
+use crate::ops::rebuild::Rebuild;
+use crate::profile::Profile;
+use crate::tree::{Node, ROOT};
+
+/// How names are made canonical; `names.rules` beside this file says how such a file is written.
+#[derive(Clone, Debug, Default)]
+pub struct NameRules {
+    names: Vec<Rule>,
+    threads: Vec<Rule>,
+}
+
+#[derive(Clone, Debug)]
+struct Rule {
+    pattern: Regex,
+    replacement: String,
+}
+
+impl NameRules {
+    /// The rules that come with the library: lambdas, method handles, accessors, proxies, hidden classes,
+    /// numbers of threads and tasks.
+    pub fn builtin() -> &'static NameRules {
+        static BUILTIN: OnceLock<NameRules> = OnceLock::new();
+        // A test holds that the file has no mistake.
+        BUILTIN.get_or_init(|| NameRules::parse(include_str!("names.rules")).unwrap_or_default())
+    }
+
+    /// Reads a file of rules; what is wrong is said with its line.
+    pub fn parse(text: &str) -> Result<NameRules> {
+        let mut rules = NameRules::default();
+        let mut section: Option<fn(&mut NameRules) -> &mut Vec<Rule>> = None;
+        for (number, line) in (1..).zip(text.lines()) {
+            let wrong =
+                |reason: String| Error::Usage(format!("name rules, line {number}: {reason}"));
+            match line.trim() {
+                "" => {}
+                comment if comment.starts_with('#') => {}
+                "[names]" => section = Some(|rules| &mut rules.names),
+                "[threads]" => section = Some(|rules| &mut rules.threads),
+                rule => {
+                    let rule = Rule::parse(rule).map_err(wrong)?;
+                    let section = section.ok_or_else(|| {
+                        wrong("it stands before [names] and [threads]".to_string())
+                    })?;
+                    section(&mut rules).push(rule);
+                }
+            }
+        }
+        Ok(rules)
+    }
+
+    /// The canonical form of a name; most names are left alone.
+    pub fn canonical<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        match thread_name(name) {
+            Some(thread) => Cow::Owned(format!("[{}]", replaced(&self.threads, thread))),
+            None => replaced(&self.names, name),
+        }
+    }
+}
+
+impl Rule {
+    fn parse(line: &str) -> std::result::Result<Rule, String> {
+        let (pattern, replacement) = line
+            .split_once(" =>")
+            .ok_or("a rule is written REGEX => REPLACEMENT")?;
+        Ok(Rule {
+            pattern: Regex::new(pattern.trim()).map_err(|error| error.to_string())?,
+            replacement: replacement.trim().to_string(),
+        })
+    }
+}
+
+fn replaced<'a>(rules: &[Rule], name: &'a str) -> Cow<'a, str> {
+    let mut name = Cow::Borrowed(name);
+    for rule in rules {
+        if let Cow::Owned(changed) = rule.pattern.replace_all(&name, rule.replacement.as_str()) {
+            name = Cow::Owned(changed);
+        }
+    }
+    name
+}
+
+/// The thread's name of a frame `[name tid=N]`.
+fn thread_name(frame: &str) -> Option<&str> {
+    let inside = frame.strip_prefix('[')?.strip_suffix(']')?;
+    let (name, id) = inside.rsplit_once(" tid=")?;
+    (!id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())).then_some(name)
+}
+
+impl Profile {
+    /// The same profile with canonical names, so that profiles of different JVMs merge; totals do not change.
+    /// What was renamed is remembered: see [`raw_names`](Profile::raw_names).
+    pub fn canonical(&self, rules: &NameRules) -> Result<Profile> {
+        let renames = self.renames(|name| rules.canonical(name));
+        self.renamed(&renames, |_| true)
+    }
+
+    /// The stacks under groups of threads: a thread frame `[pool-1-thread-7 tid=4711]` at the root becomes
+    /// `[pool-N-thread-N]`. An error where no stack starts with a thread frame.
+    pub fn by_thread_group(&self, rules: &NameRules) -> Result<Profile> {
+        let renames = self.renames(|name| match thread_name(name) {
+            Some(_) => rules.canonical(name),
+            None => Cow::Borrowed(name),
+        });
+        let is_top = |node: Node| self.tree.parent(node) == ROOT;
+        let is_thread = |node: Node| renames[self.tree.frame(node).name() as usize].is_some();
+        let mut nodes = self.tree.nodes();
+        if !self.is_empty() && !nodes.any(|node| is_top(node) && is_thread(node)) {
+            return Err(Error::Usage(
+                "no stack starts with a thread frame [name tid=N]".to_string(),
+            ));
+        }
+        self.renamed(&renames, is_top)
+    }
+
+    /// What each name becomes; none for those that stay.
+    fn renames<'a>(&'a self, rename: impl Fn(&'a str) -> Cow<'a, str>) -> Vec<Option<String>> {
+        let names = (0..self.frames.len() as u32).map(|name| self.frames.name(name));
+        names
+            .map(|name| match rename(name) {
+                Cow::Owned(new) if new != name => Some(new),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn renamed(&self, renames: &[Option<String>], at: impl Fn(Node) -> bool) -> Result<Profile> {
+        let mut copy = Rebuild::of(self);
+        let mut nodes = vec![ROOT; self.tree.len()];
+        copy.add_selves(ROOT, ROOT)?;
+        for node in self.tree.nodes() {
+            let frame = self.tree.frame(node);
+            let parent = nodes[self.tree.parent(node) as usize];
+            nodes[node as usize] = match &renames[frame.name() as usize] {
+                Some(name) if at(node) => copy.child_named(parent, name, frame.kind())?,
+                _ => copy.child(parent, frame)?,
+            };
+            copy.add_selves(node, nodes[node as usize])?;
+        }
+        let mut renamed = copy.finish();
+        for (name, new) in (0..).zip(renames) {
+            if let Some(new) = new {
+                renamed.raw_names.insert(new, self.frames.name(name));
+            }
+        }
+        Ok(renamed)
+    }
+}

@@ -1,0 +1,236 @@
+//! What changed between two profiles.
+
+use std::cmp::Reverse;
+use std::io::Write;
+
+use crate::error::{Error, Result};
+use crate::frames::Kind;
+use crate::ops::rebuild::Rebuild;
+use crate::ops::split::Split;
+use crate::profile::Profile;
+use crate::tree::{Node, ROOT};
+use crate::values::{self, ValueType};
+use crate::walk::{Order, Step};
+
+/// Two profiles side by side in one tree.
+///
+/// [`tree`](Diff::tree) is a profile of two values, `before` and `after`, in the unit of the value compared; it
+/// has every path of either side, and tiers are merged, so that a method that was compiled in between has
+/// not vanished and appeared. When the difference is normalised, `before` is scaled to the total of `after`
+/// (exactly: both totals are the same), so that a delta is a change of share, in units of the profile after.
+pub struct Diff {
+    tree: Profile,
+    normalized: bool,
+    before_total: i64,
+    /// For each node whether it had a total before; scaling can round a small one away.
+    was_there: Vec<bool>,
+    /// Totals of all nodes, before and after.
+    totals: [Vec<i64>; 2],
+}
+
+/// One node of a [`Diff`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiffNode<'a> {
+    /// The number of the parent: nodes are numbered from 0, the root, and parents come before children.
+    pub parent: u32,
+    /// The name of the frame, empty for the root.
+    pub name: &'a str,
+    /// The kind with the most of both sides.
+    pub kind: Kind,
+    /// Own value, before and after.
+    pub selfs: [i64; 2],
+    /// Own value and that of everything below, before and after.
+    pub totals: [i64; 2],
+}
+
+/// What became of one path, or of one method wherever it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The names from the root to this frame; for a method its name alone.
+    pub path: Vec<String>,
+    /// Own value, before and after.
+    pub selfs: [i64; 2],
+    /// Own value and that of everything below, before and after; a method's counts once a stack.
+    pub totals: [i64; 2],
+}
+
+impl Diff {
+    /// The index of the value `before` in the tree.
+    pub const BEFORE: usize = 0;
+    /// The index of the value `after` in the tree.
+    pub const AFTER: usize = 1;
+
+    /// Compares one value of two profiles: the one at this index of `after`, which `before` must have with
+    /// the same unit. `normalize` makes up for one side having run longer; then both must have samples.
+    pub fn of(before: &Profile, after: &Profile, value: usize, normalize: bool) -> Result<Diff> {
+        after.check_value(value)?;
+        let compared = &after.values()[value];
+        let theirs = before.values().iter().position(|value| value == compared);
+        let theirs = theirs.ok_or_else(|| Error::UnlikeValues {
+            ours: values::list(before.values()),
+            theirs: compared.to_string(),
+        })?;
+        let mut tree = Profile::new(vec![
+            ValueType::new("before", &compared.unit),
+            ValueType::new("after", &compared.unit),
+        ]);
+        tree.add_column(before, theirs, Diff::BEFORE)?;
+        tree.add_column(after, value, Diff::AFTER)?;
+        let tree = tree.with_tiers_merged(&[Diff::BEFORE, Diff::AFTER])?;
+        let totals = tree.node_totals(Diff::BEFORE);
+        Ok(Diff {
+            normalized: normalize,
+            before_total: totals[0],
+            was_there: totals.iter().map(|&total| total > 0).collect(),
+            totals: [Vec::new(), Vec::new()],
+            tree: if normalize {
+                normalized(&tree, compared)?
+            } else {
+                tree
+            },
+        }
+        .summed())
+    }
+
+    fn summed(mut self) -> Diff {
+        self.totals = [Diff::BEFORE, Diff::AFTER].map(|value| self.tree.node_totals(value));
+        self
+    }
+
+    /// The tree with both values: what a picture is drawn from.
+    pub fn tree(&self) -> &Profile {
+        &self.tree
+    }
+
+    /// Whether `before` is scaled to the total of `after`.
+    pub fn is_normalized(&self) -> bool {
+        self.normalized
+    }
+
+    /// The total before, as it was measured.
+    pub fn before_total(&self) -> i64 {
+        self.before_total
+    }
+
+    /// Writes folded text with two counts a line, before and after.
+    pub fn write_folded(&self, out: impl Write, annotate: bool) -> Result<()> {
+        self.tree.write_differential(out, annotate)
+    }
+
+    /// All nodes, the root first, parents before their children.
+    pub fn nodes(&self) -> impl Iterator<Item = DiffNode<'_>> {
+        (0..self.tree.node_count() as Node + 1).map(|node| {
+            let frame = self.tree.frame_of(node);
+            DiffNode {
+                parent: self.tree.tree.parent(node),
+                name: frame.map_or("", |(name, _)| name),
+                kind: frame.map_or(Kind::Plain, |(_, kind)| kind),
+                selfs: self.selfs(node),
+                totals: self.totals_of(node),
+            }
+        })
+    }
+
+    /// The methods whose own value changed most; equals by the change of their total, then by name.
+    pub fn changes(&self, limit: usize) -> Result<Vec<Change>> {
+        let [before, after] = [Diff::BEFORE, Diff::AFTER].map(|value| self.tree.methods(value));
+        let both = before.into_iter().zip(after);
+        let mut changes: Vec<_> = both
+            .map(|((name, self_before, before), (_, self_after, after))| {
+                (name, [self_before, self_after], [before, after])
+            })
+            .filter(|(_, selfs, totals)| delta(selfs) != 0 || delta(totals) != 0)
+            .collect();
+        changes.sort_unstable_by_key(|(name, selfs, totals)| {
+            (
+                Reverse(delta(selfs).abs()),
+                Reverse(delta(totals).abs()),
+                *name,
+            )
+        });
+        changes.truncate(limit);
+        let change = |(name, selfs, totals): (&str, _, _)| Change {
+            path: vec![name.to_string()],
+            selfs,
+            totals,
+        };
+        Ok(changes.into_iter().map(change).collect())
+    }
+
+    /// The paths that were not there before, largest first: where a whole subtree is new, its root.
+    pub fn appeared(&self, limit: usize) -> Vec<Change> {
+        let new = |node: Node| !self.was_there[node as usize] && self.totals_of(node)[1] > 0;
+        self.outermost(new, Diff::AFTER, limit)
+    }
+
+    /// The paths that are no longer there, largest first: where a whole subtree is gone, its root.
+    pub fn vanished(&self, limit: usize) -> Vec<Change> {
+        let gone = |node: Node| self.was_there[node as usize] && self.totals_of(node)[1] == 0;
+        self.outermost(gone, Diff::BEFORE, limit)
+    }
+
+    fn outermost(&self, is: impl Fn(Node) -> bool, value: usize, limit: usize) -> Vec<Change> {
+        let parent = |node: Node| self.tree.tree.parent(node);
+        let begins = |&node: &Node| is(node) && (parent(node) == ROOT || !is(parent(node)));
+        let mut nodes: Vec<Node> = self.tree.tree.nodes().filter(begins).collect();
+        nodes.sort_by_key(|&node| Reverse(self.totals[value][node as usize]));
+        nodes.truncate(limit);
+        let change = |node: Node| Change {
+            path: self.tree.path(node),
+            selfs: self.selfs(node),
+            totals: self.totals_of(node),
+        };
+        nodes.into_iter().map(change).collect()
+    }
+
+    fn selfs(&self, node: Node) -> [i64; 2] {
+        [Diff::BEFORE, Diff::AFTER].map(|value| self.tree.selves(value)[node as usize])
+    }
+
+    fn totals_of(&self, node: Node) -> [i64; 2] {
+        [&self.totals[0], &self.totals[1]].map(|totals| totals[node as usize])
+    }
+}
+
+fn delta([before, after]: &[i64; 2]) -> i64 {
+    after - before
+}
+
+impl Profile {
+    /// Adds one value of another profile to one of this one.
+    fn add_column(&mut self, other: &Profile, theirs: usize, ours: usize) -> Result<()> {
+        let nodes = self.graft(other)?;
+        for (&amount, &node) in other.selves(theirs).iter().zip(&nodes) {
+            self.add(node, ours, amount)?;
+        }
+        Ok(())
+    }
+}
+
+/// The same tree with `before` scaled so that both totals are that of `after`.
+fn normalized(tree: &Profile, compared: &ValueType) -> Result<Profile> {
+    let [before, after] = [tree.total(Diff::BEFORE)?, tree.total(Diff::AFTER)?];
+    for (total, side) in [(before, "before"), (after, "after")] {
+        if total == 0 {
+            return Err(Error::Empty(format!(
+                "nothing to compare: no {compared} {side}"
+            )));
+        }
+    }
+    let mut copy = Rebuild::of(tree);
+    let mut nodes = vec![ROOT; tree.tree.len()];
+    for node in tree.tree.nodes() {
+        let parent = nodes[tree.tree.parent(node) as usize];
+        nodes[node as usize] = copy.child(parent, tree.tree.frame(node))?;
+    }
+    let mut split = Split::new(after as u128, before as u128);
+    for step in Order::of(tree).walk() {
+        if let Step::Enter(node) = step {
+            let amount = split.next(tree.selves(Diff::BEFORE)[node as usize] as u128);
+            copy.add(nodes[node as usize], Diff::BEFORE, amount)?;
+            let after = tree.selves(Diff::AFTER)[node as usize];
+            copy.add(nodes[node as usize], Diff::AFTER, after)?;
+        }
+    }
+    Ok(copy.finish())
+}

@@ -1,0 +1,100 @@
+//! Some stacks of a profile, by regular expressions on their frames.
+
+use crate::error::Result;
+use crate::ops::pattern::Pattern;
+use crate::ops::rebuild::Rebuild;
+use crate::profile::Profile;
+use crate::tree::{Node, ROOT};
+
+impl Profile {
+    /// The stacks with a frame in which any of the patterns is found. With those of
+    /// [`excluding`](Profile::excluding) they are all stacks, each once.
+    pub fn including(&self, patterns: &[Pattern]) -> Result<Profile> {
+        let reached = self.reached(patterns);
+        self.replanted(|node| reached[node as usize], |_| Place::Parent)
+    }
+
+    /// The stacks without such a frame.
+    pub fn excluding(&self, patterns: &[Pattern]) -> Result<Profile> {
+        let reached = self.reached(patterns);
+        self.replanted(|node| !reached[node as usize], |_| Place::Parent)
+    }
+
+    /// The stacks through a frame. With `callers` they stay whole, as pprof's `focus` leaves them; without,
+    /// they start at the outermost such frame, as with pprof's `show_from`.
+    pub fn focused(&self, pattern: &Pattern, callers: bool) -> Result<Profile> {
+        let reached = self.reached(std::slice::from_ref(pattern));
+        let keeps = |node: Node| reached[node as usize];
+        self.replanted(keeps, |node| {
+            if callers {
+                Place::Parent
+            } else {
+                self.start(&reached, node)
+            }
+        })
+    }
+
+    /// All stacks, without what is above the outermost frame in which the pattern is found. Stacks
+    /// without such a frame stay as they are, so totals never change.
+    pub fn trimmed(&self, pattern: &Pattern) -> Result<Profile> {
+        let reached = self.reached(std::slice::from_ref(pattern));
+        self.replanted(|_| true, |node| self.start(&reached, node))
+    }
+
+    /// The outermost of the frames reached starts the stack.
+    fn start(&self, reached: &[bool], node: Node) -> Place {
+        if reached[node as usize] && !reached[self.tree.parent(node) as usize] {
+            Place::Root
+        } else {
+            Place::Parent
+        }
+    }
+}
+
+/// Where a node of the original goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Where it was: under its parent.
+    Parent,
+    /// To the root: all above it falls away.
+    Root,
+}
+
+impl Profile {
+    /// A copy of the stacks that end in nodes for which `keeps` holds, with nodes placed by `place`.
+    pub(crate) fn replanted(
+        &self,
+        keeps: impl Fn(Node) -> bool,
+        place: impl Fn(Node) -> Place,
+    ) -> Result<Profile> {
+        let needed = self.needed(&keeps, &place);
+        let mut copy = Rebuild::of(self);
+        let mut nodes = vec![ROOT; self.tree.len()];
+        if keeps(ROOT) {
+            copy.add_selves(ROOT, ROOT)?;
+        }
+        for node in self.tree.nodes().filter(|&node| needed[node as usize]) {
+            let parent = match place(node) {
+                Place::Parent => nodes[self.tree.parent(node) as usize],
+                Place::Root => ROOT,
+            };
+            nodes[node as usize] = copy.child(parent, self.tree.frame(node))?;
+            if keeps(node) {
+                copy.add_selves(node, nodes[node as usize])?;
+            }
+        }
+        Ok(copy.finish())
+    }
+
+    /// The nodes on the way to something that is kept and has a value.
+    fn needed(&self, keeps: impl Fn(Node) -> bool, place: impl Fn(Node) -> Place) -> Vec<bool> {
+        let mut needed = vec![false; self.tree.len()];
+        for node in self.tree.nodes().rev() {
+            needed[node as usize] |= keeps(node) && self.has_self(node);
+            if needed[node as usize] && place(node) == Place::Parent {
+                needed[self.tree.parent(node) as usize] = true;
+            }
+        }
+        needed
+    }
+}

@@ -1,0 +1,34 @@
+//! Operations: profiles from profiles.
+//!
+//! Each leaves what it was given as it was. None is recursive, none takes more than linear time in the
+//! nodes (and what sorting them takes), and sums are checked.
+
+mod diff;
+mod invert;
+mod mean;
+mod prune;
+pub(crate) mod raw_names;
+mod rebuild;
+mod select;
+mod split;
+mod tables;
+pub(crate) mod tiers;
+mod top;
+
+#[cfg(feature = "formats")]
+mod canonical;
+#[cfg(feature = "formats")]
+mod filter;
+#[cfg(feature = "formats")]
+mod pattern;
+
+pub use diff::{Change, Diff, DiffNode};
+pub use mean::MeanMerger;
+pub use prune::{smaller_frames, Keep};
+pub use tables::{NodeRow, Tier};
+pub use top::Method;
+
+#[cfg(feature = "formats")]
+pub use canonical::NameRules;
+#[cfg(feature = "formats")]
+pub use pattern::Pattern;

@@ -1,0 +1,147 @@
+//! A smaller tree with exact totals: what is left out is shown as a frame of its own under each parent.
+
+use std::cmp::Reverse;
+
+use crate::error::{Error, Result};
+use crate::frames::Kind;
+use crate::ops::rebuild::Rebuild;
+use crate::profile::Profile;
+use crate::tree::{Node, ROOT};
+
+/// How much of a tree is kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Keep {
+    /// Frames with at least this part of the whole (0 to 1) in any value.
+    Share(f64),
+    /// This many frames: those with the largest part of the whole in any value.
+    Frames(usize),
+}
+
+/// Shares of a whole are compared in this fixed point.
+const ONE: u128 = 1 << 63;
+
+/// The name of the frame that stands for `count` frames left out.
+fn remainder_name(count: u64) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("({count} smaller frame{plural})")
+}
+
+/// How many frames a name such as `(12 smaller frames)` stands for; none for any other name.
+pub fn smaller_frames(name: &str) -> Option<u64> {
+    let inside = name.strip_prefix('(')?.strip_suffix(')')?;
+    let (count, words) = inside.split_once(' ')?;
+    let is_number = !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit());
+    let known = matches!(words, "smaller frame" | "smaller frames");
+    (is_number && known).then(|| count.parse().ok())?
+}
+
+impl Profile {
+    /// The largest frames, and under each parent one frame `(N smaller frames)` with all that is left out
+    /// below it: totals stay exact at every node. A frame is never left out alone, as the one in its place
+    /// would be no smaller.
+    pub fn pruned(&self, keep: Keep) -> Result<Profile> {
+        let shares = self.largest_shares();
+        let mut kept = match keep {
+            Keep::Share(share) if (0.0..=1.0).contains(&share) => {
+                let least = (share * ONE as f64) as u128;
+                shares.iter().map(|&part| part >= least.max(1)).collect()
+            }
+            Keep::Share(share) => {
+                return Err(Error::Usage(format!("{share}: a share is from 0 to 1")));
+            }
+            Keep::Frames(0) => return Err(Error::Usage("no frame is to be kept".to_string())),
+            Keep::Frames(count) => largest(&shares, count),
+        };
+        kept[ROOT as usize] = true;
+        self.with_remainders(&shares, &kept)
+    }
+
+    /// For each node the part its total is of the whole, in the value in which that is largest.
+    fn largest_shares(&self) -> Vec<u128> {
+        let mut largest = vec![0u128; self.tree.len()];
+        for value in 0..self.values().len() {
+            let totals = self.node_totals(value);
+            let whole = (totals[0] as u128).max(1);
+            for (largest, total) in largest.iter_mut().zip(totals) {
+                *largest = (*largest).max(total as u128 * ONE / whole);
+            }
+        }
+        largest
+    }
+
+    fn with_remainders(&self, shares: &[u128], kept: &[bool]) -> Result<Profile> {
+        let left_out = self.left_out(shares, kept);
+        let mut copy = Rebuild::of(self);
+        let mut nodes = vec![ROOT; self.tree.len()];
+        let mut origins = vec![Some(ROOT)];
+        copy.add_selves(ROOT, ROOT)?;
+        // Nodes without any value are dropped, not counted.
+        for node in self.tree.nodes().filter(|&node| shares[node as usize] > 0) {
+            let host = left_out.host[node as usize];
+            let lonely = left_out.nodes[host as usize] == 1;
+            let parent = nodes[host as usize];
+            let (new, origin) = if kept[node as usize] || lonely {
+                (copy.child(parent, self.tree.frame(node))?, Some(node))
+            } else {
+                let name = remainder_name(left_out.frames[host as usize]);
+                (copy.child_named(parent, &name, Kind::Plain)?, None)
+            };
+            if new as usize == origins.len() {
+                origins.push(origin);
+            }
+            nodes[node as usize] = new;
+            copy.add_selves(node, new)?;
+        }
+        let mut pruned = copy.finish();
+        pruned.tiers = self.tiers.as_ref().map(|tiers| tiers.taken_over(&origins));
+        Ok(pruned)
+    }
+
+    fn left_out(&self, shares: &[u128], kept: &[bool]) -> LeftOut {
+        let mut out = LeftOut {
+            host: vec![ROOT; self.tree.len()],
+            nodes: vec![0; self.tree.len()],
+            frames: vec![0; self.tree.len()],
+        };
+        for node in self.tree.nodes() {
+            let parent = self.tree.parent(node) as usize;
+            let host = if kept[parent] {
+                parent as Node
+            } else {
+                out.host[parent]
+            };
+            out.host[node as usize] = host;
+            if !kept[node as usize] && shares[node as usize] > 0 {
+                let name = self.frames.name_of(self.tree.frame(node));
+                out.nodes[host as usize] += 1;
+                let frames = &mut out.frames[host as usize];
+                *frames = u64::saturating_add(*frames, smaller_frames(name).unwrap_or(1));
+            }
+        }
+        out
+    }
+}
+
+/// For each node its nearest ancestor that is kept; for each that is, how many nodes are left out below it
+/// and how many frames these stand for (what was left out before counts as what it was).
+struct LeftOut {
+    host: Vec<Node>,
+    nodes: Vec<u64>,
+    frames: Vec<u64>,
+}
+
+/// The nodes with the largest shares. A parent has no less than its children and a smaller number, so
+/// it is never left out while they are kept.
+fn largest(shares: &[u128], count: usize) -> Vec<bool> {
+    let mut nodes: Vec<Node> = (1..shares.len() as Node).collect();
+    let by_share = |&node: &Node| (Reverse(shares[node as usize]), node);
+    if count < nodes.len() {
+        nodes.select_nth_unstable_by_key(count, by_share);
+        nodes.truncate(count);
+    }
+    let mut kept = vec![false; shares.len()];
+    for node in nodes {
+        kept[node as usize] = true;
+    }
+    kept
+}

@@ -1,0 +1,94 @@
+//! Some values of a profile, and values multiplied.
+
+use crate::error::{Error, Result};
+use crate::ops::rebuild::Rebuild;
+use crate::ops::split::{times, Split};
+use crate::profile::Profile;
+use crate::tree::{Node, ROOT};
+use crate::values;
+use crate::walk::{Order, Step};
+
+impl Profile {
+    /// The index of the value of this name.
+    pub fn value_named(&self, name: &str) -> Result<usize> {
+        let found = self.values().iter().position(|value| value.name == name);
+        found.ok_or_else(|| {
+            let there_are = values::list(self.values());
+            Error::Usage(format!(
+                "no value {name:?} in this profile; there are: {there_are}"
+            ))
+        })
+    }
+
+    /// These values, in this order, and the stacks that have any of them.
+    pub fn select(&self, wanted: &[usize]) -> Result<Profile> {
+        for (index, &value) in wanted.iter().enumerate() {
+            self.check_value(value)?;
+            if wanted[..index].contains(&value) {
+                let twice = &self.values()[value];
+                return Err(Error::Usage(format!("{twice}: selected twice")));
+            }
+        }
+        if wanted.is_empty() {
+            return Err(Error::Usage("no value is selected".to_string()));
+        }
+        let has = |node: Node| {
+            wanted
+                .iter()
+                .any(|&value| self.selves(value)[node as usize] != 0)
+        };
+        let types = wanted.iter().map(|&value| self.values()[value].clone());
+        let mut copy = Rebuild::with_values(self, types.collect());
+        let nodes = self.copy_paths(&mut copy, has)?;
+        for (to, &value) in wanted.iter().enumerate() {
+            for (&amount, &node) in self.selves(value).iter().zip(&nodes) {
+                copy.add(node, to, amount)?;
+            }
+        }
+        Ok(copy.finish())
+    }
+
+    /// Every value times a factor; each total is rounded once, and the stacks add up to it exactly.
+    pub fn scaled(&self, factor: f64) -> Result<Profile> {
+        if !(factor.is_finite() && factor > 0.0) {
+            return Err(Error::Usage(format!("{factor}: a factor is above zero")));
+        }
+        let mut copy = Rebuild::of(self);
+        let nodes = self.copy_paths(&mut copy, |_| true)?;
+        let order = Order::of(self);
+        for value in 0..self.values().len() {
+            let total = self.total(value)?;
+            let whole = times(total, factor)
+                .ok_or_else(|| Error::Overflow(self.values()[value].to_string()))?;
+            let mut split = Split::new(whole as u128, total as u128);
+            for step in order.walk() {
+                if let Step::Enter(node) = step {
+                    let amount = split.next(self.selves(value)[node as usize] as u128);
+                    copy.add(nodes[node as usize], value, amount)?;
+                }
+            }
+        }
+        Ok(copy.finish())
+    }
+
+    /// Takes over the nodes on the way to those that are wanted; returns where each went (others: to the root).
+    fn copy_paths(
+        &self,
+        copy: &mut Rebuild<'_>,
+        wanted: impl Fn(Node) -> bool,
+    ) -> Result<Vec<Node>> {
+        let mut needed = vec![false; self.tree.len()];
+        for node in self.tree.nodes().rev() {
+            needed[node as usize] |= wanted(node);
+            if needed[node as usize] {
+                needed[self.tree.parent(node) as usize] = true;
+            }
+        }
+        let mut nodes = vec![ROOT; self.tree.len()];
+        for node in self.tree.nodes().filter(|&node| needed[node as usize]) {
+            let parent = nodes[self.tree.parent(node) as usize];
+            nodes[node as usize] = copy.child(parent, self.tree.frame(node))?;
+        }
+        Ok(nodes)
+    }
+}

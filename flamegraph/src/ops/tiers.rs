@@ -1,0 +1,123 @@
+//! Reading a tree without its tiers: a method seen interpreted and compiled is one method.
+
+use crate::error::Result;
+use crate::frames::{Frame, Kind};
+use crate::ops::rebuild::Rebuild;
+use crate::profile::Profile;
+use crate::tree::{Node, ROOT};
+
+/// For a name or node, how much of a value each kind has.
+pub(crate) type Shares = [i64; Kind::ALL.len()];
+
+/// For each value and each node the total of each kind that was merged into it.
+#[derive(Clone)]
+pub(crate) struct TierTotals(Vec<Vec<Shares>>);
+
+impl TierTotals {
+    pub(crate) fn of(&self, value: usize, node: Node) -> &Shares {
+        &self.0[value][node as usize]
+    }
+
+    /// The same for a tree made of some of the nodes: `from` holds for each new node the one it was, if
+    /// it was one.
+    pub(crate) fn taken_over(&self, from: &[Option<Node>]) -> TierTotals {
+        let take = |column: &[Shares], node: &Option<Node>| {
+            node.map_or(Shares::default(), |node| column[node as usize])
+        };
+        let columns = self.0.iter();
+        let taken = columns.map(|column| from.iter().map(|node| take(column, node)).collect());
+        TierTotals(taken.collect())
+    }
+}
+
+/// The kind with the largest share; the first of equals.
+pub(crate) fn dominant(shares: &Shares) -> Kind {
+    let mut best = Kind::Plain;
+    for kind in Kind::ALL {
+        if shares[kind as usize] > shares[best as usize] {
+            best = kind;
+        }
+    }
+    best
+}
+
+impl Profile {
+    /// The same profile with all kinds dropped.
+    pub(crate) fn without_kinds(&self) -> Result<Profile> {
+        Ok(self.regrouped()?.0)
+    }
+
+    /// The same profile with one node where there were several that differ in kinds only; its kind
+    /// is the one that has most of this value. What each kind had is remembered for every value, until
+    /// the profile is changed.
+    pub fn merged_tiers(&self, value: usize) -> Result<Profile> {
+        self.check_value(value)?;
+        let (plain, nodes) = self.regrouped()?;
+        let totals: Vec<Vec<Shares>> = (0..self.values().len())
+            .map(|value| {
+                let mut shares = vec![Shares::default(); plain.tree.len()];
+                self.add_shares(value, &nodes, &mut shares);
+                shares
+            })
+            .collect();
+        let kind = |node: Node| dominant(&totals[value][node as usize]);
+        // The plain tree has its nodes in the order in which they are copied: numbers stay the same.
+        let (mut merged, _) = plain.reframed(|node, frame| Frame::new(frame.name(), kind(node)))?;
+        merged.tiers = Some(TierTotals(totals));
+        Ok(merged)
+    }
+
+    /// Like [`merged_tiers`](Profile::merged_tiers) by the sum of these values, without remembering.
+    pub(crate) fn with_tiers_merged(&self, values: &[usize]) -> Result<Profile> {
+        let (plain, nodes) = self.regrouped()?;
+        let mut shares = vec![Shares::default(); plain.tree.len()];
+        for &value in values {
+            self.add_shares(value, &nodes, &mut shares);
+        }
+        let kind = |node: Node| dominant(&shares[node as usize]);
+        let (merged, _) = plain.reframed(|node, frame| Frame::new(frame.name(), kind(node)))?;
+        Ok(merged)
+    }
+
+    /// What each kind of a node has of its total: several kinds have some where tiers were merged.
+    pub(crate) fn tiers_of(&self, node: Node, value: usize, total: i64) -> Vec<(Kind, i64)> {
+        let mut shares = Shares::default();
+        if let Some(tiers) = &self.tiers {
+            shares = *tiers.of(value, node);
+        }
+        if node != ROOT && shares == Shares::default() {
+            shares[self.tree.frame(node).kind() as usize] = total;
+        }
+        let has_some = |kind: &Kind| shares[*kind as usize] != 0;
+        let kinds = Kind::ALL.into_iter().filter(has_some);
+        kinds.map(|kind| (kind, shares[kind as usize])).collect()
+    }
+
+    /// Adds each node's total to what its kind has at the node where it went.
+    fn add_shares(&self, value: usize, nodes: &[Node], shares: &mut [Shares]) {
+        let totals = self.node_totals(value);
+        for node in self.tree.nodes() {
+            let kind = self.tree.frame(node).kind();
+            let share = &mut shares[nodes[node as usize] as usize][kind as usize];
+            // Totals of one value always fit; those of several need not, and only their order matters.
+            *share = share.saturating_add(totals[node as usize]);
+        }
+    }
+
+    fn regrouped(&self) -> Result<(Profile, Vec<Node>)> {
+        self.reframed(|_, frame| Frame::new(frame.name(), Kind::Plain))
+    }
+
+    /// A copy whose nodes have other kinds; also returns where each node went.
+    fn reframed(&self, frame_of: impl Fn(Node, Frame) -> Frame) -> Result<(Profile, Vec<Node>)> {
+        let mut copy = Rebuild::of(self);
+        let mut nodes = vec![ROOT; self.tree.len()];
+        copy.add_selves(ROOT, ROOT)?;
+        for node in self.tree.nodes() {
+            let parent = nodes[self.tree.parent(node) as usize];
+            nodes[node as usize] = copy.child(parent, frame_of(node, self.tree.frame(node)))?;
+            copy.add_selves(node, nodes[node as usize])?;
+        }
+        Ok((copy.finish(), nodes))
+    }
+}
