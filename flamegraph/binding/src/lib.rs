@@ -3,7 +3,14 @@
 //! Work is done with the interpreter let go; a profile is shared by reference count, so that no lock
 //! is held meanwhile. Errors become ValueError, and a panic an exception that `except Exception` sees.
 
+mod arguments;
+mod diff;
+mod merging;
+mod output;
+mod pandas;
 mod profile;
+mod reading;
+mod tables;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -15,13 +22,15 @@ fn detached<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> flamegraph::Result<T> + Send,
 ) -> PyResult<T> {
-    let result = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
-    match result {
-        Ok(result) => result.map_err(value_error),
-        Err(_) => Err(PyRuntimeError::new_err(
-            "flamegraph failed inside; this is a bug in hprofiler",
-        )),
-    }
+    guarded(py, work)?.map_err(value_error)
+}
+
+/// Runs work without the interpreter; a panic, and nothing else, is an exception.
+fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    py.detach(|| catch_unwind(AssertUnwindSafe(work)))
+        .map_err(|_| {
+            PyRuntimeError::new_err("flamegraph failed inside; this is a bug in hprofiler")
+        })
 }
 
 fn value_error(error: flamegraph::Error) -> PyErr {
@@ -31,5 +40,11 @@ fn value_error(error: flamegraph::Error) -> PyErr {
 #[pymodule]
 mod _flamegraph {
     #[pymodule_export]
-    use crate::profile::{MeanMerger, Method, Profile};
+    use crate::diff::Diff;
+    #[pymodule_export]
+    use crate::merging::MeanMerger;
+    #[pymodule_export]
+    use crate::profile::Profile;
+    #[pymodule_export]
+    use crate::tables::{Change, DiffNode, Frame, Method, Node, Stack};
 }

@@ -1,35 +1,20 @@
-//! The classes as Python sees them.
+//! The profile as Python sees it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flamegraph::svg::{Options, Palette};
-use flamegraph::{Error, Format, ReadOptions, ValueType};
+use flamegraph::{Error, Keep, NameRules, Pattern, ValueType};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
-use crate::{detached, value_error};
-
-/// One method of `Profile.top`.
-#[pyclass(frozen, get_all, module = "hprofiler._flamegraph")]
-pub(crate) struct Method {
-    name: String,
-    kind: &'static str,
-    self_value: i64,
-    total_value: i64,
-}
-
-#[pymethods]
-impl Method {
-    fn __repr__(&self) -> String {
-        format!(
-            "Method({:?}, {}, self={}, total={})",
-            self.name, self.kind, self.self_value, self.total_value
-        )
-    }
-}
+use crate::arguments::{Paths, Patterns, Value, Values};
+use crate::diff::Diff;
+use crate::output::{to_bytes, write_to, Output, Target};
+use crate::tables::{nodes, stacks, Frame, Method, Node, Stack};
+use crate::{detached, merging, pandas, reading, value_error};
 
 /// A profile; see the library's.
 #[pyclass(frozen, module = "hprofiler._flamegraph")]
@@ -39,29 +24,28 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    fn new(profile: flamegraph::Profile) -> Profile {
+    pub(crate) fn new(profile: flamegraph::Profile) -> Profile {
+        Profile::shared(Arc::new(profile))
+    }
+
+    pub(crate) fn shared(profile: Arc<flamegraph::Profile>) -> Profile {
         Profile {
-            inner: Mutex::new(Arc::new(profile)),
+            inner: Mutex::new(profile),
         }
     }
 
     /// The profile as it is now; a merge later on does not change it.
-    fn now(&self) -> Arc<flamegraph::Profile> {
+    pub(crate) fn now(&self) -> Arc<flamegraph::Profile> {
         Arc::clone(&self.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Lets a writer fill a buffer, and hands it to Python.
-    fn written<'py>(
+    /// Another profile made from this one.
+    fn derived(
         &self,
-        py: Python<'py>,
-        write: impl FnOnce(&flamegraph::Profile, &mut Vec<u8>) -> flamegraph::Result<()> + Send,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = detached(py, || {
-            let mut bytes = Vec::new();
-            write(&self.now(), &mut bytes)?;
-            Ok(bytes)
-        })?;
-        Ok(PyBytes::new(py, &bytes))
+        py: Python<'_>,
+        make: impl FnOnce(&flamegraph::Profile) -> flamegraph::Result<flamegraph::Profile> + Send,
+    ) -> PyResult<Profile> {
+        detached(py, || make(&self.now())).map(Profile::new)
     }
 }
 
@@ -69,29 +53,47 @@ impl Profile {
 impl Profile {
     #[staticmethod]
     #[pyo3(signature = (path, format=None))]
-    fn read(py: Python<'_>, path: &str, format: Option<&str>) -> PyResult<Profile> {
-        let format = parse_format(format)?;
-        let read = || flamegraph::read_path(Path::new(path), &ReadOptions::of(format));
-        let profile = detached(py, || {
-            read().map_err(|error| Error::Usage(format!("{path}: {error}")))
-        })?;
-        Ok(Profile::new(profile))
+    fn read(py: Python<'_>, path: PathBuf, format: Option<&str>) -> PyResult<Profile> {
+        let options = reading::options(format, None)?;
+        detached(py, || reading::read(&path, &options)).map(Profile::new)
     }
 
     #[staticmethod]
-    #[pyo3(signature = (data, format=None))]
-    fn from_bytes(py: Python<'_>, data: Cow<'_, [u8]>, format: Option<&str>) -> PyResult<Profile> {
-        let format = parse_format(format)?;
-        detached(py, || flamegraph::read(&data, &ReadOptions::of(format))).map(Profile::new)
+    #[pyo3(signature = (paths, format=None, *, mean=false, **options))]
+    fn open(
+        py: Python<'_>,
+        paths: Paths,
+        format: Option<&str>,
+        mean: bool,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Profile> {
+        let options = reading::options(format, options)?;
+        let paths = paths.into_vec();
+        detached(py, || reading::read_all(&paths, &options, mean)).map(Profile::new)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (data, format=None, **options))]
+    fn from_bytes(
+        py: Python<'_>,
+        data: Cow<'_, [u8]>,
+        format: Option<&str>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Profile> {
+        let options = reading::options(format, options)?;
+        detached(py, || flamegraph::read(&data, &options)).map(Profile::new)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (profiles, *, mean=false))]
+    fn merged(profiles: &Bound<'_, PyAny>, mean: bool) -> PyResult<Profile> {
+        merging::merged(profiles, mean)
     }
 
     #[getter]
     fn values(&self) -> Vec<(String, String)> {
-        self.now()
-            .values()
-            .iter()
-            .map(|ValueType { name, unit }| (name.clone(), unit.clone()))
-            .collect()
+        let pair = |value: &ValueType| (value.name.clone(), value.unit.clone());
+        self.now().values().iter().map(pair).collect()
     }
 
     #[getter]
@@ -104,9 +106,11 @@ impl Profile {
         self.now().malformed_lines()
     }
 
-    #[pyo3(signature = (value=0))]
-    fn total(&self, value: usize) -> PyResult<i64> {
-        self.now().total(value).map_err(value_error)
+    #[pyo3(signature = (value=Value::default()))]
+    fn total(&self, value: Value) -> PyResult<i64> {
+        let profile = self.now();
+        let total = value.of(&profile).and_then(|value| profile.total(value));
+        total.map_err(value_error)
     }
 
     fn node_count(&self) -> usize {
@@ -114,17 +118,16 @@ impl Profile {
     }
 
     fn with_labels(&self, py: Python<'_>, labels: BTreeMap<String, String>) -> PyResult<Profile> {
-        let labelled = detached(py, || {
-            let mut copy = flamegraph::Profile::clone(&self.now());
+        self.derived(py, |profile| {
+            let mut copy = profile.clone();
             for (name, value) in labels {
                 copy.set_label(name, value);
             }
             Ok(copy)
-        })?;
-        Ok(Profile::new(labelled))
+        })
     }
 
-    fn merge(&self, py: Python<'_>, other: &Profile) -> PyResult<()> {
+    pub(crate) fn merge(&self, py: Python<'_>, other: &Profile) -> PyResult<()> {
         detached(py, || {
             let other = other.now();
             let mut ours = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,36 +135,168 @@ impl Profile {
         })
     }
 
-    #[pyo3(signature = (limit, value=0))]
-    fn top(&self, py: Python<'_>, limit: usize, value: usize) -> PyResult<Vec<Method>> {
-        let methods = detached(py, || self.now().top(limit, value))?;
-        let to_python = |method: flamegraph::Method| Method {
-            name: method.name,
-            kind: method.kind.word(),
-            self_value: method.self_value,
-            total_value: method.total_value,
-        };
-        Ok(methods.into_iter().map(to_python).collect())
+    #[pyo3(signature = (after, value=Value::default(), *, normalize=true))]
+    fn diff(
+        &self,
+        py: Python<'_>,
+        after: &Profile,
+        value: Value,
+        normalize: bool,
+    ) -> PyResult<Diff> {
+        detached(py, || {
+            let after = after.now();
+            flamegraph::Diff::of(&self.now(), &after, value.of(&after)?, normalize)
+        })
+        .map(Diff::new)
     }
 
-    #[pyo3(signature = (value=0, annotate=true))]
+    #[pyo3(signature = (include=None, exclude=None))]
+    fn filter(
+        &self,
+        py: Python<'_>,
+        include: Option<Patterns>,
+        exclude: Option<Patterns>,
+    ) -> PyResult<Profile> {
+        let include = include.map(|patterns| patterns.compiled()).transpose()?;
+        let exclude = exclude.map(|patterns| patterns.compiled()).transpose()?;
+        let profile = match include {
+            Some(include) => self.derived(py, |profile| profile.including(&include))?,
+            None => Profile::shared(self.now()),
+        };
+        match exclude {
+            Some(exclude) => profile.derived(py, |profile| profile.excluding(&exclude)),
+            None => Ok(profile),
+        }
+    }
+
+    #[pyo3(signature = (pattern, *, callers=true))]
+    fn focus(&self, py: Python<'_>, pattern: &str, callers: bool) -> PyResult<Profile> {
+        let pattern = Pattern::new(pattern).map_err(value_error)?;
+        self.derived(py, |profile| profile.focused(&pattern, callers))
+    }
+
+    fn trim(&self, py: Python<'_>, pattern: &str) -> PyResult<Profile> {
+        let pattern = Pattern::new(pattern).map_err(value_error)?;
+        self.derived(py, |profile| profile.trimmed(&pattern))
+    }
+
+    fn threads(&self, py: Python<'_>) -> PyResult<Profile> {
+        self.derived(py, |profile| profile.by_thread_group(NameRules::builtin()))
+    }
+
+    fn invert(&self, py: Python<'_>) -> PyResult<Profile> {
+        self.derived(py, flamegraph::Profile::inverted)
+    }
+
+    fn scale(&self, py: Python<'_>, factor: f64) -> PyResult<Profile> {
+        self.derived(py, |profile| profile.scaled(factor))
+    }
+
+    fn select(&self, py: Python<'_>, values: Values) -> PyResult<Profile> {
+        self.derived(py, |profile| {
+            let values = values.into_vec();
+            let indices: flamegraph::Result<Vec<usize>> =
+                values.iter().map(|value| value.of(profile)).collect();
+            profile.select(&indices?)
+        })
+    }
+
+    #[pyo3(signature = (rules=None))]
+    fn canonical(&self, py: Python<'_>, rules: Option<&str>) -> PyResult<Profile> {
+        let own = rules
+            .map(NameRules::parse)
+            .transpose()
+            .map_err(value_error)?;
+        let rules = own.as_ref().unwrap_or(NameRules::builtin());
+        self.derived(py, |profile| profile.canonical(rules))
+    }
+
+    fn raw_names(&self) -> BTreeMap<String, Vec<String>> {
+        let profile = self.now();
+        let names = profile.raw_names();
+        names
+            .map(|(canonical, raws)| (canonical.to_string(), raws.iter().cloned().collect()))
+            .collect()
+    }
+
+    #[pyo3(signature = (value=Value::default()))]
+    fn merged_tiers(&self, py: Python<'_>, value: Value) -> PyResult<Profile> {
+        self.derived(py, |profile| profile.merged_tiers(value.of(profile)?))
+    }
+
+    #[pyo3(signature = (*, share=None, frames=None))]
+    fn pruned(
+        &self,
+        py: Python<'_>,
+        share: Option<f64>,
+        frames: Option<usize>,
+    ) -> PyResult<Profile> {
+        let keep = match (share, frames) {
+            (Some(share), None) => Keep::Share(share),
+            (None, Some(frames)) => Keep::Frames(frames),
+            _ => {
+                let reason = "prune by a share or to a number of frames, one of both".to_string();
+                return Err(value_error(Error::Usage(reason)));
+            }
+        };
+        self.derived(py, |profile| profile.pruned(keep))
+    }
+
+    #[pyo3(signature = (limit=20, value=Value::default()))]
+    fn top(&self, py: Python<'_>, limit: usize, value: Value) -> PyResult<Vec<Method>> {
+        let methods = detached(py, || {
+            let profile = self.now();
+            profile.top(limit, value.of(&profile)?)
+        })?;
+        Ok(methods.into_iter().map(Method::from).collect())
+    }
+
+    #[pyo3(signature = (value=Value::default()))]
+    fn frames(&self, py: Python<'_>, value: Value) -> PyResult<Vec<Frame>> {
+        detached(py, || {
+            let profile = self.now();
+            let tiers = profile.tiers(value.of(&profile)?)?;
+            Ok(tiers.into_iter().map(Frame::from).collect())
+        })
+    }
+
+    #[pyo3(signature = (annotate=true))]
+    fn paths(&self, py: Python<'_>, annotate: bool) -> PyResult<Vec<Stack>> {
+        stacks(py, &self.now(), annotate)
+    }
+
+    #[pyo3(signature = (value=Value::default()))]
+    fn nodes(&self, value: Value) -> PyResult<Vec<Node>> {
+        let profile = self.now();
+        nodes(&profile, value.of(&profile).map_err(value_error)?)
+    }
+
+    #[pyo3(signature = (annotate=true))]
+    fn to_pandas<'py>(&self, py: Python<'py>, annotate: bool) -> PyResult<Bound<'py, PyAny>> {
+        pandas::data_frame(py, &self.now(), annotate)
+    }
+
+    #[pyo3(signature = (value=Value::default(), annotate=true))]
     fn to_folded<'py>(
         &self,
         py: Python<'py>,
-        value: usize,
+        value: Value,
         annotate: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        self.written(py, |profile, out| {
-            profile.write_folded(out, value, annotate)
+        let profile = self.now();
+        to_bytes(py, |out| {
+            profile.write_folded(out, value.of(&profile)?, annotate)
         })
     }
 
     fn to_pprof<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        self.written(py, |profile, out| profile.write_pprof(out))
+        let profile = self.now();
+        to_bytes(py, |out| profile.write_pprof(out))
     }
 
     #[pyo3(signature = (
-        title="Flame Graph", subtitle="", value=0, colors="java", width=1200, inverted=false, min_width=0.1
+        title="Flame Graph", subtitle="", value=Value::default(), colors="java", width=1200, inverted=false,
+        min_width=0.1
     ))]
     #[allow(clippy::too_many_arguments)] // the picture's options, as keywords
     fn to_svg<'py>(
@@ -169,68 +304,58 @@ impl Profile {
         py: Python<'py>,
         title: &str,
         subtitle: &str,
-        value: usize,
+        value: Value,
         colors: &str,
         width: u32,
         inverted: bool,
         min_width: f64,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        let profile = self.now();
         let options = Options {
             title: title.to_string(),
             subtitle: subtitle.to_string(),
-            value,
+            value: value.of(&profile).map_err(value_error)?,
             palette: colors.parse::<Palette>().map_err(value_error)?,
             width,
             inverted,
             min_width,
-            merge_tiers: true,
-            count_name: None,
+            ..Options::default()
         };
-        self.written(py, |profile, out| profile.write_svg(out, &options))
+        to_bytes(py, |out| profile.write_svg(out, &options))
     }
 
     fn to_viewer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        self.written(py, |profile, out| profile.write_viewer(out))
+        let profile = self.now();
+        to_bytes(py, |out| profile.write_viewer(out))
     }
-}
 
-fn parse_format(name: Option<&str>) -> PyResult<Option<Format>> {
-    name.map(|name| name.parse().map_err(value_error))
-        .transpose()
-}
-
-/// The host-fair mean; see the library's.
-#[pyclass(frozen, module = "hprofiler._flamegraph")]
-pub(crate) struct MeanMerger {
-    inner: Mutex<flamegraph::MeanMerger>,
-}
-
-#[pymethods]
-impl MeanMerger {
-    #[new]
-    fn new() -> MeanMerger {
-        MeanMerger {
-            inner: Mutex::new(flamegraph::MeanMerger::new()),
+    #[pyo3(signature = (target, format=None, *, value=Value::default(), title=None))]
+    fn write(
+        slf: &Bound<'_, Self>,
+        target: Target,
+        format: Option<&str>,
+        value: Value,
+        title: Option<&str>,
+    ) -> PyResult<()> {
+        let (py, profile) = (slf.py(), slf.get().now());
+        let output = Output::choose(format, &target).map_err(value_error)?;
+        let value = value.of(&profile).map_err(value_error)?;
+        if output == Output::Html {
+            return target.write_page(slf.as_any(), title);
         }
+        write_to(py, &target, |out| output.write(&profile, out, value, title))
     }
 
-    fn add(&self, py: Python<'_>, profile: &Profile) -> PyResult<()> {
-        detached(py, || {
-            let profile = profile.now();
-            self.inner
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .add(&profile)
-        })
-    }
-
-    fn finish(&self, py: Python<'_>) -> PyResult<Profile> {
-        detached(py, || {
-            self.inner
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .finish()
-        })
-        .map(Profile::new)
+    fn __repr__(&self) -> String {
+        let profile = self.now();
+        let total = |(index, value): (usize, &ValueType)| {
+            format!("{value}: {}", profile.total(index).unwrap_or_default())
+        };
+        let totals: Vec<String> = profile.values().iter().enumerate().map(total).collect();
+        format!(
+            "<Profile of {} nodes, {}>",
+            profile.node_count(),
+            totals.join(", ")
+        )
     }
 }

@@ -1,0 +1,68 @@
+//! Many profiles to one.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+
+use crate::detached;
+use crate::profile::Profile;
+
+/// The host-fair mean; see the library's.
+#[pyclass(frozen, module = "hprofiler._flamegraph")]
+pub(crate) struct MeanMerger {
+    inner: Mutex<flamegraph::MeanMerger>,
+}
+
+#[pymethods]
+impl MeanMerger {
+    #[new]
+    pub(crate) fn new() -> MeanMerger {
+        MeanMerger {
+            inner: Mutex::new(flamegraph::MeanMerger::new()),
+        }
+    }
+
+    pub(crate) fn add(&self, py: Python<'_>, profile: &Profile) -> PyResult<()> {
+        detached(py, || {
+            let profile = profile.now();
+            self.inner
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .add(&profile)
+        })
+    }
+
+    pub(crate) fn finish(&self, py: Python<'_>) -> PyResult<Profile> {
+        detached(py, || {
+            self.inner
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .finish()
+        })
+        .map(Profile::new)
+    }
+}
+
+/// Merges what an iterator yields, one profile in memory at a time beside the sum.
+pub(crate) fn merged(profiles: &Bound<'_, PyAny>, mean: bool) -> PyResult<Profile> {
+    let py = profiles.py();
+    if mean {
+        let merger = MeanMerger::new();
+        for profile in profiles.try_iter()? {
+            merger.add(py, profile?.cast::<Profile>()?.get())?;
+        }
+        return merger.finish(py);
+    }
+    let mut sum: Option<Profile> = None;
+    for profile in profiles.try_iter()? {
+        let profile = profile?;
+        let profile = profile.cast::<Profile>()?.get();
+        match &sum {
+            Some(sum) => sum.merge(py, profile)?,
+            None => sum = Some(Profile::shared(profile.now())),
+        }
+    }
+    sum.ok_or_else(|| {
+        crate::value_error(flamegraph::Error::Empty("a sum of no profiles".to_string()))
+    })
+}

@@ -1,0 +1,82 @@
+//! What a reader may be asked, as keywords; reading one file or many.
+
+use std::path::{Path, PathBuf};
+
+use flamegraph::{Error, MeanMerger, ReadOptions};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::value_error;
+
+/// The options of a reader; an unknown keyword is an error that lists the known ones.
+pub(crate) fn options(
+    format: Option<&str>,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> PyResult<ReadOptions> {
+    let format = format.map(str::parse).transpose().map_err(value_error)?;
+    let mut options = ReadOptions::of(format);
+    for (keyword, value) in keywords.into_iter().flatten() {
+        set(&mut options, &keyword.extract::<String>()?, &value)?;
+    }
+    Ok(options)
+}
+
+fn set(options: &mut ReadOptions, keyword: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let perf = &mut options.perf;
+    match keyword {
+        "threads" => options.threads = value.extract()?,
+        "pid" => perf.pid = value.extract()?,
+        "tid" => perf.tid = value.extract()?,
+        "kernel" => perf.kernel = value.extract()?,
+        "jit" => perf.jit = value.extract()?,
+        "addrs" => perf.addrs = value.extract()?,
+        "event_filter" => perf.event_filter = value.extract()?,
+        other => {
+            return Err(PyTypeError::new_err(format!(
+                "unknown keyword {other:?}; known are: format, threads, pid, tid, kernel, jit, addrs, event_filter"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Reads one file; its name is in the error.
+pub(crate) fn read(
+    path: &Path,
+    options: &ReadOptions,
+) -> flamegraph::Result<flamegraph::Profile> {
+    flamegraph::read_path(path, options).map_err(|error| of_file(path, error))
+}
+
+/// Reads files one after the other, merging each as it comes.
+pub(crate) fn read_all(
+    paths: &[PathBuf],
+    options: &ReadOptions,
+    mean: bool,
+) -> flamegraph::Result<flamegraph::Profile> {
+    let (first, rest) = paths
+        .split_first()
+        .ok_or_else(|| Error::Usage("no file to open".to_string()))?;
+    let mut merged = read(first, options)?;
+    if mean {
+        let mut merger = MeanMerger::new();
+        merger.add(&merged)?;
+        for path in rest {
+            let profile = read(path, options)?;
+            merger.add(&profile).map_err(|error| of_file(path, error))?;
+        }
+        return merger.finish();
+    }
+    for path in rest {
+        let profile = read(path, options)?;
+        merged
+            .merge(&profile)
+            .map_err(|error| of_file(path, error))?;
+    }
+    Ok(merged)
+}
+
+fn of_file(path: &Path, error: Error) -> Error {
+    Error::Usage(format!("{}: {error}", path.display()))
+}
