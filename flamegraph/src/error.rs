@@ -29,6 +29,8 @@ pub enum Error {
     },
     /// A pprof message is damaged or lies about itself.
     Pprof(String),
+    /// A speedscope file is damaged or lies about itself.
+    Speedscope(String),
     /// The input is larger than a reader may accept.
     Limit {
         /// What is too large.
@@ -90,6 +92,7 @@ impl fmt::Display for Error {
                 reason,
             } => write!(f, "{format}, line {line}: {reason}"),
             Error::Pprof(reason) => write!(f, "pprof: {reason}"),
+            Error::Speedscope(reason) => write!(f, "speedscope: {reason}"),
             Error::Limit { what, limit } => write!(f, "{what}: more than {limit}"),
             Error::Overflow(what) => write!(f, "{what}: the sum does not fit in 64 bits"),
             Error::UnlikeValues { ours, theirs } => {

@@ -15,6 +15,8 @@ use crate::options::ReadOptions;
 use crate::perf_script;
 use crate::pprof;
 use crate::profile::Profile;
+#[cfg(feature = "formats")]
+use crate::speedscope;
 
 /// A format that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,9 @@ pub enum Format {
     Folded,
     /// A `profile.proto` message.
     Pprof,
+    /// Speedscope's JSON.
+    #[cfg(feature = "formats")]
+    Speedscope,
     /// What `perf script` prints.
     #[cfg(feature = "formats")]
     PerfScript,
@@ -54,6 +59,13 @@ const fn entry(
 /// Every format; the first that recognises the beginning has it, and the last takes what is left.
 const FORMATS: &[Entry] = &[
     entry(Format::Pprof, "pprof", pprof::detect, pprof::read_input),
+    #[cfg(feature = "formats")]
+    entry(
+        Format::Speedscope,
+        "speedscope",
+        speedscope::detect,
+        speedscope::read_input,
+    ),
     #[cfg(feature = "formats")]
     entry(
         Format::PerfScript,
@@ -189,11 +201,19 @@ pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Profile> {
     read_stream(File::open(path)?, options)
 }
 
-fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
-    let input = match compression::open(input)? {
-        compression::Opened::Plain(input) => input,
-        compression::Opened::Compressed(stream) => Input::stream(stream)?,
-    };
+/// Layers of compression that are taken off: a pprof file, which is gzipped, may be compressed again.
+const MOST_LAYERS: usize = 3;
+
+fn read_input(mut input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
+    for _ in 0..MOST_LAYERS {
+        match compression::open(input)? {
+            compression::Opened::Plain(plain) => {
+                input = plain;
+                break;
+            }
+            compression::Opened::Compressed(stream) => input = Input::stream(stream)?,
+        }
+    }
     let format = options.format.unwrap_or_else(|| detect(input.head()));
     (format.entry().read)(input, options)
 }

@@ -11,6 +11,7 @@ mod compression;
 mod error;
 mod frames;
 mod input;
+mod json;
 mod limits;
 #[cfg(feature = "formats")]
 mod lines;
@@ -22,12 +23,15 @@ mod pprof;
 mod profile;
 mod proto;
 #[cfg(feature = "formats")]
+mod speedscope;
+#[cfg(feature = "formats")]
 mod stack;
 mod tree;
 mod values;
 mod viewer;
 mod walk;
 mod wire;
+mod write;
 
 pub use error::{Error, Result};
 pub use frames::Kind;
@@ -37,6 +41,7 @@ pub use ops::{smaller_frames, Change, Diff, DiffNode, Keep, MeanMerger, Method, 
 pub use options::{PerfOptions, ReadOptions};
 pub use profile::{Labels, Profile};
 pub use values::ValueType;
+pub use write::{write, WriteFormat, WriteOptions};
 
 #[cfg(feature = "formats")]
 pub use ops::{NameRules, Pattern};

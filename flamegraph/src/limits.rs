@@ -12,6 +12,8 @@ pub struct Limits {
     pub text_bytes: u64,
     /// Bytes of a pprof message, after decompression (it is held in memory).
     pub pprof_bytes: u64,
+    /// Bytes of a speedscope file, after decompression (it is held in memory).
+    pub speedscope_bytes: u64,
     /// Bytes of one frame's name.
     pub name_bytes: usize,
     /// Nodes of the tree times values of a node.
@@ -23,6 +25,7 @@ impl Default for Limits {
         Limits {
             text_bytes: 2 << 30,
             pprof_bytes: 256 << 20,
+            speedscope_bytes: 1 << 30,
             name_bytes: 64 << 10,
             cells: 1 << 25,
         }

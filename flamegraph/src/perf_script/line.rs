@@ -174,68 +174,49 @@ fn without_offset(symbol: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    fn parts(line: &str) -> Option<(String, Option<&str>, &str, Option<i64>, Option<&str>, &str)> {
+    /// `comm|pid|tid|period|event|rest`
+    fn parts(line: &str) -> Option<String> {
         let text = |bytes| std::str::from_utf8(bytes).unwrap();
         header(line.as_bytes()).map(|header| {
-            let comm = text(header.comm).to_string();
-            let (pid, event) = (header.pid.map(text), header.event.map(text));
-            (
-                comm,
-                pid,
+            let period = header.period.map(|period| period.to_string());
+            [
+                text(header.comm),
+                header.pid.map_or("", text),
                 text(header.tid),
-                header.period,
-                event,
+                period.as_deref().unwrap_or_default(),
+                header.event.map_or("", text),
                 text(header.rest),
-            )
+            ]
+            .join("|")
         })
     }
 
     #[test]
     fn headers_of_all_shapes() {
         let cases = [
-            (
-                "java 25607 4794564.109216: cycles:",
-                ("java", None, "25607", None, Some("cycles"), ""),
-            ),
+            ("java 25607 4794564.109216: cycles:", "java||25607||cycles|"),
             (
                 "java 12/13 [002] 65.7: 235 cpu-clock:",
-                ("java", Some("12"), "13", Some(235), Some("cpu-clock"), ""),
+                "java|12|13|235|cpu-clock|",
             ),
             (
                 "V8 WorkerThread 7 94.5: 100 cycles:u:",
-                (
-                    "V8 WorkerThread",
-                    None,
-                    "7",
-                    Some(100),
-                    Some("cycles:u"),
-                    "",
-                ),
+                "V8 WorkerThread||7|100|cycles:u|",
             ),
             (
                 "task 12 34/35 [000] 1.2: 1 faults:",
-                ("task 12", Some("34"), "35", Some(1), Some("faults"), ""),
+                "task 12|34|35|1|faults|",
             ),
-            (
-                "  a 7 1.2: 9 cycles:  ff f (m)",
-                ("a", None, "7", Some(9), Some("cycles"), "ff f (m)"),
-            ),
-            (
-                ":-1 -1 [000] 5.6: 1 cycles:",
-                (":-1", None, "-1", Some(1), Some("cycles"), ""),
-            ),
+            ("  a 7 1.2: 9 cycles:  ff f (m)", "a||7|9|cycles|ff f (m)"),
+            (":-1 -1 [000] 5.6: 1 cycles:", ":-1||-1|1|cycles|"),
             (
                 "sh 7 [001] 5.6: sched:sched_switch: prev=sh",
-                ("sh", None, "7", None, Some("sched:sched_switch"), "prev=sh"),
+                "sh||7||sched:sched_switch|prev=sh",
             ),
-            (
-                "java 12 cycles:",
-                ("java", None, "12", None, Some("cycles"), ""),
-            ),
+            ("java 12 cycles:", "java||12||cycles|"),
         ];
-        for (line, (comm, pid, tid, period, event, rest)) in cases {
-            let expected = (comm.to_string(), pid, tid, period, event, rest);
-            assert_eq!(parts(line), Some(expected), "{line}");
+        for (line, expected) in cases {
+            assert_eq!(parts(line).as_deref(), Some(expected), "{line}");
         }
         for line in [
             "",

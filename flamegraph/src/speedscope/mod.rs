@@ -1,0 +1,13 @@
+//! Speedscope's JSON, <https://www.speedscope.app/file-format-schema.json>.
+//!
+//! Written is one sampled profile for each value. What the schema has no place for stands in members
+//! of our own, which other programs pass over: `labels` of the file, and `value` of a profile.
+
+mod array;
+mod column;
+mod evented;
+mod read;
+mod sampled;
+mod write;
+
+pub(crate) use read::{detect, read_input};
