@@ -27,6 +27,8 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A perf.data file is damaged; says where.
+    PerfData(String),
     /// A pprof message is damaged or lies about itself.
     Pprof(String),
     /// A speedscope file is damaged or lies about itself.
@@ -91,6 +93,7 @@ impl fmt::Display for Error {
                 line,
                 reason,
             } => write!(f, "{format}, line {line}: {reason}"),
+            Error::PerfData(reason) => write!(f, "perf.data: {reason}"),
             Error::Pprof(reason) => write!(f, "pprof: {reason}"),
             Error::Speedscope(reason) => write!(f, "speedscope: {reason}"),
             Error::Limit { what, limit } => write!(f, "{what}: more than {limit}"),

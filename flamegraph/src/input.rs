@@ -12,6 +12,8 @@ use crate::folded;
 use crate::limits::Bounded;
 use crate::options::ReadOptions;
 #[cfg(feature = "formats")]
+use crate::perf_data;
+#[cfg(feature = "formats")]
 use crate::perf_script;
 use crate::pprof;
 use crate::profile::Profile;
@@ -31,6 +33,9 @@ pub enum Format {
     /// What `perf script` prints.
     #[cfg(feature = "formats")]
     PerfScript,
+    /// What `perf record` writes.
+    #[cfg(feature = "formats")]
+    PerfData,
 }
 
 /// What there is to know of a format: its name, how it is recognised, how it is read.
@@ -58,6 +63,13 @@ const fn entry(
 
 /// Every format; the first that recognises the beginning has it, and the last takes what is left.
 const FORMATS: &[Entry] = &[
+    #[cfg(feature = "formats")]
+    entry(
+        Format::PerfData,
+        "perf-data",
+        perf_data::detect,
+        perf_data::read_input,
+    ),
     entry(Format::Pprof, "pprof", pprof::detect, pprof::read_input),
     #[cfg(feature = "formats")]
     entry(

@@ -18,6 +18,8 @@ mod lines;
 mod ops;
 mod options;
 #[cfg(feature = "formats")]
+pub mod perf_data;
+#[cfg(feature = "formats")]
 mod perf_script;
 mod pprof;
 mod profile;
@@ -38,6 +40,8 @@ pub use frames::Kind;
 pub use input::{read, read_path, read_stream, Format};
 pub use limits::Limits;
 pub use ops::{smaller_frames, Change, Diff, DiffNode, Keep, MeanMerger, Method, NodeRow, Tier};
+#[cfg(feature = "formats")]
+pub use options::SymbolOptions;
 pub use options::{PerfOptions, ReadOptions};
 pub use profile::{Labels, Profile};
 pub use values::ValueType;

@@ -1,5 +1,8 @@
 //! What a caller may ask of a reader.
 
+#[cfg(feature = "formats")]
+use std::path::PathBuf;
+
 use crate::input::Format;
 use crate::limits::Limits;
 
@@ -14,6 +17,9 @@ pub struct ReadOptions {
     pub threads: bool,
     /// For `perf script` text and perf.data.
     pub perf: PerfOptions,
+    /// For perf.data: where symbols are looked for.
+    #[cfg(feature = "formats")]
+    pub symbols: SymbolOptions,
 }
 
 impl ReadOptions {
@@ -41,4 +47,48 @@ pub struct PerfOptions {
     pub addrs: bool,
     /// Only samples of this event; `None`: of all events, each its own value.
     pub event_filter: Option<String>,
+}
+
+/// Where the symbols of a perf.data file are looked for. The default is this machine, as `perf script` does.
+#[cfg(feature = "formats")]
+#[derive(Clone, Debug)]
+pub struct SymbolOptions {
+    /// The folder under which programs, libraries and `usr/lib/debug` are: `/`.
+    pub root: PathBuf,
+    /// Where the processes that still run show their own files: `/proc`.
+    pub process_root: Option<PathBuf>,
+    /// Folders with `perf-PID.map`: `/tmp`.
+    pub perf_maps: Vec<PathBuf>,
+    /// perf's cache of files by build id: `~/.debug`.
+    pub build_id_cache: Option<PathBuf>,
+    /// The symbols of the running kernel: `/proc/kallsyms`.
+    pub kallsyms: Option<PathBuf>,
+}
+
+#[cfg(feature = "formats")]
+impl Default for SymbolOptions {
+    fn default() -> SymbolOptions {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        SymbolOptions {
+            root: PathBuf::from("/"),
+            process_root: Some(PathBuf::from("/proc")),
+            perf_maps: vec![PathBuf::from("/tmp")],
+            build_id_cache: home.map(|home| home.join(".debug")),
+            kallsyms: Some(PathBuf::from("/proc/kallsyms")),
+        }
+    }
+}
+
+#[cfg(feature = "formats")]
+impl SymbolOptions {
+    /// Looks nowhere: every frame is of an unknown symbol.
+    pub fn none() -> SymbolOptions {
+        SymbolOptions {
+            root: PathBuf::from("/dev/null"),
+            process_root: None,
+            perf_maps: Vec::new(),
+            build_id_cache: None,
+            kallsyms: None,
+        }
+    }
 }

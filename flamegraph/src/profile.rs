@@ -6,6 +6,8 @@ use crate::error::{Error, Result};
 use crate::frames::{Frame, Frames};
 use crate::ops::raw_names::RawNames;
 use crate::ops::tiers::TierTotals;
+#[cfg(feature = "formats")]
+use crate::perf_data::Unknown;
 use crate::tree::{Node, Tree, ROOT};
 use crate::values::{self, ValueType};
 
@@ -31,6 +33,9 @@ pub struct Profile {
     pub(crate) raw_names: RawNames,
     /// Of a profile whose tiers were merged: what each of them had.
     pub(crate) tiers: Option<TierTotals>,
+    /// Of a perf.data file: what of it could not be named.
+    #[cfg(feature = "formats")]
+    unknown: Option<Unknown>,
 }
 
 impl Profile {
@@ -47,6 +52,8 @@ impl Profile {
             most_nodes: usize::MAX,
             raw_names: RawNames::default(),
             tiers: None,
+            #[cfg(feature = "formats")]
+            unknown: None,
         }
     }
 
@@ -109,6 +116,17 @@ impl Profile {
         self.malformed_lines += lines;
     }
 
+    /// What could not be named of what was read, where that is counted (perf.data).
+    #[cfg(feature = "formats")]
+    pub fn unknown(&self) -> Option<&Unknown> {
+        self.unknown.as_ref()
+    }
+
+    #[cfg(feature = "formats")]
+    pub(crate) fn set_unknown(&mut self, unknown: Unknown) {
+        self.unknown = Some(unknown);
+    }
+
     /// Number of nodes of the tree, without the root.
     pub fn node_count(&self) -> usize {
         self.tree.len() - 1
@@ -156,6 +174,10 @@ impl Profile {
         self.malformed_lines += other.malformed_lines;
         self.raw_names.add(&other.raw_names);
         self.tiers = None;
+        #[cfg(feature = "formats")]
+        if let Some(theirs) = &other.unknown {
+            self.unknown.get_or_insert_default().merge(theirs);
+        }
         Ok(())
     }
 

@@ -17,11 +17,11 @@ pub(super) struct Header<'a> {
 
 /// A line of a stack: `address symbol+0xoffset (module)`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct StackLine<'a> {
-    pub(super) address: &'a [u8],
+pub(crate) struct StackLine<'a> {
+    pub(crate) address: &'a [u8],
     /// Without its offset; a space where there is none.
-    pub(super) symbol: &'a [u8],
-    pub(super) module: &'a [u8],
+    pub(crate) symbol: &'a [u8],
+    pub(crate) module: &'a [u8],
 }
 
 /// Takes a line apart that begins a sample.

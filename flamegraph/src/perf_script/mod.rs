@@ -9,4 +9,6 @@ mod read;
 mod rust_symbol;
 mod symbols;
 
+pub(crate) use line::StackLine;
+pub(crate) use names::Names;
 pub(crate) use read::{detect, read_input};

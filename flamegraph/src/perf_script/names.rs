@@ -7,16 +7,16 @@ use crate::options::PerfOptions;
 const UNKNOWN: &[u8] = b"[unknown]";
 
 /// Puts the annotated name of one frame into a buffer.
-pub(super) struct Names<'a> {
-    pub(super) options: &'a PerfOptions,
+pub(crate) struct Names<'a> {
+    pub(crate) options: &'a PerfOptions,
     /// The command's name starts with `java`.
-    pub(super) java: bool,
+    pub(crate) java: bool,
 }
 
 impl Names<'_> {
     /// Calls `found` with the name of each frame of a line, callers first; inlined ones are written
     /// behind their caller: `caller->inlined->innermost`.
-    pub(super) fn each<E>(
+    pub(crate) fn each<E>(
         &self,
         line: &StackLine<'_>,
         mut found: impl FnMut(&[u8]) -> Result<(), E>,

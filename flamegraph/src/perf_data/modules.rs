@@ -1,0 +1,175 @@
+//! The modules code lies in, and the symbols of each, read when they are first needed.
+
+use foldhash::{HashMap, HashMapExt};
+
+use super::files::Files;
+use super::header::Header;
+use super::symbols::Symbols;
+use crate::error::{Error, Result};
+
+/// What modules and symbols are called that are not known.
+pub(crate) const UNKNOWN: &str = "[unknown]";
+/// Most modules of one recording.
+const MOST_MODULES: usize = 1 << 20;
+/// Most symbols that are held for one recording.
+const MOST_SYMBOLS: usize = 1 << 26;
+
+/// The number of a module; [`NOWHERE`] is that of addresses where nothing is mapped.
+pub(crate) type ModuleId = u32;
+pub(crate) const NOWHERE: ModuleId = 0;
+
+/// Where a module's symbols are to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Nowhere: data, or nothing.
+    None,
+    /// A program or library.
+    Elf,
+    /// Code made at run time by the process of this pid.
+    PerfMap(u32),
+    Vdso,
+    /// The kernel and its modules; kallsyms knows them by their addresses.
+    Kernel,
+    /// One piece of code that is its own only symbol (a BPF program).
+    Itself,
+}
+
+struct Module {
+    name: String,
+    source: Source,
+    build_id: Option<Vec<u8>>,
+    /// A process that maps it.
+    pid: u32,
+    symbols: Option<Symbols>,
+    loaded: bool,
+}
+
+/// All modules of a recording.
+pub(crate) struct Modules<'a> {
+    files: Files<'a>,
+    all: Vec<Module>,
+    index: HashMap<(String, Option<Vec<u8>>), ModuleId>,
+    kernel: Option<Symbols>,
+    kernel_loaded: bool,
+    /// The symbol by which the kernel's place in memory is told, and where it was when recorded.
+    kernel_anchor: Option<(Vec<u8>, u64)>,
+    symbols_held: usize,
+}
+
+impl<'a> Modules<'a> {
+    pub(crate) fn new(files: Files<'a>) -> Modules<'a> {
+        let mut modules = Modules {
+            files,
+            all: Vec::new(),
+            index: HashMap::new(),
+            kernel: None,
+            kernel_loaded: false,
+            kernel_anchor: None,
+            symbols_held: 0,
+        };
+        modules.push(UNKNOWN, Source::None, None, 0);
+        modules
+    }
+
+    fn push(&mut self, name: &str, source: Source, build_id: Option<Vec<u8>>, pid: u32) {
+        self.all.push(Module {
+            name: name.to_string(),
+            source,
+            build_id,
+            pid,
+            symbols: None,
+            loaded: false,
+        });
+    }
+
+    /// The module of this name and build, made if there is none.
+    pub(crate) fn intern(
+        &mut self,
+        name: &str,
+        source: Source,
+        build_id: Option<Vec<u8>>,
+        pid: u32,
+    ) -> Result<ModuleId> {
+        let key = (name.to_string(), build_id);
+        if let Some(&known) = self.index.get(&key) {
+            return Ok(known);
+        }
+        if self.all.len() >= MOST_MODULES {
+            return Err(Error::Limit {
+                what: "modules of a perf.data file",
+                limit: MOST_MODULES as u64,
+            });
+        }
+        let id = self.all.len() as ModuleId;
+        self.push(name, source, key.1.clone(), pid);
+        self.index.insert(key, id);
+        Ok(id)
+    }
+
+    pub(crate) fn name(&self, module: ModuleId) -> &str {
+        &self.all[module as usize].name
+    }
+
+    pub(crate) fn anchor_kernel(&mut self, symbol: &[u8], address: u64) {
+        self.kernel_anchor = Some((symbol.to_vec(), address));
+    }
+
+    /// The name of the symbol at a module's own address (of the kernel: at the address itself).
+    pub(crate) fn symbol(
+        &mut self,
+        module: ModuleId,
+        address: u64,
+        header: &Header,
+    ) -> Option<String> {
+        match self.all[module as usize].source {
+            Source::None => None,
+            Source::Itself => Some(self.all[module as usize].name.clone()),
+            Source::Kernel => self.kernel_symbol(address, header),
+            Source::Elf | Source::PerfMap(_) | Source::Vdso => {
+                self.load(module, header);
+                let symbols = self.all[module as usize].symbols.as_ref()?;
+                Some(symbols.name(symbols.find(address)?))
+            }
+        }
+    }
+
+    fn load(&mut self, module: ModuleId, header: &Header) {
+        let full = self.symbols_held >= MOST_SYMBOLS;
+        let module = &mut self.all[module as usize];
+        if std::mem::replace(&mut module.loaded, true) || full {
+            return;
+        }
+        let named = || header.build_ids.get(module.name.as_bytes());
+        let build_id = module.build_id.as_ref().or_else(named);
+        let build_id = build_id.map(Vec::as_slice);
+        module.symbols = match module.source {
+            Source::Elf => self.files.elf(&module.name, build_id, module.pid),
+            Source::PerfMap(pid) => self.files.perf_map(pid),
+            Source::Vdso => self.files.vdso(build_id, &header.os_release),
+            Source::None | Source::Kernel | Source::Itself => None,
+        };
+        self.symbols_held += module.symbols.as_ref().map_or(0, Symbols::len);
+    }
+
+    fn kernel_symbol(&mut self, address: u64, header: &Header) -> Option<String> {
+        if !std::mem::replace(&mut self.kernel_loaded, true) {
+            let build_id = header.build_ids.get(&b"[kernel.kallsyms]"[..]);
+            let build_id = build_id.map(Vec::as_slice);
+            self.kernel = self.files.kernel(build_id, &header.os_release);
+            self.symbols_held += self.kernel.as_ref().map_or(0, Symbols::len);
+        }
+        let kernel = self.kernel.as_ref()?;
+        // The list of another boot: the kernel was elsewhere in memory.
+        let moved = self.kernel_anchor.as_ref().and_then(|(symbol, then)| {
+            let listed = kernel.start_of(symbol)?;
+            Some(listed.wrapping_sub(*then))
+        });
+        let found = kernel.find(address.wrapping_add(moved.unwrap_or(0)))?;
+        let mut name = kernel.name(found);
+        // A module's symbol has the module behind it.
+        if let Some(tab) = name.find('\t') {
+            name.truncate(tab);
+        }
+        Some(name)
+    }
+}

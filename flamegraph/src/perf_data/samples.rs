@@ -1,0 +1,92 @@
+//! The samples of a file, one after the other, with the state of the machine they were taken in.
+
+use std::io::{Read, Seek};
+use std::rc::Rc;
+
+use super::event::Event;
+use super::files::Files;
+use super::modules::Modules;
+use super::processes::{Mode, Processes};
+use super::records::{kind, Records};
+use super::resolve::{self, Generations, Step};
+use crate::error::Result;
+use crate::options::SymbolOptions;
+
+/// One sample, not yet resolved.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    /// An index into the header's events.
+    pub(crate) event: usize,
+    pub(crate) time: u64,
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+}
+
+/// Reads records up to the next sample, and keeps track of what the others say.
+pub(crate) struct Samples<'a, R> {
+    records: Records<R>,
+    pub(crate) processes: Processes,
+    pub(crate) modules: Modules<'a>,
+    /// The sample's stack, leaf first.
+    pub(crate) steps: Vec<Step>,
+    /// Samples that were too short to be read, and records cut off at the end.
+    pub(crate) malformed: u64,
+}
+
+impl<'a, R: Read + Seek> Samples<'a, R> {
+    pub(crate) fn new(input: R, options: &'a SymbolOptions) -> Result<Samples<'a, R>> {
+        Ok(Samples {
+            records: Records::new(input)?,
+            processes: Processes::new(),
+            modules: Modules::new(Files::new(options)),
+            steps: Vec::new(),
+            malformed: 0,
+        })
+    }
+
+    pub(crate) fn events(&self) -> &[Event] {
+        &self.records.header.events
+    }
+
+    /// The next sample; its stack is in `steps`.
+    pub(crate) fn next(&mut self) -> Result<Option<Sample>> {
+        while self.records.advance()? {
+            let (record, header) = self.records.current();
+            if record.kind != kind::SAMPLE {
+                self.processes.take_in(&record, header, &mut self.modules)?;
+                continue;
+            }
+            let event = header.events.get(record.event);
+            let Some(raw) = event.and_then(|event| event.sample(record.body)) else {
+                self.malformed += 1;
+                continue;
+            };
+            let generations = Generations {
+                user: self.processes.generation(raw.pid),
+                kernel: self.processes.kernel.generation,
+            };
+            let chain = raw.chain.map(|chain| header.bytes(chain));
+            let mode = Mode::of_misc(record.misc);
+            resolve::steps(chain, raw.ip, mode, generations, &mut self.steps);
+            return Ok(Some(Sample {
+                event: record.event,
+                time: raw.time,
+                pid: raw.pid,
+                tid: raw.tid,
+            }));
+        }
+        self.malformed += std::mem::take(&mut self.records.cut_short);
+        Ok(None)
+    }
+
+    pub(crate) fn comm(&self, tid: u32) -> Rc<str> {
+        self.processes.comm(tid)
+    }
+
+    /// The place of a step of this process, and the name of the symbol there.
+    pub(crate) fn resolve(&mut self, step: Step, pid: u32) -> (resolve::Place, Option<String>) {
+        let place = resolve::place(step, pid, &self.processes);
+        let symbol = resolve::symbol(place, &mut self.modules, &self.records.header);
+        (place, symbol)
+    }
+}

@@ -1,0 +1,191 @@
+//! A table of symbols, and which of them an address belongs to.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use super::demangle::demangle;
+
+/// How strongly a symbol is bound; of two at one address perf prefers the stronger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Binding {
+    Local,
+    Global,
+    Weak,
+}
+
+/// A symbol as it is read: `end` is `start` when its size is not known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Symbol {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    name: u32,
+    name_bytes: u32,
+    binding: Binding,
+}
+
+/// How the end of a symbol without a size is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// At the next symbol.
+    Next,
+    /// At the next symbol of the same kernel module, or at the end of its page.
+    Kallsyms,
+    /// The sizes are right as they are: an empty symbol is nowhere.
+    Given,
+}
+
+/// How far back a symbol is looked for that reaches over later ones.
+const MOST_BACK: usize = 64;
+
+/// Symbols in order, once [`Symbols::finish`] was called.
+#[derive(Default)]
+pub(crate) struct Symbols {
+    symbols: Vec<Symbol>,
+    names: Vec<u8>,
+    /// The furthest end of this symbol and all before it.
+    reach: Vec<u64>,
+    mangled: bool,
+}
+
+impl Symbols {
+    /// An empty table; with `mangled` the names are those of compilers and are demangled.
+    pub(crate) fn new(mangled: bool) -> Symbols {
+        Symbols {
+            mangled,
+            ..Symbols::default()
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.symbols.len()
+    }
+
+    /// Adds a symbol; false when the table is full.
+    pub(crate) fn add(&mut self, start: u64, size: u64, name: &[u8], binding: Binding) -> bool {
+        let place = u32::try_from(self.names.len());
+        let (Ok(place), Ok(name_bytes)) = (place, u32::try_from(name.len())) else {
+            return false;
+        };
+        self.names.extend_from_slice(name);
+        self.symbols.push(Symbol {
+            start,
+            end: start.saturating_add(size),
+            name: place,
+            name_bytes,
+            binding,
+        });
+        true
+    }
+
+    /// Puts the symbols in order, and gives those without a size an end.
+    pub(crate) fn finish(&mut self, ends: Ends) {
+        self.symbols.sort_by_key(|symbol| symbol.start);
+        if ends != Ends::Given {
+            self.end_open(ends);
+        }
+        let mut furthest = 0;
+        self.reach = (self.symbols.iter())
+            .map(|symbol| {
+                furthest = symbol.end.max(furthest);
+                furthest
+            })
+            .collect();
+    }
+
+    fn end_open(&mut self, ends: Ends) {
+        for place in 0..self.symbols.len() {
+            let this = self.symbols[place];
+            if this.end != this.start {
+                continue;
+            }
+            let page_after = |address: u64| (address.saturating_add(0x1fff)) & !0xfff;
+            let end = match self.symbols.get(place + 1) {
+                None => page_after(this.start),
+                Some(next) if ends == Ends::Next || self.same_module(&this, next) => next.start,
+                Some(_) => page_after(this.end),
+            };
+            self.symbols[place].end = end;
+        }
+    }
+
+    /// Whether two kernel symbols are of the same module, which kallsyms puts behind the name.
+    fn same_module(&self, one: &Symbol, other: &Symbol) -> bool {
+        let module = |symbol| {
+            let name = self.raw_name(symbol);
+            name.iter()
+                .position(|&byte| byte == b'[')
+                .map(|at| &name[at..])
+        };
+        module(one) == module(other)
+    }
+
+    /// What perf goes by when symbols share an address; the first of equals is kept.
+    fn rank(&self, symbol: &Symbol) -> impl Ord {
+        let name = self.name_of(symbol);
+        let underscores = name.bytes().take_while(|&byte| byte == b'_').count();
+        (
+            symbol.end > symbol.start,
+            symbol.binding != Binding::Weak,
+            symbol.binding == Binding::Global,
+            Reverse(underscores),
+            name.len(),
+            !(name.starts_with("SyS") || name.starts_with("compat_SyS")),
+        )
+    }
+
+    /// The number of the symbol an address belongs to.
+    ///
+    /// The best of those that start at one address stands for all of them. It is found when it is asked
+    /// for: the names have to be demangled, and hardly any are ever asked for.
+    pub(crate) fn find(&self, address: u64) -> Option<usize> {
+        let mut after = self
+            .symbols
+            .partition_point(|symbol| symbol.start <= address);
+        for _ in 0..MOST_BACK {
+            let start = self.symbols[..after].last()?.start;
+            let first = self.symbols[..after].partition_point(|symbol| symbol.start < start);
+            let best = self.best(first.max(after.saturating_sub(MOST_BACK))..after);
+            if self.symbols[best].end > address {
+                return Some(best);
+            }
+            if self.reach[after - 1] <= address {
+                return None;
+            }
+            after = first;
+        }
+        None
+    }
+
+    fn best(&self, same_start: Range<usize>) -> usize {
+        let mut best = same_start.start;
+        for other in same_start.skip(1) {
+            if self.rank(&self.symbols[other]) > self.rank(&self.symbols[best]) {
+                best = other;
+            }
+        }
+        best
+    }
+
+    pub(crate) fn name(&self, number: usize) -> String {
+        self.name_of(&self.symbols[number])
+    }
+
+    pub(crate) fn start_of(&self, name: &[u8]) -> Option<u64> {
+        let mut symbols = self.symbols.iter();
+        let found = symbols.find(|symbol| self.raw_name(symbol) == name);
+        found.map(|symbol| symbol.start)
+    }
+
+    fn raw_name(&self, symbol: &Symbol) -> &[u8] {
+        &self.names[symbol.name as usize..][..symbol.name_bytes as usize]
+    }
+
+    fn name_of(&self, symbol: &Symbol) -> String {
+        let raw = String::from_utf8_lossy(self.raw_name(symbol));
+        if self.mangled {
+            demangle(&raw)
+        } else {
+            raw.into_owned()
+        }
+    }
+}

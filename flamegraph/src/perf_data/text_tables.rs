@@ -1,0 +1,110 @@
+//! Symbols that are listed as text: what a JVM says of its compiled code, and the kernel of itself.
+
+use super::symbols::{Binding, Ends, Symbols};
+
+/// Most bytes of such a text.
+pub(crate) const MOST_TEXT: u64 = 512 << 20;
+
+/// A `/tmp/perf-PID.map`: `start size name` in hexadecimal on each line. What cannot be read is passed over;
+/// of two entries for one address the later one holds, for the code before it was thrown away.
+pub(crate) fn perf_map(text: &[u8]) -> Symbols {
+    let mut entries: Vec<(u64, u64, &[u8])> = text
+        .split(|&byte| byte == b'\n')
+        .filter_map(map_entry)
+        .collect();
+    // Stable: of one start, the later entry comes later.
+    entries.sort_by_key(|&(start, _, _)| start);
+    let mut symbols = Symbols::new(false);
+    for (place, &(start, size, name)) in entries.iter().enumerate() {
+        let replaced = entries.get(place + 1).is_some_and(|next| next.0 == start);
+        if !replaced && !symbols.add(start, size, name, Binding::Global) {
+            break;
+        }
+    }
+    symbols.finish(Ends::Given);
+    symbols
+}
+
+fn map_entry(line: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let (start, rest) = hex(line)?;
+    let (size, name) = hex(rest)?;
+    (!name.is_empty()).then_some((start, size, name))
+}
+
+/// A number in hexadecimal, with or without `0x`, and what follows the space behind it.
+fn hex(text: &[u8]) -> Option<(u64, &[u8])> {
+    let space = text.iter().position(|&byte| byte == b' ')?;
+    let (digits, rest) = (&text[..space], &text[space + 1..]);
+    let digits = digits.strip_prefix(b"0x").unwrap_or(digits);
+    let digits = std::str::from_utf8(digits).ok()?;
+    Some((u64::from_str_radix(digits, 16).ok()?, rest))
+}
+
+/// `/proc/kallsyms`; `None` when the addresses are hidden (`kernel.kptr_restrict`).
+pub(crate) fn kallsyms(text: &[u8]) -> Option<Symbols> {
+    let mut symbols = Symbols::new(false);
+    for line in text.split(|&byte| byte == b'\n') {
+        let Some((address, [kind, b' ', name @ ..])) = hex(line) else {
+            continue;
+        };
+        let binding = match kind {
+            b'W' | b'w' => Binding::Weak,
+            b'T' | b'D' | b'B' => Binding::Global,
+            b't' | b'd' | b'b' => Binding::Local,
+            _ => continue,
+        };
+        if address == 0 || name.starts_with(b"$") {
+            continue;
+        }
+        if !symbols.add(address, 0, name, binding) {
+            break;
+        }
+    }
+    symbols.finish(Ends::Kallsyms);
+    (symbols.len() > 0).then_some(symbols)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(symbols: &Symbols, address: u64) -> Option<String> {
+        symbols.find(address).map(|number| symbols.name(number))
+    }
+
+    #[test]
+    fn a_perf_map_is_read_line_by_line() {
+        let text = b"7f10 20 Interpreter\n\n0x7f30 0x8 java.lang.String java.lang.String.trim()\nnonsense\n7f40 zz a\n7f30 8 newer\n7f50 0 empty\n";
+        let symbols = perf_map(text);
+        assert_eq!(named(&symbols, 0x7f0f), None);
+        assert_eq!(named(&symbols, 0x7f2f).as_deref(), Some("Interpreter"));
+        assert_eq!(named(&symbols, 0x7f37).as_deref(), Some("newer"));
+        assert_eq!(named(&symbols, 0x7f38), None);
+        assert_eq!(named(&symbols, 0x7f50), None);
+    }
+
+    #[test]
+    fn kernel_symbols_end_where_the_next_one_starts() {
+        let text = b"ffffffff81000000 T _stext\nffffffff81000000 T start\nffffffff81000100 t do_it\nffffffff81000200 A abs\nffffffffa0000010 t hook\t[net]\n";
+        let symbols = kallsyms(text).unwrap();
+        assert_eq!(
+            named(&symbols, 0xffffffff810000ff).as_deref(),
+            Some("start")
+        );
+        assert_eq!(
+            named(&symbols, 0xffffffff81000200).as_deref(),
+            Some("do_it")
+        );
+        assert_eq!(named(&symbols, 0xffffffff90000000), None);
+        assert_eq!(
+            named(&symbols, 0xffffffffa0000011).as_deref(),
+            Some("hook\t[net]")
+        );
+    }
+
+    #[test]
+    fn hidden_addresses_are_no_symbols() {
+        assert!(kallsyms(b"0000000000000000 T _text\n0000000000000000 t f\n").is_none());
+    }
+}
