@@ -82,6 +82,24 @@ impl WriteFormat {
         FORMATS.iter().map(|entry| entry.format)
     }
 
+    /// What the user calls it.
+    pub fn name(self) -> &'static str {
+        self.entry().name
+    }
+
+    /// How its files' names end; the first is the usual one.
+    pub fn endings(self) -> &'static [&'static str] {
+        self.entry().endings
+    }
+
+    fn entry(self) -> &'static Entry {
+        let mut entries = FORMATS.iter();
+        // Every variant has its line above; a test walks them.
+        entries
+            .find(|entry| entry.format == self)
+            .unwrap_or(&FORMATS[0])
+    }
+
     /// The format a file of this name is to have.
     pub fn of_file_name(name: &str) -> Option<WriteFormat> {
         let fits = |entry: &&Entry| entry.endings.iter().any(|ending| name.ends_with(ending));
@@ -134,7 +152,8 @@ mod tests {
     fn formats_go_by_name_and_by_the_files_name() {
         for entry in FORMATS {
             assert_eq!(entry.name.parse::<WriteFormat>().unwrap(), entry.format);
-            for ending in entry.endings {
+            assert_eq!(entry.format.name(), entry.name);
+            for ending in entry.format.endings() {
                 let name = format!("x{ending}");
                 assert_eq!(
                     WriteFormat::of_file_name(&name),

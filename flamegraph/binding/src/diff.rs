@@ -1,8 +1,10 @@
 //! The difference of two profiles as Python sees it.
 
+use flamegraph::WriteFormat;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::output::{to_bytes, write_options, write_to, Output, Target};
 use crate::profile::Profile;
 use crate::tables::{Change, DiffNode};
 use crate::{detached, value_error};
@@ -63,12 +65,27 @@ impl Diff {
 
     #[pyo3(signature = (annotate=true))]
     fn to_folded<'py>(&self, py: Python<'py>, annotate: bool) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = detached(py, || {
-            let mut bytes = Vec::new();
-            self.inner.write_folded(&mut bytes, annotate)?;
-            Ok(bytes)
-        })?;
-        Ok(PyBytes::new(py, &bytes))
+        to_bytes(py, |out| self.inner.write_folded(out, annotate))
+    }
+
+    #[pyo3(signature = (target, format=None, *, title=None))]
+    fn write(
+        &self,
+        py: Python<'_>,
+        target: Target,
+        format: Option<&str>,
+        title: Option<&str>,
+    ) -> PyResult<()> {
+        let output = Output::choose(format, &target).map_err(value_error)?;
+        let Output::Library(format) = output else {
+            let page = Bound::new(py, self.profile(py)?)?;
+            return target.write_page(page.as_any(), title);
+        };
+        let options = write_options(flamegraph::Diff::AFTER, title);
+        write_to(py, &target, |out| match format {
+            WriteFormat::Folded => self.inner.write_folded(out, true),
+            other => flamegraph::write(self.inner.tree(), other, out, &options),
+        })
     }
 
     fn __repr__(&self) -> PyResult<String> {

@@ -6,90 +6,68 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flamegraph::svg::Options;
-use flamegraph::{Error, Profile};
+use flamegraph::{Error, WriteFormat, WriteOptions};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::{guarded, value_error};
 
-/// A format that can be written.
+/// A format that can be written: one of the library's, or the page, which Python makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    Folded,
-    Svg,
     Html,
-    Pprof,
+    Library(WriteFormat),
 }
 
-/// Every format: what it is called, and the ends of file names that mean it. Longer ends stand first.
-const OUTPUTS: &[(Output, &str, &[&str])] = &[
-    (Output::Folded, "folded", &[".folded"]),
-    (Output::Svg, "svg", &[".svg"]),
-    (Output::Html, "html", &[".html"]),
-    (Output::Pprof, "pprof", &[".pb.gz"]),
-];
+const HTML: (&str, &str) = ("html", ".html");
 
 impl Output {
     /// The format of this name, or the one that the file's name asks for.
     pub(crate) fn choose(name: Option<&str>, target: &Target) -> flamegraph::Result<Output> {
         let found = match (name, target) {
-            (Some(name), _) => OUTPUTS.iter().find(|(_, known, _)| *known == name),
-            (None, Target::Path(path)) => {
-                let file = path.to_string_lossy();
-                let means = |ends: &&[&str]| ends.iter().any(|end| file.ends_with(end));
-                OUTPUTS.iter().find(|(_, _, ends)| means(ends))
-            }
+            (Some(name), _) if name == HTML.0 => Some(Output::Html),
+            (Some(name), _) => WriteFormat::all()
+                .find(|format| format.name() == name)
+                .map(Output::Library),
+            (None, Target::Path(path)) => Output::of_file_name(&path.to_string_lossy()),
             (None, Target::File(_)) => None,
         };
-        found.map(|(output, ..)| *output).ok_or_else(|| {
-            let names: Vec<_> = OUTPUTS
-                .iter()
-                .map(|(_, name, ends)| format!("{name} ({})", ends.join(" ")))
-                .collect();
-            let names = names.join(", ");
-            Error::Usage(match (name, target) {
-                (Some(name), _) => format!("unknown format {name:?}; known are: {names}"),
-                (None, Target::Path(path)) => {
-                    format!(
-                        "no format is known for {}; known are: {names}",
-                        path.display()
-                    )
-                }
-                (None, Target::File(_)) => format!("which format? known are: {names}"),
-            })
-        })
+        found.ok_or_else(|| Error::Usage(unknown(name, target)))
     }
-}
 
-impl Output {
-    /// Writes one value, or all where the format has room for them. `Html` is not written here.
-    pub(crate) fn write(
-        self,
-        profile: &Profile,
-        out: &mut dyn Write,
-        value: usize,
-        title: Option<&str>,
-    ) -> flamegraph::Result<()> {
-        match self {
-            Output::Folded => profile.write_folded(out, value, true),
-            Output::Svg => profile.write_svg(out, &picture(value, title)),
-            Output::Pprof => profile.write_pprof(out),
-            Output::Html => Err(Error::Usage(
-                "the page is made by hprofiler.report".to_string(),
-            )),
+    fn of_file_name(name: &str) -> Option<Output> {
+        if name.ends_with(HTML.1) {
+            return Some(Output::Html);
         }
+        WriteFormat::of_file_name(name).map(Output::Library)
     }
 }
 
-fn picture(value: usize, title: Option<&str>) -> Options {
-    let mut options = Options {
+fn unknown(name: Option<&str>, target: &Target) -> String {
+    let mut known = vec![format!("{} ({})", HTML.0, HTML.1)];
+    known.extend(WriteFormat::all().map(|format| {
+        let usual = format.endings().first().copied().unwrap_or_default();
+        format!("{} ({usual})", format.name())
+    }));
+    let asked = match (name, target) {
+        (Some(name), _) => format!("unknown format {name:?}"),
+        (None, Target::Path(path)) => {
+            format!("{}: the name does not tell the format", path.display())
+        }
+        (None, Target::File(_)) => "the format must be named".to_string(),
+    };
+    format!("{asked}; known are: {}", known.join(", "))
+}
+
+/// How to write: one value where the format has no room for more, and a title for pictures.
+pub(crate) fn write_options(value: usize, title: Option<&str>) -> WriteOptions {
+    let mut options = WriteOptions {
         value,
-        ..Options::default()
+        ..WriteOptions::default()
     };
     if let Some(title) = title {
-        options.title = title.to_string();
+        options.svg.title = title.to_string();
     }
     options
 }

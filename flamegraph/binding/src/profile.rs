@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::arguments::{Paths, Patterns, Value, Values};
 use crate::diff::Diff;
-use crate::output::{to_bytes, write_to, Output, Target};
+use crate::output::{to_bytes, write_options, write_to, Output, Target};
 use crate::tables::{nodes, stacks, Frame, Method, Node, Stack};
 use crate::{detached, merging, pandas, reading, value_error};
 
@@ -329,6 +329,16 @@ impl Profile {
         to_bytes(py, |out| profile.write_viewer(out))
     }
 
+    fn to_speedscope<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let profile = self.now();
+        to_bytes(py, |out| profile.write_speedscope(out))
+    }
+
+    fn to_json<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let profile = self.now();
+        to_bytes(py, |out| profile.write_json(out))
+    }
+
     #[pyo3(signature = (target, format=None, *, value=Value::default(), title=None))]
     fn write(
         slf: &Bound<'_, Self>,
@@ -340,10 +350,13 @@ impl Profile {
         let (py, profile) = (slf.py(), slf.get().now());
         let output = Output::choose(format, &target).map_err(value_error)?;
         let value = value.of(&profile).map_err(value_error)?;
-        if output == Output::Html {
+        let Output::Library(format) = output else {
             return target.write_page(slf.as_any(), title);
-        }
-        write_to(py, &target, |out| output.write(&profile, out, value, title))
+        };
+        let options = write_options(value, title);
+        write_to(py, &target, |out| {
+            flamegraph::write(&profile, format, out, &options)
+        })
     }
 
     fn __repr__(&self) -> String {

@@ -42,10 +42,7 @@ fn set(options: &mut ReadOptions, keyword: &str, value: &Bound<'_, PyAny>) -> Py
 }
 
 /// Reads one file; its name is in the error.
-pub(crate) fn read(
-    path: &Path,
-    options: &ReadOptions,
-) -> flamegraph::Result<flamegraph::Profile> {
+pub(crate) fn read(path: &Path, options: &ReadOptions) -> flamegraph::Result<flamegraph::Profile> {
     flamegraph::read_path(path, options).map_err(|error| of_file(path, error))
 }
 
