@@ -27,6 +27,13 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A JFR recording is damaged at this byte, or the chunk that begins there is.
+    Jfr {
+        /// The offset in the recording, uncompressed.
+        place: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A perf.data file is damaged; says where.
     PerfData(String),
     /// A pprof message is damaged or lies about itself.
@@ -93,6 +100,7 @@ impl fmt::Display for Error {
                 line,
                 reason,
             } => write!(f, "{format}, line {line}: {reason}"),
+            Error::Jfr { place, reason } => write!(f, "JFR recording, byte {place}: {reason}"),
             Error::PerfData(reason) => write!(f, "perf.data: {reason}"),
             Error::Pprof(reason) => write!(f, "pprof: {reason}"),
             Error::Speedscope(reason) => write!(f, "speedscope: {reason}"),

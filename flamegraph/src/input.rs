@@ -12,6 +12,8 @@ use crate::folded;
 use crate::limits::Bounded;
 use crate::options::ReadOptions;
 #[cfg(feature = "formats")]
+use crate::jfr;
+#[cfg(feature = "formats")]
 use crate::perf_data;
 #[cfg(feature = "formats")]
 use crate::perf_script;
@@ -36,6 +38,9 @@ pub enum Format {
     /// What `perf record` writes.
     #[cfg(feature = "formats")]
     PerfData,
+    /// A recording of async-profiler or of the JDK's Flight Recorder.
+    #[cfg(feature = "formats")]
+    Jfr,
 }
 
 /// What there is to know of a format: its name, how it is recognised, how it is read.
@@ -63,6 +68,8 @@ const fn entry(
 
 /// Every format; the first that recognises the beginning has it, and the last takes what is left.
 const FORMATS: &[Entry] = &[
+    #[cfg(feature = "formats")]
+    entry(Format::Jfr, "jfr", jfr::detect, jfr::read_input),
     #[cfg(feature = "formats")]
     entry(
         Format::PerfData,

@@ -11,6 +11,8 @@ mod compression;
 mod error;
 mod frames;
 mod input;
+#[cfg(feature = "formats")]
+mod jfr;
 mod json;
 mod limits;
 #[cfg(feature = "formats")]

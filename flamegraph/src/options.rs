@@ -15,6 +15,8 @@ pub struct ReadOptions {
     pub limits: Limits,
     /// Put a frame `[name tid=N]` at the root of each stack, where the format knows threads.
     pub threads: bool,
+    /// Only samples of this time, in seconds from the recording's start (JFR): the first and the last.
+    pub time: Option<(f64, f64)>,
     /// For `perf script` text and perf.data.
     pub perf: PerfOptions,
     /// For perf.data: where symbols are looked for.

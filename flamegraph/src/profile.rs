@@ -11,6 +11,9 @@ use crate::perf_data::Unknown;
 use crate::tree::{Node, Tree, ROOT};
 use crate::values::{self, ValueType};
 
+/// Warnings that are kept; the first ones say what the others repeat.
+const MOST_WARNINGS: usize = 20;
+
 /// What holds for a whole profile: host, pid, process ...
 pub type Labels = BTreeMap<String, String>;
 
@@ -24,6 +27,7 @@ pub struct Profile {
     values: Vec<ValueType>,
     labels: Labels,
     malformed_lines: u64,
+    warnings: Vec<String>,
     pub(crate) frames: Frames,
     pub(crate) tree: Tree,
     /// Self values: one column for each value type, one entry for each node.
@@ -47,6 +51,7 @@ impl Profile {
             values,
             labels: Labels::new(),
             malformed_lines: 0,
+            warnings: Vec::new(),
             frames: Frames::default(),
             tree: Tree::new(),
             most_nodes: usize::MAX,
@@ -93,6 +98,18 @@ impl Profile {
         self.values[value] = meaning;
     }
 
+    /// Only these values, in this order; nodes stay as they are.
+    #[cfg(feature = "formats")]
+    pub(crate) fn keep_values(&mut self, order: &[usize]) {
+        self.values = order
+            .iter()
+            .map(|&value| self.values[value].clone())
+            .collect();
+        self.totals = order.iter().map(|&value| self.totals[value]).collect();
+        let take = |&value: &usize| std::mem::take(&mut self.columns[value]);
+        self.columns = order.iter().map(take).collect();
+    }
+
     /// What holds for the whole profile.
     pub fn labels(&self) -> &Labels {
         &self.labels
@@ -125,6 +142,16 @@ impl Profile {
     #[cfg(feature = "formats")]
     pub(crate) fn set_unknown(&mut self, unknown: Unknown) {
         self.unknown = Some(unknown);
+    }
+
+    /// What a reader could not take of its input, and why: at most a few of many.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    pub(crate) fn add_warnings(&mut self, warnings: impl IntoIterator<Item = String>) {
+        let room = MOST_WARNINGS.saturating_sub(self.warnings.len());
+        self.warnings.extend(warnings.into_iter().take(room));
     }
 
     /// Number of nodes of the tree, without the root.
@@ -172,6 +199,7 @@ impl Profile {
         }
         keep_common(&mut self.labels, &other.labels);
         self.malformed_lines += other.malformed_lines;
+        self.add_warnings(other.warnings.iter().cloned());
         self.raw_names.add(&other.raw_names);
         self.tiers = None;
         #[cfg(feature = "formats")]

@@ -1,0 +1,157 @@
+//! Numbers and texts as a chunk has them.
+
+use std::borrow::Cow;
+
+/// A place in a chunk, from which is read onwards. `None` everywhere: the bytes end too early or make no sense.
+#[derive(Clone)]
+pub(super) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// A text, not yet decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Text<'a> {
+    Null,
+    /// The constant of this number in the pool of strings.
+    Pooled(u64),
+    Utf8(&'a [u8]),
+    Latin1(&'a [u8]),
+    /// UTF-16 units, each a number.
+    Units(&'a [u8]),
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(bytes: &'a [u8], at: usize) -> Cursor<'a> {
+        Cursor { bytes, at }
+    }
+
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
+
+    #[inline]
+    pub(super) fn byte(&mut self) -> Option<u8> {
+        let byte = *self.bytes.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    /// A compressed integer: seven bits a byte, low ones first; a ninth byte has eight.
+    #[inline]
+    pub(super) fn number(&mut self) -> Option<u64> {
+        let first = self.byte()?;
+        if first < 0x80 {
+            return Some(u64::from(first));
+        }
+        self.longer(u64::from(first & 0x7f))
+    }
+
+    fn longer(&mut self, mut number: u64) -> Option<u64> {
+        for shift in (7..56).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        Some(number | u64::from(self.byte()?) << 56)
+    }
+
+    pub(super) fn take(&mut self, length: u64) -> Option<&'a [u8]> {
+        let length = usize::try_from(length).ok()?;
+        let taken = self.bytes.get(self.at..self.at.checked_add(length)?)?;
+        self.at += length;
+        Some(taken)
+    }
+
+    pub(super) fn text(&mut self) -> Option<Text<'a>> {
+        Some(match self.byte()? {
+            0 => Text::Null,
+            1 => Text::Utf8(b""),
+            2 => Text::Pooled(self.number()?),
+            3 => {
+                let length = self.number()?;
+                Text::Utf8(self.take(length)?)
+            }
+            4 => {
+                let count = self.number()?;
+                let start = self.at;
+                for _ in 0..count {
+                    self.number()?;
+                }
+                Text::Units(&self.bytes[start..self.at])
+            }
+            5 => {
+                let length = self.number()?;
+                Text::Latin1(self.take(length)?)
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl<'a> Text<'a> {
+    /// As UTF-8, if it is; a text in the pool has to be looked up first.
+    pub(super) fn utf8(self) -> Cow<'a, [u8]> {
+        match self {
+            Text::Null | Text::Pooled(_) => Cow::Borrowed(b""),
+            Text::Utf8(bytes) => Cow::Borrowed(bytes),
+            Text::Latin1(bytes) if bytes.is_ascii() => Cow::Borrowed(bytes),
+            Text::Latin1(bytes) => {
+                let text: String = bytes.iter().copied().map(char::from).collect();
+                Cow::Owned(text.into_bytes())
+            }
+            Text::Units(bytes) => {
+                let mut units = Cursor::new(bytes, 0);
+                let units = std::iter::from_fn(|| units.number().map(|unit| unit as u16));
+                let text = char::decode_utf16(units).map(|c| c.unwrap_or('\u{fffd}'));
+                Cow::Owned(text.collect::<String>().into_bytes())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_up_to_nine_bytes() {
+        let read = |bytes: &[u8]| Cursor::new(bytes, 0).number();
+        assert_eq!(read(&[0x7f]), Some(127));
+        assert_eq!(read(&[0x80, 0x80, 0x01]), Some(1 << 14));
+        assert_eq!(read(&[0x81, 0x80, 0x80, 0x00]), Some(1), "padded");
+        assert_eq!(read(&[0xff; 9]), Some(u64::MAX));
+        assert_eq!(read(&[0xff; 8]), None);
+        assert_eq!(read(&[]), None);
+    }
+
+    #[test]
+    fn every_encoding_of_a_text() {
+        let read = |bytes: &[u8]| {
+            let text = Cursor::new(bytes, 0).text();
+            text.map(|text| String::from_utf8_lossy(&text.utf8()).into_owned())
+        };
+        assert_eq!(read(b"\0").as_deref(), Some(""));
+        assert_eq!(read(b"\x01").as_deref(), Some(""));
+        assert_eq!(read(b"\x03\x02\xc3\xa9").as_deref(), Some("é"));
+        assert_eq!(read(b"\x05\x02a\xe9").as_deref(), Some("aé"));
+        assert_eq!(read(b"\x04\x02a\xbd\x08").as_deref(), Some("aн"));
+        assert_eq!(read(b"\x04\x01\x80\xb0\x03").as_deref(), Some("\u{fffd}"));
+        assert_eq!(Cursor::new(b"\x02\x07", 0).text(), Some(Text::Pooled(7)));
+        for damaged in [
+            &b""[..],
+            b"\x06",
+            b"\x03\x02a",
+            b"\x04\x02a",
+            b"\x05\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+        ] {
+            assert_eq!(Cursor::new(damaged, 0).text(), None, "{damaged:?}");
+        }
+    }
+}

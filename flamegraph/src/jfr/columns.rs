@@ -1,0 +1,170 @@
+//! Which values of the profile a sample counts for.
+
+use super::events::Source;
+use super::settings::Settings;
+use crate::error::{Error, Result};
+use crate::profile::Profile;
+use crate::tree::Node;
+use crate::values::ValueType;
+
+/// A pair of values, in the order they have in the profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pair {
+    Cpu,
+    /// An event that async-profiler counted instead of time.
+    Counted,
+    /// The JDK's samples of Java code. They are the CPU samples, where it has no better ones.
+    Execution,
+    Native,
+    Wall,
+    Alloc,
+    /// The JDK's samples of allocations. They are the allocations, where it did not record each TLAB's.
+    AllocSamples,
+    Live,
+    Lock,
+    Malloc,
+}
+
+const PAIRS: usize = Pair::Malloc as usize + 1;
+
+/// Name of the count, name and unit of the amount.
+const VALUES: [(&str, &str, &str); PAIRS] = [
+    ("samples", "cpu", "nanoseconds"),
+    ("samples", "", ""),
+    ("execution_samples", "execution", "nanoseconds"),
+    ("native_samples", "", ""),
+    ("wall_samples", "wall", "nanoseconds"),
+    ("alloc_objects", "alloc_space", "bytes"),
+    ("alloc_objects", "alloc_space", "bytes"),
+    ("inuse_objects", "inuse_space", "bytes"),
+    ("contentions", "delay", "nanoseconds"),
+    ("native_allocs", "native_space", "bytes"),
+];
+
+/// What the samples of a kind count as. `default_state`: the thread's state is `STATE_DEFAULT`, or
+/// `None` where the recording does not know that state, which only async-profiler has.
+pub(super) fn pair_of(source: Source, default_state: Option<bool>, settings: &Settings) -> Pair {
+    match (source, default_state) {
+        (Source::Execution, None) => Pair::Execution,
+        (Source::Execution, Some(false)) => Pair::Wall,
+        (Source::Execution, Some(true)) if settings.counted_event().is_some() => Pair::Counted,
+        (Source::Execution, Some(true)) | (Source::CpuTime, _) => Pair::Cpu,
+        (Source::Native, _) => Pair::Native,
+        (Source::Wall, _) => Pair::Wall,
+        (Source::Tlab | Source::OutsideTlab, _) => Pair::Alloc,
+        (Source::Allocation, _) => Pair::AllocSamples,
+        (Source::Live, _) => Pair::Live,
+        (Source::Lock, _) => Pair::Lock,
+        (Source::Malloc, _) => Pair::Malloc,
+    }
+}
+
+/// The values of the profile for each pair that was seen.
+#[derive(Default)]
+pub(super) struct Columns {
+    values: [Option<(usize, Option<usize>)>; PAIRS],
+}
+
+impl Columns {
+    /// Adds samples; `amount` is `None` where it is not known what they stand for.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        profile: &mut Profile,
+        (node, pair): (Node, Pair),
+        (count, amount): (i64, Option<i64>),
+        cells: usize,
+    ) -> Result<()> {
+        let (counts, amounts) = match self.values[pair as usize] {
+            Some(known) if known.1.is_some() || amount.is_none() => known,
+            _ => self.make(profile, pair, amount.is_some(), cells)?,
+        };
+        profile.add(node, counts, count)?;
+        match (amounts, amount) {
+            (Some(amounts), Some(amount)) => profile.add(node, amounts, amount),
+            _ => Ok(()),
+        }
+    }
+
+    fn make(
+        &mut self,
+        profile: &mut Profile,
+        pair: Pair,
+        with_amount: bool,
+        cells: usize,
+    ) -> Result<(usize, Option<usize>)> {
+        let (name, amount, unit) = VALUES[pair as usize];
+        let counts = match self.values[pair as usize] {
+            Some((counts, _)) => counts,
+            None => profile.push_value(ValueType::new(name, "count"), cells)?,
+        };
+        let amounts = match with_amount && !amount.is_empty() {
+            true => Some(profile.push_value(ValueType::new(amount, unit), cells)?),
+            false => None,
+        };
+        self.values[pair as usize] = Some((counts, amounts));
+        Ok((counts, amounts))
+    }
+
+    fn has(&self, pair: Pair) -> bool {
+        self.values[pair as usize].is_some()
+    }
+
+    /// Names and orders the values; a profile without samples has those of CPU time.
+    pub(super) fn finish(
+        mut self,
+        profile: &mut Profile,
+        settings: &Settings,
+        cells: usize,
+    ) -> Result<()> {
+        if self.values.iter().all(Option::is_none) {
+            self.make(profile, Pair::Cpu, true, cells)?;
+        }
+        if !self.has(Pair::Cpu) {
+            // The JDK's samples of Java code are the best there is.
+            self.rename(profile, Pair::Execution, Pair::Cpu);
+        } else if let Some((_, amounts)) = &mut self.values[Pair::Execution as usize] {
+            *amounts = None;
+        }
+        if self.has(Pair::Alloc) {
+            // Both kinds were recorded: they are the same allocations.
+            self.values[Pair::AllocSamples as usize] = None;
+        }
+        if let (Some((counts, _)), Some(event)) = (
+            self.values[Pair::Counted as usize],
+            settings.counted_event(),
+        ) {
+            profile.rename_value(counts, ValueType::new(event, "count"));
+        }
+        let order = self
+            .values
+            .iter()
+            .flatten()
+            .flat_map(|&(counts, amounts)| [Some(counts), amounts]);
+        let order: Vec<usize> = order.flatten().collect();
+        profile.keep_values(&order);
+        Ok(())
+    }
+
+    fn rename(&mut self, profile: &mut Profile, from: Pair, to: Pair) {
+        let Some((counts, amounts)) = self.values[from as usize].take() else {
+            return;
+        };
+        let (name, amount, unit) = VALUES[to as usize];
+        profile.rename_value(counts, ValueType::new(name, "count"));
+        if let Some(amounts) = amounts {
+            profile.rename_value(amounts, ValueType::new(amount, unit));
+        }
+        self.values[to as usize] = Some((counts, amounts));
+    }
+}
+
+/// Ticks as nanoseconds.
+#[inline]
+pub(super) fn nanoseconds(ticks: i64, per_second: i64) -> Result<i64> {
+    if per_second == 1_000_000_000 {
+        return Ok(ticks);
+    }
+    let nanoseconds = i128::from(ticks) * 1_000_000_000 / i128::from(per_second);
+    i64::try_from(nanoseconds).map_err(|_| Error::Overflow("a time span in nanoseconds".into()))
+}

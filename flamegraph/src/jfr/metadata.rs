@@ -1,0 +1,157 @@
+//! The metadata of a chunk: which types there are, and which fields they have.
+
+use std::borrow::Cow;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use super::bytes::Cursor;
+
+/// A field of a type.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Field {
+    /// The number of its name.
+    name: usize,
+    pub(super) class: u64,
+    /// A number refers to the value, in the pool of its type.
+    pub(super) pooled: bool,
+    pub(super) array: bool,
+}
+
+#[derive(Debug, Default)]
+struct Class {
+    id: u64,
+    name: usize,
+    fields: Vec<Field>,
+}
+
+/// The types of a chunk.
+pub(super) struct Types<'a> {
+    texts: Vec<Cow<'a, [u8]>>,
+    classes: Vec<Class>,
+    by_id: HashMap<u64, usize, RandomState>,
+}
+
+impl<'a> Types<'a> {
+    /// Reads a metadata event, from its fields on. `None`: it is damaged.
+    pub(super) fn read(mut cursor: Cursor<'a>) -> Option<Types<'a>> {
+        for _start_duration_id in 0..3 {
+            cursor.number()?;
+        }
+        let count = cursor.number()?;
+        let mut texts = Vec::new();
+        for _ in 0..count {
+            texts.push(cursor.text()?.utf8());
+        }
+        let classes = read_classes(&mut cursor, &texts)?;
+        let by_id = classes.iter().enumerate();
+        let by_id = by_id.map(|(index, class)| (class.id, index)).collect();
+        Some(Types {
+            texts,
+            classes,
+            by_id,
+        })
+    }
+
+    /// The number of the type of this name.
+    pub(super) fn id(&self, name: &str) -> Option<u64> {
+        let found = |class: &&Class| *self.texts[class.name] == *name.as_bytes();
+        self.classes.iter().rev().find(found).map(|class| class.id)
+    }
+
+    pub(super) fn fields(&self, class: u64) -> Option<&[Field]> {
+        let class = &self.classes[*self.by_id.get(&class)?];
+        Some(&class.fields)
+    }
+
+    pub(super) fn class_name(&self, class: u64) -> Option<&[u8]> {
+        let class = &self.classes[*self.by_id.get(&class)?];
+        Some(&self.texts[class.name])
+    }
+
+    pub(super) fn field_name(&self, field: &Field) -> &[u8] {
+        &self.texts[field.name]
+    }
+}
+
+/// Classes and their fields; the elements are nested, everything but these two is passed over.
+fn read_classes(cursor: &mut Cursor<'_>, texts: &[Cow<'_, [u8]>]) -> Option<Vec<Class>> {
+    let mut classes: Vec<Class> = Vec::new();
+    // For each element that is not at its end: how many are still to come in it, and its class.
+    let mut open: Vec<(u64, Option<usize>)> = vec![(1, None)];
+    while let Some((left, class)) = open.last_mut() {
+        if *left == 0 {
+            open.pop();
+            continue;
+        }
+        *left -= 1;
+        let mut class = *class;
+        let (name, attributes) = (cursor.number()?, cursor.number()?);
+        let element = Attributes::read(cursor, attributes, texts)?;
+        match &*texts[index(name, texts)?] {
+            b"class" => {
+                class = Some(classes.len());
+                classes.push(Class {
+                    id: element.id,
+                    name: element.name,
+                    fields: Vec::new(),
+                });
+            }
+            b"field" => {
+                let class = classes.get_mut(class?)?;
+                class.fields.push(element.field());
+            }
+            _ => {}
+        }
+        open.push((cursor.number()?, class));
+    }
+    Some(classes)
+}
+
+fn index(number: u64, texts: &[Cow<'_, [u8]>]) -> Option<usize> {
+    usize::try_from(number)
+        .ok()
+        .filter(|&index| index < texts.len())
+}
+
+/// The attributes of an element that matter.
+#[derive(Default)]
+struct Attributes {
+    name: usize,
+    id: u64,
+    class: u64,
+    pooled: bool,
+    array: bool,
+}
+
+impl Attributes {
+    fn read(cursor: &mut Cursor<'_>, count: u64, texts: &[Cow<'_, [u8]>]) -> Option<Attributes> {
+        let mut attributes = Attributes::default();
+        for _ in 0..count {
+            let key = index(cursor.number()?, texts)?;
+            let value = index(cursor.number()?, texts)?;
+            match &*texts[key] {
+                b"name" => attributes.name = value,
+                b"id" => attributes.id = decimal(&texts[value])?,
+                b"class" => attributes.class = decimal(&texts[value]).unwrap_or(0),
+                b"constantPool" => attributes.pooled = *texts[value] == *b"true",
+                b"dimension" => attributes.array = *texts[value] != *b"0",
+                _ => {}
+            }
+        }
+        (attributes.name < texts.len() || count == 0).then_some(attributes)
+    }
+
+    fn field(&self) -> Field {
+        Field {
+            name: self.name,
+            class: self.class,
+            pooled: self.pooled,
+            array: self.array,
+        }
+    }
+}
+
+fn decimal(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}

@@ -1,0 +1,28 @@
+//! Recordings of the JDK Flight Recorder's format, as async-profiler and the JDK itself write them.
+//!
+//! A recording is a row of chunks, each complete in itself: a header, events, metadata that says how
+//! events are laid out, and checkpoints with the constants they refer to by number. A chunk is held in
+//! memory, its constants are looked at only when a sample refers to them, and each stack becomes a node
+//! of the tree once a chunk. What is damaged or was never finished is counted, said, and left out.
+
+mod bytes;
+mod chunk;
+mod columns;
+mod events;
+mod layout;
+mod metadata;
+mod names;
+mod pools;
+mod read;
+mod settings;
+mod stacks;
+
+pub(crate) use read::read_input;
+
+/// What every chunk begins with.
+const MAGIC: &[u8] = b"FLR\0";
+
+/// Whether a file that begins so is a recording.
+pub(crate) fn detect(head: &[u8]) -> bool {
+    head.starts_with(MAGIC)
+}

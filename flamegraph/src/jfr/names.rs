@@ -1,0 +1,210 @@
+//! From the numbers of methods, classes and threads to frames, each looked up once a chunk.
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use super::pools::{Of, Pools};
+use crate::error::{Error, Result};
+use crate::frames::{Frame, Kind};
+use crate::profile::Profile;
+
+type Names<K> = HashMap<K, u32, RandomState>;
+
+/// How a frame type is shown: its kind, and whether the method stands without its class.
+type Shown = (Kind, bool);
+
+/// What is known of frame types by their numbers, where the recording does not name them.
+const FRAME_TYPES: [&[u8]; 7] = [
+    b"Interpreted",
+    b"JIT compiled",
+    b"Inlined",
+    b"Native",
+    b"C++",
+    b"Kernel",
+    b"C1 compiled",
+];
+const MOST_FRAME_TYPES: u64 = 64;
+
+pub(super) struct Namer<'a> {
+    pools: &'a Pools<'a>,
+    most_bytes: usize,
+    frame_types: Vec<Shown>,
+    /// By method and whether it stands without its class.
+    methods: Names<(u64, bool)>,
+    classes: Names<u64>,
+    threads: Names<u64>,
+    text: Vec<u8>,
+}
+
+impl<'a> Namer<'a> {
+    pub(super) fn new(pools: &'a Pools<'a>, most_bytes: usize) -> Namer<'a> {
+        Namer {
+            pools,
+            most_bytes,
+            frame_types: frame_types(pools),
+            methods: Names::default(),
+            classes: Names::default(),
+            threads: Names::default(),
+            text: Vec::new(),
+        }
+    }
+
+    /// `java/lang/String.length`, or a native function's name alone.
+    pub(super) fn method(
+        &mut self,
+        profile: &mut Profile,
+        method: u64,
+        frame_type: u64,
+    ) -> Result<Frame> {
+        let shown = self.frame_types.get(frame_type as usize);
+        let &(kind, bare) = shown.unwrap_or(&(Kind::Plain, false));
+        if let Some(&name) = self.methods.get(&(method, bare)) {
+            return Ok(Frame::new(name, kind));
+        }
+        self.text.clear();
+        match self.pools.get(Of::Methods, method) {
+            None => self.text.extend_from_slice(b"unknown"),
+            Some([class, name, ..]) => {
+                if !bare {
+                    self.text.extend_from_slice(&self.class_symbol(class));
+                }
+                let name = self.pools.symbol(name);
+                if !self.text.is_empty() && !name.is_empty() {
+                    self.text.push(b'.');
+                }
+                self.text.extend_from_slice(&name);
+            }
+        }
+        let name = self.intern(profile)?;
+        self.methods.insert((method, bare), name);
+        Ok(Frame::new(name, kind))
+    }
+
+    /// The name of a class as Java's source code has it: `java.lang.String[]`.
+    pub(super) fn class(&mut self, profile: &mut Profile, class: u64) -> Result<u32> {
+        if let Some(&name) = self.classes.get(&class) {
+            return Ok(name);
+        }
+        let symbol = self.class_symbol(class);
+        self.text.clear();
+        push_class_name(&mut self.text, &symbol);
+        let name = self.intern(profile)?;
+        self.classes.insert(class, name);
+        Ok(name)
+    }
+
+    /// `[name tid=N]`
+    pub(super) fn thread(&mut self, profile: &mut Profile, thread: u64) -> Result<Frame> {
+        if let Some(&name) = self.threads.get(&thread) {
+            return Ok(Frame::new(name, Kind::Plain));
+        }
+        let (name, tid) = match self.pools.get(Of::Threads, thread) {
+            None => (Vec::new(), thread),
+            Some([os_name, os_id, java_name, ..]) => {
+                let java = self.pools.text(java_name).utf8();
+                let name = if java.is_empty() {
+                    self.pools.text(os_name).utf8()
+                } else {
+                    java
+                };
+                (name.into_owned(), if os_id == 0 { thread } else { os_id })
+            }
+        };
+        self.text.clear();
+        if name.starts_with(b"[tid=") {
+            self.text.extend_from_slice(&name);
+        } else {
+            let space = if name.is_empty() { "" } else { " " };
+            self.text.push(b'[');
+            self.text.extend_from_slice(&name);
+            self.text
+                .extend_from_slice(format!("{space}tid={tid}]").as_bytes());
+        }
+        let name = self.intern(profile)?;
+        self.threads.insert(thread, name);
+        Ok(Frame::new(name, Kind::Plain))
+    }
+
+    fn class_symbol(&self, class: u64) -> std::borrow::Cow<'a, [u8]> {
+        let class = self.pools.get(Of::Classes, class);
+        class.map_or_else(Default::default, |[name, ..]| self.pools.symbol(name))
+    }
+
+    fn intern(&mut self, profile: &mut Profile) -> Result<u32> {
+        if self.text.is_empty() {
+            self.text.extend_from_slice(b"unknown");
+        }
+        if self.text.len() > self.most_bytes {
+            let limit = self.most_bytes as u64;
+            return Err(Error::Limit {
+                what: "bytes of a frame name",
+                limit,
+            });
+        }
+        profile.frames.intern_name(&self.text)
+    }
+}
+
+/// How each frame type is shown. The JDK's `Native` is a Java method written in C, which has a class;
+/// async-profiler's, who also knows the kernel's frames, is a C function, which has none.
+fn frame_types(pools: &Pools<'_>) -> Vec<Shown> {
+    let mut names: Vec<Vec<u8>> = FRAME_TYPES.iter().map(|name| name.to_vec()).collect();
+    let mut kernel_too = false;
+    for id in pools
+        .ids(Of::FrameTypes)
+        .filter(|&id| id < MOST_FRAME_TYPES)
+    {
+        let name = pools.get(Of::FrameTypes, id);
+        let name = name.map_or_else(Vec::new, |[text, ..]| pools.text(text).utf8().into_owned());
+        kernel_too |= name == b"Kernel";
+        if names.len() <= id as usize {
+            names.resize(id as usize + 1, Vec::new());
+        }
+        names[id as usize] = name;
+    }
+    names.iter().map(|name| shown(name, kernel_too)).collect()
+}
+
+fn shown(frame_type: &[u8], async_profiler: bool) -> Shown {
+    match frame_type {
+        b"Interpreted" => (Kind::Interpreted, false),
+        b"JIT compiled" => (Kind::Jit, false),
+        b"Inlined" => (Kind::Inlined, false),
+        b"C1 compiled" => (Kind::C1, false),
+        b"Kernel" => (Kind::Kernel, true),
+        b"C++" => (Kind::Plain, true),
+        b"Native" => (Kind::Plain, async_profiler),
+        _ => (Kind::Plain, false),
+    }
+}
+
+fn push_class_name(text: &mut Vec<u8>, symbol: &[u8]) {
+    let depth = symbol.iter().take_while(|&&byte| byte == b'[').count();
+    let element = &symbol[depth..];
+    let primitive: Option<&[u8]> = match element {
+        b"B" => Some(b"byte"),
+        b"C" => Some(b"char"),
+        b"S" => Some(b"short"),
+        b"I" => Some(b"int"),
+        b"J" => Some(b"long"),
+        b"Z" => Some(b"boolean"),
+        b"F" => Some(b"float"),
+        b"D" => Some(b"double"),
+        _ => None,
+    };
+    match (depth, primitive, element) {
+        (1.., Some(name), _) => text.extend_from_slice(name),
+        (1.., None, [b'L', name @ .., b';']) => push_dotted(text, name),
+        _ => push_dotted(text, element),
+    }
+    for _ in 0..depth {
+        text.extend_from_slice(b"[]");
+    }
+}
+
+fn push_dotted(text: &mut Vec<u8>, name: &[u8]) {
+    text.extend(
+        name.iter()
+            .map(|&byte| if byte == b'/' { b'.' } else { byte }),
+    );
+}

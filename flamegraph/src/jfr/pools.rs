@@ -1,0 +1,163 @@
+//! The constants of a chunk, found by number. Only where they begin is kept; they are read when needed.
+
+use std::borrow::Cow;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use super::bytes::{Cursor, Text};
+use super::layout::{Layout, Slots};
+use super::metadata::Types;
+
+/// More constants than any chunk has: two bytes of it can claim one.
+const MOST_CONSTANTS: usize = 1 << 24;
+
+/// The pools that matter.
+#[derive(Clone, Copy)]
+pub(super) enum Of {
+    Strings,
+    Symbols,
+    Classes,
+    Methods,
+    Threads,
+    Stacks,
+    States,
+    FrameTypes,
+}
+
+/// For each of them its type and which fields go to which slot.
+const WANTED: [(&str, &[&str]); 8] = [
+    ("java.lang.String", &[]),
+    ("jdk.types.Symbol", &["string"]),
+    ("java.lang.Class", &["name"]),
+    ("jdk.types.Method", &["type", "name"]),
+    ("java.lang.Thread", &["osName", "osThreadId", "javaName"]),
+    ("jdk.types.StackTrace", &["frames"]),
+    ("jdk.types.ThreadState", &["name"]),
+    ("jdk.types.FrameType", &["description"]),
+];
+const FRAME: &[&str] = &["method", "type"];
+
+#[derive(Default)]
+struct Pool {
+    class: Option<u64>,
+    layout: Layout,
+    places: HashMap<u64, usize, RandomState>,
+}
+
+/// The pools of one chunk.
+pub(super) struct Pools<'a> {
+    bytes: &'a [u8],
+    pools: [Pool; WANTED.len()],
+    frame: Layout,
+    left: usize,
+}
+
+impl<'a> Pools<'a> {
+    pub(super) fn new(bytes: &'a [u8], types: &Types<'a>) -> Pools<'a> {
+        let pools = WANTED.map(|(name, wanted)| {
+            let class = types.id(name);
+            let layout = class.and_then(|class| Layout::of(types, class, wanted));
+            Pool {
+                class: layout.as_ref().and(class),
+                layout: layout.unwrap_or_default(),
+                places: HashMap::default(),
+            }
+        });
+        let stacks = pools[Of::Stacks as usize].class;
+        let frame = stacks.and_then(|class| Layout::of_elements(types, class, "frames", FRAME));
+        Pools {
+            bytes,
+            pools,
+            frame: frame.unwrap_or_default(),
+            left: MOST_CONSTANTS,
+        }
+    }
+
+    /// Takes in the checkpoint whose fields begin here. `None`: what comes next in it cannot be read.
+    pub(super) fn add(&mut self, at: usize, end: usize, types: &Types<'a>) -> Option<()> {
+        let mut cursor = Cursor::new(&self.bytes[..end], at);
+        for _start_duration_delta_mask in 0..4 {
+            cursor.number()?;
+        }
+        for _ in 0..cursor.number()? {
+            let (class, count) = (cursor.number()?, cursor.number()?);
+            match self.pools.iter().position(|pool| pool.class == Some(class)) {
+                Some(pool) => self.add_constants(pool, count, &mut cursor)?,
+                None => pass_over(&Layout::of(types, class, &[])?, count, &mut cursor)?,
+            }
+        }
+        Some(())
+    }
+
+    fn add_constants(&mut self, pool: usize, count: u64, cursor: &mut Cursor<'a>) -> Option<()> {
+        let pool = &mut self.pools[pool];
+        pool.places.reserve(
+            usize::try_from(count)
+                .ok()?
+                .min(cursor.left() / 2)
+                .min(self.left),
+        );
+        let mut slots = Slots::default();
+        for _ in 0..count {
+            let id = cursor.number()?;
+            self.left = self.left.checked_sub(1)?;
+            pool.places.insert(id, cursor.at());
+            pool.layout.read(cursor, &mut slots)?;
+        }
+        Some(())
+    }
+
+    /// The wanted fields of a constant.
+    pub(super) fn get(&self, of: Of, id: u64) -> Option<Slots> {
+        let pool = &self.pools[of as usize];
+        let mut slots = Slots::default();
+        let mut cursor = Cursor::new(self.bytes, *pool.places.get(&id)?);
+        pool.layout.read(&mut cursor, &mut slots)?;
+        Some(slots)
+    }
+
+    /// The numbers of all constants of a pool.
+    pub(super) fn ids(&self, of: Of) -> impl Iterator<Item = u64> + '_ {
+        self.pools[of as usize].places.keys().copied()
+    }
+
+    /// The text that begins at a place, wherever it really is.
+    pub(super) fn text(&self, place: u64) -> Text<'a> {
+        let read = |place: usize| Cursor::new(self.bytes, place).text();
+        match read(place as usize) {
+            Some(Text::Pooled(id)) => {
+                let strings = &self.pools[Of::Strings as usize];
+                let place = strings.places.get(&id).copied();
+                place.and_then(read).unwrap_or(Text::Null)
+            }
+            text => text.unwrap_or(Text::Null),
+        }
+    }
+
+    pub(super) fn symbol(&self, id: u64) -> Cow<'a, [u8]> {
+        let symbol = self.get(Of::Symbols, id);
+        symbol.map_or(Cow::Borrowed(b""), |[text, ..]| self.text(text).utf8())
+    }
+
+    /// The method and the type of each frame of a stack, leaf first. `None`: there is no such stack.
+    pub(super) fn frames(&self, stack: u64) -> Option<impl Iterator<Item = (u64, u64)> + '_> {
+        let [frames, ..] = self.get(Of::Stacks, stack)?;
+        let mut cursor = Cursor::new(self.bytes, frames as usize);
+        let count = cursor.number()?;
+        let mut slots = Slots::default();
+        Some((0..count).map_while(move |_| {
+            self.frame.read(&mut cursor, &mut slots)?;
+            Some((slots[0], slots[1]))
+        }))
+    }
+}
+
+fn pass_over(layout: &Layout, count: u64, cursor: &mut Cursor<'_>) -> Option<()> {
+    let mut slots = Slots::default();
+    for _ in 0..count {
+        cursor.number()?;
+        layout.read(cursor, &mut slots)?;
+    }
+    Some(())
+}

@@ -1,0 +1,318 @@
+//! From chunks to samples to the tree.
+
+use super::bytes::Cursor;
+use super::chunk::{damaged, Chunk, Chunks, Event, Events, Header, CHECKPOINT, METADATA};
+use super::columns::{self, nanoseconds, pair_of, Columns};
+use super::events::{self, Kind, Kinds, Source};
+use super::layout::Slots;
+use super::metadata::Types;
+use super::names::Namer;
+use super::pools::{Of, Pools};
+use super::settings::Settings;
+use super::stacks::{Budget, Stacks};
+use crate::error::{Error, Result};
+use crate::frames::{Frame, Kind as FrameKind};
+use crate::input::Input;
+use crate::options::ReadOptions;
+use crate::profile::Profile;
+use crate::tree::Node;
+
+/// Reads a recording.
+pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
+    let mut reader = Reader::new(options);
+    let mut chunks = Chunks::of(input);
+    let mut spent = Vec::new();
+    loop {
+        match chunks.next(std::mem::take(&mut spent)) {
+            Ok(Some(chunk)) => {
+                reader.take(&chunk)?;
+                spent = chunk.bytes;
+            }
+            Ok(None) => break,
+            Err(error @ Error::Jfr { .. }) => {
+                reader.profile.add_warnings([error.to_string()]);
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    reader.finish()
+}
+
+struct Reader<'o> {
+    options: &'o ReadOptions,
+    profile: Profile,
+    columns: Columns,
+    settings: Settings,
+    budget: Budget,
+    /// When the recording began, in nanoseconds since 1970.
+    start: Option<i64>,
+    /// Chunks of which something could be read.
+    read: u64,
+}
+
+/// The samples of a chunk.
+struct Samples<'a> {
+    stacks: Stacks<'a>,
+    ticks: (i64, i64),
+    ticks_per_second: i64,
+    /// The number of async-profiler's state for CPU samples.
+    default_state: Option<u64>,
+    /// Samples whose stack is not in the recording.
+    without_stack: u64,
+}
+
+impl<'o> Reader<'o> {
+    fn new(options: &'o ReadOptions) -> Reader<'o> {
+        let limit = options.limits.text_bytes;
+        Reader {
+            options,
+            profile: Profile::bounded(Vec::new(), options.limits.cells),
+            columns: Columns::default(),
+            settings: Settings::default(),
+            budget: Budget { left: limit, limit },
+            start: None,
+            read: 0,
+        }
+    }
+
+    fn take(&mut self, chunk: &Chunk) -> Result<()> {
+        self.start.get_or_insert(chunk.header.start);
+        let place = chunk.place;
+        let survey = Survey::of(chunk);
+        let Some(types) = survey.types(chunk) else {
+            self.lose(place, "has no metadata that can be read; it was left out");
+            return Ok(());
+        };
+        let mut pools = Pools::new(&chunk.bytes, &types);
+        let checkpoints = survey.checkpoints.iter();
+        let broken = checkpoints
+            .filter(|event| pools.add(event.fields, event.end, &types).is_none())
+            .count();
+        if survey.checkpoints.is_empty() {
+            self.lose(
+                place,
+                "was never finished and has no names; it was left out",
+            );
+            return Ok(());
+        }
+        self.read += 1;
+        if broken > 0 {
+            self.lose(
+                place,
+                format_args!("{broken} of its checkpoints are damaged"),
+            );
+        }
+        let without_stack = self
+            .take_events(chunk, &types, &pools)
+            .map_err(|error| at(place, error))?;
+        let unfinished = !chunk.whole || survey.end != chunk.bytes.len();
+        if unfinished || (broken > 0 && without_stack > 0) {
+            let end = place + survey.end as u64;
+            self.lose(
+                place,
+                format_args!(
+                    "ends at byte {end}; {without_stack} samples have no stack and were left out"
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, place: u64, what: impl std::fmt::Display) {
+        let warning = damaged(place, format_args!("the chunk {what}")).to_string();
+        self.profile.add_warnings([warning]);
+    }
+
+    /// Adds the samples of a chunk; returns how many had a stack that is not there.
+    fn take_events(&mut self, chunk: &Chunk, types: &Types<'_>, pools: &Pools<'_>) -> Result<u64> {
+        let kinds = Kinds::of(types);
+        if let Some((setting, _)) = kinds.setting {
+            for event in Events::of(&chunk.bytes).filter(|event| event.kind == setting) {
+                self.settings.take(event, &kinds, pools, &chunk.bytes);
+            }
+        }
+        let name_bytes = self.options.limits.name_bytes;
+        let mut samples = Samples {
+            stacks: Stacks::new(pools, Namer::new(pools, name_bytes)),
+            ticks: self.ticks(&chunk.header),
+            ticks_per_second: chunk.header.ticks_per_second,
+            default_state: default_state(pools),
+            without_stack: 0,
+        };
+        for event in Events::of(&chunk.bytes) {
+            if let Some(kind) = kinds.get(event.kind) {
+                self.take_sample(&chunk.bytes, event, kind, &mut samples)?;
+            }
+        }
+        Ok(samples.without_stack)
+    }
+
+    /// The first and the last tick of the time that is wanted.
+    fn ticks(&self, header: &Header) -> (i64, i64) {
+        let Some((from, to)) = self.options.time else {
+            return (i64::MIN, i64::MAX);
+        };
+        let earlier = header
+            .start
+            .saturating_sub(self.start.unwrap_or(header.start)) as f64
+            / 1e9;
+        let tick = |seconds: f64| {
+            let since_chunk = (seconds - earlier) * header.ticks_per_second as f64;
+            header.start_ticks.saturating_add(since_chunk as i64)
+        };
+        (tick(from), tick(to))
+    }
+
+    #[inline]
+    fn take_sample(
+        &mut self,
+        bytes: &[u8],
+        event: Event,
+        kind: &Kind,
+        samples: &mut Samples<'_>,
+    ) -> Result<()> {
+        let mut slots = Slots::default();
+        let mut cursor = Cursor::new(&bytes[..event.end], event.fields);
+        if kind.layout.read(&mut cursor, &mut slots).is_none() {
+            samples.without_stack += 1;
+            return Ok(());
+        }
+        let time = slots[events::TIME] as i64;
+        if time < samples.ticks.0 || time > samples.ticks.1 {
+            return Ok(());
+        }
+        let thread = self.options.threads.then_some(slots[events::THREAD]);
+        let (profile, stack) = (&mut self.profile, slots[events::STACK]);
+        let Some(node) = samples
+            .stacks
+            .node(profile, stack, thread, &mut self.budget)?
+        else {
+            samples.without_stack += 1;
+            return Ok(());
+        };
+        let node = match slots[events::CLASS] {
+            0 => node,
+            class => samples.class_below(profile, node, class, kind.source)?,
+        };
+        let default_state = samples
+            .default_state
+            .map(|state| state == slots[events::STATE]);
+        let pair = pair_of(kind.source, default_state, &self.settings);
+        let amount = slots[events::AMOUNT] as i64;
+        let counted = self.counted(kind, pair, amount, samples.ticks_per_second)?;
+        let cells = self.options.limits.cells;
+        self.columns
+            .add(&mut self.profile, (node, pair), counted, cells)
+    }
+
+    /// How many samples an event is, and what they amount to.
+    #[inline]
+    fn counted(
+        &self,
+        kind: &Kind,
+        pair: columns::Pair,
+        amount: i64,
+        ticks_per_second: i64,
+    ) -> Result<(i64, Option<i64>)> {
+        let times = |count: i64, interval: Option<i64>| {
+            let product = interval.map(|interval| count.checked_mul(interval));
+            match product {
+                Some(None) => Err(Error::Overflow("samples times the interval".into())),
+                known => Ok((count, known.flatten())),
+            }
+        };
+        match kind.source {
+            Source::Execution if pair == columns::Pair::Execution => {
+                times(1, self.settings.period())
+            }
+            Source::Execution if pair == columns::Pair::Wall => {
+                times(1, self.settings.wall_interval())
+            }
+            Source::Execution => times(1, self.settings.cpu_interval()),
+            Source::Native => Ok((1, None)),
+            Source::Wall if kind.layout.has(events::AMOUNT) => {
+                times(amount, self.settings.wall_interval())
+            }
+            Source::Wall => times(1, self.settings.wall_interval()),
+            Source::CpuTime | Source::Lock => Ok((1, Some(nanoseconds(amount, ticks_per_second)?))),
+            _ => Ok((1, Some(amount))),
+        }
+    }
+
+    fn finish(mut self) -> Result<Profile> {
+        if let (0, Some(reason)) = (self.read, self.profile.warnings().first()) {
+            return Err(Error::Empty(reason.clone()));
+        }
+        let cells = self.options.limits.cells;
+        self.columns
+            .finish(&mut self.profile, &self.settings, cells)?;
+        Ok(self.profile)
+    }
+}
+
+impl Samples<'_> {
+    /// The class that was allocated or contended for, as the leaf: marked as async-profiler does.
+    fn class_below(
+        &mut self,
+        profile: &mut Profile,
+        node: Node,
+        class: u64,
+        source: Source,
+    ) -> Result<Node> {
+        let name = self.stacks.namer.class(profile, class)?;
+        let kind = match source {
+            Source::OutsideTlab | Source::Allocation => FrameKind::Kernel,
+            _ => FrameKind::Inlined,
+        };
+        profile.child(node, Frame::new(name, kind))
+    }
+}
+
+fn default_state(pools: &Pools<'_>) -> Option<u64> {
+    pools.ids(Of::States).find(|&id| {
+        let name = pools.get(Of::States, id);
+        name.is_some_and(|[text, ..]| *pools.text(text).utf8() == *b"STATE_DEFAULT")
+    })
+}
+
+fn at(place: u64, error: Error) -> Error {
+    match error {
+        Error::Io(_) | Error::Jfr { .. } => error,
+        other => damaged(place, format_args!("in the chunk: {other}")),
+    }
+}
+
+/// Where in a chunk the things are that the rest is read by.
+struct Survey {
+    metadata: Option<Event>,
+    checkpoints: Vec<Event>,
+    /// Where the events end that can be read.
+    end: usize,
+}
+
+impl Survey {
+    fn of(chunk: &Chunk) -> Survey {
+        let mut survey = Survey {
+            metadata: None,
+            checkpoints: Vec::new(),
+            end: 0,
+        };
+        let mut events = Events::of(&chunk.bytes);
+        for event in events.by_ref() {
+            match event.kind {
+                // The last is the most complete.
+                METADATA => survey.metadata = Some(event),
+                CHECKPOINT => survey.checkpoints.push(event),
+                _ => {}
+            }
+        }
+        survey.end = events.at();
+        survey
+    }
+
+    fn types<'a>(&self, chunk: &'a Chunk) -> Option<Types<'a>> {
+        let event = self.metadata?;
+        Types::read(Cursor::new(&chunk.bytes[..event.end], event.fields))
+    }
+}

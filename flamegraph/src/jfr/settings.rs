@@ -1,0 +1,148 @@
+//! What the recording says of how it was made: the intervals between samples.
+
+use super::bytes::Cursor;
+use super::chunk::Event;
+use super::events::Kinds;
+use super::layout::Slots;
+use super::pools::Pools;
+
+/// async-profiler's intervals in nanoseconds when it is told none.
+const CPU_INTERVAL: i64 = 10_000_000;
+const WALL_INTERVAL: i64 = 50_000_000;
+/// The events of async-profiler whose samples stand for time.
+const TIMED: [&str; 7] = [
+    "cpu",
+    "wall",
+    "cpu-clock",
+    "task-clock",
+    "itimer",
+    "ctimer",
+    "cpu_clock",
+];
+
+/// The settings seen so far; those of an earlier chunk hold until another says otherwise.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    event: Option<String>,
+    interval: Option<i64>,
+    wall: Option<i64>,
+    period: Option<i64>,
+}
+
+impl Settings {
+    /// Takes in an event of the kind `jdk.ActiveSetting`.
+    pub(super) fn take(&mut self, event: Event, kinds: &Kinds, pools: &Pools<'_>, bytes: &[u8]) {
+        let mut slots = Slots::default();
+        let mut cursor = Cursor::new(&bytes[..event.end], event.fields);
+        let read = kinds
+            .setting
+            .as_ref()
+            .map(|(_, layout)| layout.read(&mut cursor, &mut slots));
+        if read.flatten().is_none() {
+            return;
+        }
+        let [id, name, value, ..] = slots;
+        let (name, value) = (pools.text(name).utf8(), pools.text(value).utf8());
+        let value = String::from_utf8_lossy(&value);
+        let of_samples = kinds.execution_sample == Some(id);
+        match &*name {
+            b"event" if kinds.active_recording == Some(id) && !value.is_empty() => {
+                self.event = Some(value.into_owned());
+            }
+            b"interval" if of_samples => self.interval = value.parse().ok(),
+            b"wall" if of_samples => self.wall = value.parse().ok(),
+            b"period" if of_samples => self.period = nanoseconds(&value),
+            _ => {}
+        }
+    }
+
+    /// What async-profiler counted, if it was not time.
+    pub(super) fn counted_event(&self) -> Option<&str> {
+        self.event.as_deref().filter(|event| !TIMED.contains(event))
+    }
+
+    /// Nanoseconds that a CPU sample of async-profiler stands for.
+    pub(super) fn cpu_interval(&self) -> Option<i64> {
+        let of_time = self.counted_event().is_none();
+        of_time
+            .then(|| or_default(self.interval?, CPU_INTERVAL))
+            .flatten()
+    }
+
+    /// Nanoseconds that a wall-clock sample of async-profiler stands for.
+    pub(super) fn wall_interval(&self) -> Option<i64> {
+        let alone = self.event.as_deref() == Some("wall");
+        let interval = if alone {
+            self.interval
+        } else {
+            self.wall.or(self.interval)
+        };
+        or_default(interval?, WALL_INTERVAL)
+    }
+
+    /// Nanoseconds between two samples of the JDK.
+    pub(super) fn period(&self) -> Option<i64> {
+        self.period
+    }
+}
+
+fn or_default(interval: i64, default: i64) -> Option<i64> {
+    match interval {
+        0 => Some(default),
+        given => Some(given).filter(|&given| given > 0),
+    }
+}
+
+/// `20 ms` as nanoseconds. `None`: it is no time span.
+fn nanoseconds(span: &str) -> Option<i64> {
+    let digits = span.trim().trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match span.trim()[digits.len()..].trim() {
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        _ => return None,
+    };
+    digits
+        .parse::<i64>()
+        .ok()?
+        .checked_mul(unit)
+        .filter(|&span| span > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_units() {
+        assert_eq!(nanoseconds("20 ms"), Some(20_000_000));
+        assert_eq!(nanoseconds("1s"), Some(1_000_000_000));
+        for span in [
+            "everyChunk",
+            "",
+            "0 ms",
+            "-1 ms",
+            "5",
+            "99999999999999999 s",
+        ] {
+            assert_eq!(nanoseconds(span), None, "{span}");
+        }
+    }
+
+    #[test]
+    fn intervals_of_async_profiler() {
+        let mut settings = Settings {
+            interval: Some(0),
+            ..Settings::default()
+        };
+        assert_eq!(settings.cpu_interval(), Some(10_000_000));
+        settings.event = Some("wall".into());
+        assert_eq!(settings.wall_interval(), Some(50_000_000));
+        settings.event = Some("page-faults".into());
+        assert_eq!(settings.cpu_interval(), None);
+        settings.wall = Some(7);
+        assert_eq!(settings.wall_interval(), Some(7));
+    }
+}

@@ -1,0 +1,108 @@
+//! From a stack and a thread, by their numbers, to the node of the tree; each pair is walked once a chunk.
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use super::names::Namer;
+use super::pools::Pools;
+use crate::error::{Error, Result};
+use crate::frames::{Frame, Kind};
+use crate::profile::Profile;
+use crate::stack::Stack;
+use crate::tree::Node;
+
+/// What a sample without a stack has as its stack.
+const NO_STACK: &[u8] = b"[unknown]";
+
+/// How much may be walked: stacks are short in a recording that makes much of them.
+pub(super) struct Budget {
+    /// Bytes of folded text that the walks so far would not yet have filled.
+    pub(super) left: u64,
+    pub(super) limit: u64,
+}
+
+impl Budget {
+    fn spend(&mut self, bytes: usize) -> Result<()> {
+        let limit = self.limit;
+        let left = self.left.checked_sub(bytes as u64);
+        self.left = left.ok_or(Error::Limit {
+            what: "bytes of the stacks as text",
+            limit,
+        })?;
+        Ok(())
+    }
+}
+
+pub(super) struct Stacks<'a> {
+    pools: &'a Pools<'a>,
+    pub(super) namer: Namer<'a>,
+    /// By stack and thread; without threads the thread is 0.
+    nodes: HashMap<(u64, u64), Option<Node>, RandomState>,
+    frames: Vec<Frame>,
+    last: Stack,
+}
+
+impl<'a> Stacks<'a> {
+    pub(super) fn new(pools: &'a Pools<'a>, namer: Namer<'a>) -> Stacks<'a> {
+        Stacks {
+            pools,
+            namer,
+            nodes: HashMap::default(),
+            frames: Vec::new(),
+            last: Stack::default(),
+        }
+    }
+
+    /// The node of a stack; `None` if the recording lacks a stack it names.
+    #[inline]
+    pub(super) fn node(
+        &mut self,
+        profile: &mut Profile,
+        stack: u64,
+        thread: Option<u64>,
+        budget: &mut Budget,
+    ) -> Result<Option<Node>> {
+        let key = (stack, thread.unwrap_or(0));
+        if let Some(&node) = self.nodes.get(&key) {
+            return Ok(node);
+        }
+        let node = self.walk(profile, stack, thread, budget)?;
+        self.nodes.insert(key, node);
+        Ok(node)
+    }
+
+    fn walk(
+        &mut self,
+        profile: &mut Profile,
+        stack: u64,
+        thread: Option<u64>,
+        budget: &mut Budget,
+    ) -> Result<Option<Node>> {
+        let Stacks {
+            pools,
+            namer,
+            frames,
+            ..
+        } = self;
+        frames.clear();
+        let found = pools.frames(stack);
+        if found.is_none() && stack != 0 {
+            return Ok(None);
+        }
+        for (method, frame_type) in found.into_iter().flatten() {
+            let frame = namer.method(profile, method, frame_type)?;
+            budget.spend(profile.frames.name_of(frame).len() + 1)?;
+            frames.push(frame);
+        }
+        if frames.is_empty() {
+            let name = profile.frames.intern_name(NO_STACK)?;
+            frames.push(Frame::new(name, Kind::Plain));
+        }
+        if let Some(thread) = thread {
+            frames.push(namer.thread(profile, thread)?);
+        }
+        self.last
+            .leaf(profile, frames.iter().rev().copied())
+            .map(Some)
+    }
+}
