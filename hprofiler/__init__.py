@@ -1,3 +1,28 @@
-"""hprofiler: where does a distributed JVM job spend its time and memory?"""
+"""hprofiler: where does a distributed JVM job spend its time and memory?
+
+`hprofiler.Profile` reads, merges, filters, compares and writes profiles of every format; it is loaded when it
+is first asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, List
+
+if TYPE_CHECKING:
+    from hprofiler._flamegraph import Profile
 
 __version__ = "0.1.0"
+__all__ = ["Profile", "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "Profile":
+        from hprofiler._flamegraph import Profile
+
+        globals()[name] = Profile
+        return Profile
+    raise AttributeError(f"module 'hprofiler' has no attribute {name!r}")
+
+
+def __dir__() -> List[str]:
+    return sorted({*globals(), *__all__})

@@ -1,14 +1,50 @@
-"""Types of the Rust binding (`flamegraph/binding`).
+"""Types of the Rust binding (`flamegraph/binding`); `hprofiler.Profile` is its `Profile`.
 
-Errors of every reader and writer are ValueError; the GIL is released in every long call.
+A profile is a call tree with one or more values. Values are integers of 64 bits, never negative; what they
+count and in which unit is in `Profile.values`. Where a function takes a value, it is its index or its name.
+
+Errors of readers, writers and operations are ValueError with a reason (for a file: its name and the place
+in it); a file that cannot be written is an OSError. Regular expressions are those of Rust's `regex`: no
+look-around, no back-references, linear time. The interpreter is let go in every long call, and profiles may
+be shared between threads.
+
+    from hprofiler import Profile
+
+    cluster = Profile.open(["n1.pb.gz", "n2.jfr"], mean=True)
+    for method in cluster.canonical().trim("^java/lang/Thread.run").top(5):
+        print(method.name, method.self_value / cluster.total())
+    cluster.write("cluster.svg")
 """
 
-from typing import Dict, List, Optional, Tuple, final
+import os
+from typing import Any, BinaryIO, Dict, Iterable, List, Optional, Sequence, Tuple, Union, final
 
-__all__ = ["MeanMerger", "Method", "Profile"]
+__all__ = [
+    "READ_FORMATS",
+    "WRITE_FORMATS",
+    "Change",
+    "Diff",
+    "DiffNode",
+    "Frame",
+    "MeanMerger",
+    "Method",
+    "Node",
+    "Profile",
+    "Stack",
+]
+
+READ_FORMATS: Tuple[str, ...]
+"""What `format` may be for readers."""
+WRITE_FORMATS: Dict[str, str]
+"""What `format` may be for `write`, and how the names of such files usually end: {"svg": ".svg", ...}."""
+
+_Path = Union[str, "os.PathLike[str]"]
+_Value = Union[int, str]
 
 @final
 class Method:
+    """A row of `Profile.top`: one method, all its tiers together."""
+
     @property
     def name(self) -> str:
         """Without annotation."""
@@ -16,12 +52,141 @@ class Method:
     def kind(self) -> str:
         """The tier with the most self value: plain, interpreted, c1, jit, inlined, kernel or waker."""
     @property
+    def self_value(self) -> int:
+        """The value of the stacks that end in it."""
+    @property
+    def total_value(self) -> int:
+        """The value of the stacks it is in; a stack counts once however often it is in it."""
+
+@final
+class Frame:
+    """A row of `Profile.frames`: one method in one tier."""
+
+    @property
+    def name(self) -> str:
+        """Without annotation."""
+    @property
+    def kind(self) -> str:
+        """plain, interpreted, c1, jit, inlined, kernel or waker."""
+    @property
     def self_value(self) -> int: ...
     @property
     def total_value(self) -> int: ...
 
 @final
+class Stack:
+    """A row of `Profile.paths`: one stack."""
+
+    @property
+    def frames(self) -> Tuple[str, ...]:
+        """Root first, annotated (`run_[j]`) unless asked otherwise; empty for values of the root itself."""
+    @property
+    def values(self) -> Tuple[int, ...]:
+        """One for each of `Profile.values`."""
+
+@final
+class Node:
+    """A row of `Profile.nodes`: one node of the call tree."""
+
+    @property
+    def parent(self) -> int:
+        """The parent's place in the list; the root, at place 0, is its own."""
+    @property
+    def depth(self) -> int:
+        """0 for the root."""
+    @property
+    def name(self) -> str:
+        """Without annotation; empty for the root."""
+    @property
+    def kind(self) -> str: ...
+    @property
+    def self_value(self) -> int: ...
+    @property
+    def total_value(self) -> int:
+        """Its own value and that of all nodes below."""
+    @property
+    def tiers(self) -> Dict[str, int]:
+        """What each tier has of the total: several have some after `merged_tiers`."""
+
+@final
+class DiffNode:
+    """A row of `Diff.nodes`: one node of the tree that has both profiles."""
+
+    @property
+    def parent(self) -> int:
+        """The parent's place in the list; the root, at place 0, is its own."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def self_before(self) -> int: ...
+    @property
+    def self_after(self) -> int: ...
+    @property
+    def total_before(self) -> int: ...
+    @property
+    def total_after(self) -> int: ...
+
+@final
+class Change:
+    """What became of a path, or of a method wherever it is."""
+
+    @property
+    def path(self) -> Tuple[str, ...]:
+        """Names from the root to the frame; for a method its name alone."""
+    @property
+    def name(self) -> str:
+        """The last name of the path."""
+    @property
+    def self_before(self) -> int: ...
+    @property
+    def self_after(self) -> int: ...
+    @property
+    def total_before(self) -> int: ...
+    @property
+    def total_after(self) -> int: ...
+
+@final
+class Diff:
+    """The difference of two profiles: one tree with a value before and a value after at every node.
+
+    Tiers are merged. When it is normalised, values before are scaled so that both totals are the total
+    after: a delta is then a change of share. They are integers all the same, and add up exactly.
+    """
+
+    @property
+    def normalized(self) -> bool: ...
+    @property
+    def before_total(self) -> int:
+        """As it was measured, before scaling."""
+    @property
+    def after_total(self) -> int: ...
+    @property
+    def profile(self) -> Profile:
+        """The tree as a profile with the values `before` and `after`."""
+    def changes(self, limit: int = 20) -> List[Change]:
+        """The methods whose self value changed most, up or down; those that did not change are left out."""
+    def appeared(self, limit: int = 20) -> List[Change]:
+        """Paths that are only in the profile after, largest first; of a new subtree its outermost frame."""
+    def vanished(self, limit: int = 20) -> List[Change]:
+        """Paths that are only in the profile before, largest first; of a lost subtree its outermost frame."""
+    def nodes(self) -> List[DiffNode]:
+        """Every node, parents before their children."""
+    def to_folded(self, annotate: bool = True) -> bytes:
+        """Differential folded text: `stack before after`."""
+    def write(
+        self, target: Union[_Path, BinaryIO], format: Optional[str] = None, *, title: Optional[str] = None
+    ) -> None:
+        """Write a file as `Profile.write` does; formats with room for one value get the values after."""
+
+@final
 class Profile:
+    """Stacks and what they cost. Operations return another profile; only `merge` changes one.
+
+    Labels (host, pid ...) hold for the whole profile, and survive operations.
+    """
+
     @property
     def values(self) -> List[Tuple[str, str]]:
         """(type, unit) of each value, e.g. [("samples", "count"), ("cpu", "nanoseconds")]."""
@@ -29,38 +194,138 @@ class Profile:
     def labels(self) -> Dict[str, str]: ...
     @property
     def malformed_lines(self) -> int:
-        """Lines of folded text that were counted and left out."""
+        """Lines of text that were counted and left out."""
     @staticmethod
-    def read(path: str, format: Optional[str] = None) -> Profile:
-        """Open a folded or pprof file, plain or gz; detected by content unless `format` says.
+    def read(path: _Path, format: Optional[str] = None) -> Profile:
+        """Open one file; see `open`."""
+    @staticmethod
+    def open(
+        paths: Union[_Path, Sequence[_Path]],
+        format: Optional[str] = None,
+        *,
+        mean: bool = False,
+        threads: bool = False,
+        pid: bool = False,
+        tid: bool = False,
+        kernel: bool = False,
+        jit: bool = False,
+        addrs: bool = False,
+        event_filter: Optional[str] = None,
+    ) -> Profile:
+        """Open a file, or several and merge them one by one: by sum, or with `mean` as `MeanMerger` does.
 
-        `format` is "folded" or "pprof". Folded text with two counts on every line
-        has the values "before" and "after".
+        The format and the compression are detected by content unless `format` names one; an unknown name is
+        an error that lists the known ones. `threads` puts a frame `[name tid=N]` at the root of each stack,
+        where the format knows threads. The others are stackcollapse-perf.pl's, for perf.data and
+        `perf script` text: `pid` and `tid` in the root frame, `kernel` and `jit` annotations, `addrs` for
+        frames without a symbol, samples of one event only. Events of one file are values of one profile.
+        Folded text with two counts on every line has the values "before" and "after".
         """
     @staticmethod
-    def from_bytes(data: bytes, format: Optional[str] = None) -> Profile: ...
-    def total(self, value: int = 0) -> int: ...
-    def node_count(self) -> int: ...
+    def from_bytes(
+        data: bytes,
+        format: Optional[str] = None,
+        *,
+        threads: bool = False,
+        pid: bool = False,
+        tid: bool = False,
+        kernel: bool = False,
+        jit: bool = False,
+        addrs: bool = False,
+        event_filter: Optional[str] = None,
+    ) -> Profile:
+        """The same for the content of one file."""
+    @staticmethod
+    def merged(profiles: Iterable[Profile], *, mean: bool = False) -> Profile:
+        """The sum of profiles with the same values, or their host-fair mean (see `MeanMerger`).
+
+        They are taken one by one: a generator never has more than one in memory. None at all is an error.
+        """
+    def total(self, value: _Value = 0) -> int:
+        """The sum of one value over all stacks."""
+    def node_count(self) -> int:
+        """Nodes of the call tree, without the root."""
     def with_labels(self, labels: Dict[str, str]) -> Profile:
         """A copy with these labels added or replaced."""
     def merge(self, other: Profile) -> None:
-        """Add another profile by sum; ValueError when the value types differ.
+        """Add another profile by sum, in place; ValueError when the values differ, with nothing changed.
 
         Labels that are not the same in both are dropped.
         """
-    def top(self, limit: int, value: int = 0) -> List[Method]:
-        """Hottest methods by self value; tiers of one name are one method.
+    def diff(self, after: Profile, value: _Value = 0, *, normalize: bool = True) -> Diff:
+        """What changed from this profile (before) to another.
 
-        A recursive method's total counts once a stack.
+        With `normalize` shares are compared, which both must have samples for; without, counts. Names such as
+        lambdas' differ from JVM to JVM: `before.canonical().diff(after.canonical())`.
         """
-    def to_folded(self, value: int = 0, annotate: bool = True) -> bytes: ...
+    def filter(
+        self,
+        include: Union[str, Sequence[str], None] = None,
+        exclude: Union[str, Sequence[str], None] = None,
+    ) -> Profile:
+        """Stacks with a frame in which any of `include` is found, and none in which any of `exclude` is.
+
+        Expressions are searched in names without annotation. filter(include=x) and filter(exclude=x) are all
+        stacks together, each once.
+        """
+    def focus(self, pattern: str, *, callers: bool = True) -> Profile:
+        """Stacks through a frame: whole (as pprof's focus), or from that frame on (as pprof's show_from)."""
+    def trim(self, pattern: str) -> Profile:
+        """All stacks, without what is above the outermost frame found; totals do not change."""
+    def threads(self) -> Profile:
+        """Thread frames `[pool-1-thread-7 tid=71]` at the root become groups, `[pool-N-thread-N]`.
+
+        ValueError where no stack starts with one: open the file with `threads=True`.
+        """
+    def invert(self) -> Profile:
+        """The reverse call tree: every stack from its leaf to its root."""
+    def scale(self, factor: float) -> Profile:
+        """All values times a factor above 0. Totals are rounded once; stacks add up to them exactly."""
+    def select(self, values: Union[_Value, Sequence[_Value]]) -> Profile:
+        """These values only, in this order, and the stacks that have any of them."""
+    def canonical(self, rules: Optional[str] = None) -> Profile:
+        """One name for what every JVM numbers anew: lambdas, accessors, proxies, hidden classes, threads.
+
+        `rules` is the text of a file of rules instead of hprofiler's own, `flamegraph/src/ops/names.rules`,
+        which says how they are written.
+        """
+    def raw_names(self) -> Dict[str, List[str]]:
+        """For each name that `canonical` made, the raw names it stands for, sorted; at most 1000 of each.
+
+        Merging keeps them; files do not.
+        """
+    def merged_tiers(self, value: _Value = 0) -> Profile:
+        """One node for a method whatever tiers it ran in; its kind is the one with most of this value.
+
+        `Node.tiers` tells what each tier had, until the next operation but `pruned`.
+        """
+    def pruned(self, *, share: Optional[float] = None, frames: Optional[int] = None) -> Profile:
+        """The largest frames: those with a share (0 to 1) of the total of any value, or this many of them.
+
+        What is left out is one frame `(N smaller frames)` under each parent: all totals stay exact.
+        """
+    def top(self, limit: int = 20, value: _Value = 0) -> List[Method]:
+        """Hottest methods by self value; tiers of one name are one method."""
+    def frames(self, value: _Value = 0) -> List[Frame]:
+        """Every method in every tier that has some of this value, by name and tier."""
+    def paths(self, annotate: bool = True) -> List[Stack]:
+        """Every stack that has any value, in name order."""
+    def nodes(self, value: _Value = 0) -> List[Node]:
+        """Every node of the call tree, parents before their children."""
+    def to_pandas(self, annotate: bool = True) -> Any:
+        """The table of stacks as a pandas.DataFrame; ImportError when pandas is not installed.
+
+        Column `stack` has the frames joined by `;`, then there is a column for each value; their units are
+        in `attrs["units"]`.
+        """
+    def to_folded(self, value: _Value = 0, annotate: bool = True) -> bytes: ...
     def to_pprof(self) -> bytes:
-        """Gzipped pprof; labels are written on every sample."""
+        """Gzipped pprof with all values; labels are written on every sample."""
     def to_svg(
         self,
         title: str = "Flame Graph",
         subtitle: str = "",
-        value: int = 0,
+        value: _Value = 0,
         colors: str = "java",
         width: int = 1200,
         inverted: bool = False,
@@ -70,14 +335,31 @@ class Profile:
 
         A value without samples is a ValueError.
         """
+    def to_speedscope(self) -> bytes:
+        """Speedscope's JSON, a profile of type `sampled` for each value."""
+    def to_json(self) -> bytes:
+        """The plain call tree as JSON."""
     def to_viewer(self) -> bytes:
         """The viewer's compact data: `flamegraph/viewer/FORMAT.md`."""
+    def write(
+        self,
+        target: Union[_Path, BinaryIO],
+        format: Optional[str] = None,
+        *,
+        value: _Value = 0,
+        title: Optional[str] = None,
+    ) -> None:
+        """Write a file as a stream, in the format that its name or `format` asks for.
+
+        A file appears whole or not at all; an object with `write` gets bytes in blocks, and needs `format`.
+        `value` is for formats that have room for one, `title` for pictures and the page (.html, paths only).
+        """
 
 @final
 class MeanMerger:
-    """Host-fair mean: every profile added weighs the same.
+    """Host-fair mean: every profile added weighs the same, however many samples it has.
 
-    Totals are the mean of the totals, exact after rounding.
+    Totals are the mean of the totals, exact after rounding; memory grows with distinct stacks only.
     """
 
     def __new__(cls) -> MeanMerger: ...

@@ -1,89 +1,169 @@
-"""`hprofiler convert IN… -o OUT`: merge profiles and write them in the format the name asks for."""
+"""`hprofiler convert IN… -o OUT`: read, merge, reshape and write profiles, one input in memory at a time."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
+import shutil
+import stat
 import sys
+import tempfile
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Dict
+from typing import TYPE_CHECKING, Callable, Iterator, Tuple
 
 from hprofiler.cli.exits import Exit
 from hprofiler.errors import ProfileError, UsageError
 
 if TYPE_CHECKING:
-    from hprofiler._flamegraph import Profile
+    from hprofiler._flamegraph import Diff, Profile
 
 
 def command(options: argparse.Namespace) -> int:
-    output = Path(options.output)
-    write = _writer(output)
-    merged = _read(options.inputs[0])
-    for name in options.inputs[1:]:
-        _merge(merged, name)
+    _check(options)
+    merged = _merged(options)
     if merged.malformed_lines:
         print(f"hprofiler: {merged.malformed_lines} malformed lines were left out", file=sys.stderr)
-    if merged.total() == 0:
+    if not _first_with_samples(merged)[1]:
         raise ProfileError(f"no samples in {', '.join(options.inputs)}: there is nothing to draw")
-    try:
-        write(merged, output, options.title or Path(options.inputs[0]).name)
-    except OSError as error:
-        raise UsageError(f"cannot write {output}: {error.strerror}", "choose another file with -o") from error
+    if options.diff:
+        _write(_difference(options, merged).write, options)
+    else:
+        shaped = _shaped(merged, options)
+        _write(partial(shaped.write, value=_first_with_samples(shaped)[0]), options)
     return Exit.OK
 
 
-def _writer(output: Path) -> Callable[[Profile, Path, str], None]:
-    for extension, write in WRITERS.items():
-        if output.name.endswith(extension):
-            return write
-    raise UsageError(f"no format is known for {output.name}", f"end the name with one of {' '.join(WRITERS)}")
+def _check(options: argparse.Namespace) -> None:
+    """What cannot work is said before anything is read."""
+    from hprofiler._flamegraph import READ_FORMATS, WRITE_FORMATS
+
+    if options.from_format not in (None, *READ_FORMATS):
+        known = f"known are {' '.join(READ_FORMATS)}"
+        raise UsageError(f"unknown format {options.from_format!r} to read", known)
+    if options.to not in (None, *WRITE_FORMATS):
+        raise UsageError(f"unknown format {options.to!r} to write", f"known are {' '.join(WRITE_FORMATS)}")
+    endings = tuple(WRITE_FORMATS.values())
+    if options.output == "-" and not options.to:
+        raise UsageError("-o - needs a format", "say which with --to, e.g. --to folded")
+    if not options.to and not options.output.endswith(endings):
+        remedy = f"end the name with one of {' '.join(endings)}, or say which with --to"
+        raise UsageError(f"no format is known for {Path(options.output).name}", remedy)
+    if options.diff and options.prune:
+        raise UsageError("--prune does not go with --diff: what vanished would be hidden")
+    if options.absolute and not options.diff:
+        raise UsageError("--absolute needs --diff BEFORE")
 
 
-def _read(name: str) -> Profile:
+def _merged(options: argparse.Namespace) -> Profile:
+    """All inputs as one profile: each is read, reduced to what is asked for, and added before the next."""
+    from hprofiler._flamegraph import MeanMerger
+
+    if options.mean:
+        merger = MeanMerger()
+        for name in options.inputs:
+            with _about(f"cannot merge {name}", "convert files of one kind at a time, or choose a --value"):
+                merger.add(_read(name, options))
+        return merger.finish()
+    merged = _read(options.inputs[0], options)
+    for name in options.inputs[1:]:
+        with _about(f"cannot merge {name}", "convert files of one kind at a time, or choose a --value"):
+            merged.merge(_read(name, options))
+    return merged
+
+
+def _read(name: str, options: argparse.Namespace) -> Profile:
+    with _about("cannot read"):
+        profile = _open(name, options)
+    with _about(f"cannot convert {name}"):
+        return _reduced(profile, options)
+
+
+def _open(name: str, options: argparse.Namespace) -> Profile:
     from hprofiler._flamegraph import Profile
 
+    asked = {
+        "format": options.from_format,
+        "threads": options.threads,
+        "pid": options.pid,
+        "tid": options.tid,
+        "kernel": options.kernel or options.all,
+        "jit": options.jit or options.all,
+        "addrs": options.addrs,
+        "event_filter": options.event_filter,
+    }
+    if name != "-":
+        return Profile.open(name, **asked)
+    if stat.S_ISSOCK(os.fstat(0).st_mode):
+        return Profile.from_bytes(sys.stdin.buffer.read(), **asked)
+    return Profile.open("/dev/stdin", **asked)
+
+
+def _reduced(profile: Profile, options: argparse.Namespace) -> Profile:
+    """What is done to every input before it is merged: the less of it is kept, the less memory it takes."""
+    if options.value:
+        profile = profile.select(options.value)
+    if options.threads:
+        profile = profile.threads()
+    if options.canonical:
+        profile = profile.canonical()
+    if options.include or options.exclude:
+        profile = profile.filter(options.include, options.exclude)
+    for pattern in options.focus or ():
+        profile = profile.focus(pattern)
+    return profile.trim(options.trim) if options.trim else profile
+
+
+def _shaped(profile: Profile, options: argparse.Namespace) -> Profile:
+    with _about("cannot convert"):
+        if options.merge_tiers:
+            profile = profile.merged_tiers(_first_with_samples(profile)[0])
+        if options.invert:
+            profile = profile.invert()
+        return profile.pruned(**options.prune) if options.prune else profile
+
+
+def _difference(options: argparse.Namespace, after: Profile) -> Diff:
+    before = _read(options.diff, options)
+    with _about(f"cannot compare with {options.diff}"):
+        if options.invert:
+            before, after = before.invert(), after.invert()
+        return before.diff(after, _first_with_samples(after)[0], normalize=not options.absolute)
+
+
+def _first_with_samples(profile: Profile) -> Tuple[int, int]:
+    """Index and total of the value to draw where there is room for one."""
+    totals = [profile.total(index) for index in range(len(profile.values))]
+    return next(((index, total) for index, total in enumerate(totals) if total), (0, 0))
+
+
+def _write(write: Callable[..., None], options: argparse.Namespace) -> None:
+    title = options.title or Path(options.inputs[0]).name
+    if options.output == "-" and options.to == "html":
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "page.html"
+            write(page, title=title)
+            with page.open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+        return
     try:
-        return Profile.from_bytes(sys.stdin.buffer.read()) if name == "-" else Profile.read(name)
+        with _about(f"cannot write {options.output}"):
+            target = sys.stdout.buffer if options.output == "-" else Path(options.output)
+            write(target, options.to, title=title)
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise ProfileError(f"cannot read {name}: {error}") from error
+        raise UsageError(
+            f"cannot write {options.output}: {error.strerror or error}", "choose another file with -o"
+        ) from error
 
 
-def _merge(merged: Profile, name: str) -> None:
+@contextlib.contextmanager
+def _about(what: str, remedy: str = "") -> Iterator[None]:
+    """Says of the core's errors what was being done."""
     try:
-        merged.merge(_read(name))
+        yield
     except ValueError as error:
-        raise ProfileError(f"cannot merge {name}: {error}", "convert files of one kind at a time") from error
-
-
-def _write_folded(profile: Profile, output: Path, title: str) -> None:
-    _replace(output, profile.to_folded())
-
-
-def _write_svg(profile: Profile, output: Path, title: str) -> None:
-    _replace(output, profile.to_svg(title=title))
-
-
-def _write_pprof(profile: Profile, output: Path, title: str) -> None:
-    _replace(output, profile.to_pprof())
-
-
-def _write_html(profile: Profile, output: Path, title: str) -> None:
-    from hprofiler.report import write_page
-
-    write_page(profile, output, title)
-
-
-def _replace(output: Path, content: bytes) -> None:
-    from hprofiler.store import replacing
-
-    with replacing(output) as file:
-        file.write(content)
-
-
-WRITERS: Dict[str, Callable[[Profile, Path, str], None]] = {
-    ".folded": _write_folded,
-    ".svg": _write_svg,
-    ".html": _write_html,
-    ".pb.gz": _write_pprof,
-}
+        raise ProfileError(f"{what}: {error}", remedy) from error

@@ -7,6 +7,7 @@ import importlib
 from typing import Callable, List, Optional, Sequence
 
 from hprofiler import __version__
+from hprofiler.cli import convert_options
 
 # verb -> (module in hprofiler.cli, one line for the help)
 VERBS = {
@@ -238,25 +239,6 @@ def _selectors_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
 
 
-def _convert_options(parser: argparse.ArgumentParser) -> None:
-    _help_option(parser, "-h", "--help")
-    parser.add_argument(
-        "inputs", nargs="+", metavar="IN", help="folded or pprof file, gzipped or not; - is stdin"
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="OUT",
-        help="what to write, by extension: .folded .svg .html .pb.gz",
-    )
-    parser.add_argument("--title", help="title of the picture (default: the name of the first input)")
-    parser.epilog = (
-        "examples:\n  hprofiler convert a.folded b.folded.gz -o both.svg\n"
-        "  hprofiler convert results/hosts/*/cpu.pb.gz -o cluster.html"
-    )
-
-
 def _report_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
     parser.add_argument("folder", metavar="DIR", help="a run folder (it has a run.json)")
@@ -284,7 +266,7 @@ _VERB_OPTIONS = {
     "run": _run_options,
     "ps": _ps_options,
     "selectors": _selectors_options,
-    "convert": _convert_options,
+    "convert": convert_options.add_to,
     "report": _report_options,
     "cleanup": _cleanup_options,
     "demo": _demo_options,

@@ -37,8 +37,20 @@ fn value_error(error: flamegraph::Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
+/// The system's words for what went wrong, without the number that Rust puts behind them.
+fn words(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(_) => text.split(" (os error").next().unwrap_or(&text).to_string(),
+        None => text,
+    }
+}
+
 #[pymodule]
 mod _flamegraph {
+    use pyo3::prelude::*;
+    use pyo3::types::PyTuple;
+
     #[pymodule_export]
     use crate::diff::Diff;
     #[pymodule_export]
@@ -47,4 +59,13 @@ mod _flamegraph {
     use crate::profile::Profile;
     #[pymodule_export]
     use crate::tables::{Change, DiffNode, Frame, Method, Node, Stack};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let py = module.py();
+        let readable = flamegraph::Format::all().map(flamegraph::Format::name);
+        let readable: Vec<&str> = readable.collect();
+        module.add("READ_FORMATS", PyTuple::new(py, readable)?)?;
+        module.add("WRITE_FORMATS", crate::output::endings(py)?)
+    }
 }

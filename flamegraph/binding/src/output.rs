@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flamegraph::{Error, WriteFormat, WriteOptions};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
-use crate::{guarded, value_error};
+use crate::{guarded, value_error, words};
 
 /// A format that can be written: one of the library's, or the page, which Python makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,12 +44,23 @@ impl Output {
     }
 }
 
+/// Every format that can be written, with the usual end of its files' names.
+fn known() -> Vec<(&'static str, &'static str)> {
+    let usual = |format: WriteFormat| format.endings().first().copied().unwrap_or_default();
+    let library = WriteFormat::all().map(|format| (format.name(), usual(format)));
+    library.chain([HTML]).collect()
+}
+
+/// The same as a dict for Python.
+pub(crate) fn endings(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let endings = PyDict::new(py);
+    for (name, ending) in known() {
+        endings.set_item(name, ending)?;
+    }
+    Ok(endings)
+}
+
 fn unknown(name: Option<&str>, target: &Target) -> String {
-    let mut known = vec![format!("{} ({})", HTML.0, HTML.1)];
-    known.extend(WriteFormat::all().map(|format| {
-        let usual = format.endings().first().copied().unwrap_or_default();
-        format!("{} ({usual})", format.name())
-    }));
     let asked = match (name, target) {
         (Some(name), _) => format!("unknown format {name:?}"),
         (None, Target::Path(path)) => {
@@ -57,6 +68,8 @@ fn unknown(name: Option<&str>, target: &Target) -> String {
         }
         (None, Target::File(_)) => "the format must be named".to_string(),
     };
+    let named = |(name, ending)| format!("{name} ({ending})");
+    let known: Vec<String> = known().into_iter().map(named).collect();
     format!("{asked}; known are: {}", known.join(", "))
 }
 
@@ -186,12 +199,7 @@ fn part_of(path: &Path) -> PathBuf {
 
 fn os_error(error: &io::Error, path: &Path) -> PyErr {
     match error.raw_os_error() {
-        Some(number) => {
-            // The system's words, without the number that Rust puts behind them.
-            let text = error.to_string();
-            let words = text.split(" (os error").next().unwrap_or(&text).to_string();
-            PyOSError::new_err((number, words, path.to_path_buf()))
-        }
+        Some(number) => PyOSError::new_err((number, words(error), path.to_path_buf())),
         None => PyOSError::new_err(format!("{}: {error}", path.display())),
     }
 }

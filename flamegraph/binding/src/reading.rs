@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::value_error;
+use crate::{value_error, words};
 
 /// The options of a reader; an unknown keyword is an error that lists the known ones.
 pub(crate) fn options(
@@ -75,5 +75,9 @@ pub(crate) fn read_all(
 }
 
 fn of_file(path: &Path, error: Error) -> Error {
-    Error::Usage(format!("{}: {error}", path.display()))
+    let reason = match error {
+        Error::Io(error) => words(&error),
+        other => other.to_string(),
+    };
+    Error::Usage(format!("{}: {reason}", path.display()))
 }
