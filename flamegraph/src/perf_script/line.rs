@@ -1,5 +1,8 @@
 //! The two kinds of line: one that begins a sample, and one for each frame of its stack.
 
+/// How the kinds of perf's own records begin, which are no samples.
+pub(super) const RECORD: &[u8] = b"PERF_RECORD_";
+
 /// A line that begins a sample: `comm pid/tid [cpu] seconds: period event: trace`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header<'a> {
@@ -49,7 +52,9 @@ pub(super) fn header(line: &[u8]) -> Option<Header<'_>> {
         if token.starts_with(b"[") || is_time(token) {
             continue;
         }
-        if let Some(event) = token.strip_suffix(b":").filter(|event| !event.is_empty()) {
+        let named = token.strip_suffix(b":").filter(|event| !event.is_empty());
+        let record = Some(token).filter(|token| token.starts_with(RECORD));
+        if let Some(event) = named.or(record) {
             header.event = Some(event);
             header.rest = line[at + token.len()..].trim_ascii();
             break;

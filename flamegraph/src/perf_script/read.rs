@@ -120,7 +120,7 @@ impl<'o> Reader<'o> {
     fn begin_sample(&mut self, header: &Header<'_>) -> Result<()> {
         if header
             .event
-            .is_some_and(|event| event.starts_with(b"PERF_RECORD_"))
+            .is_some_and(|event| event.starts_with(line::RECORD))
         {
             // Not a sample: what --show-mmap-events and its like print.
             return Ok(());

@@ -1,0 +1,120 @@
+"""`perf script` text folds as stackcollapse-perf.pl documents it, and as inferno-collapse-perf does it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from tests.exact import recordings
+from tests.exact.peers import inferno, lines
+
+OPTIONS: List[Tuple[List[str], Dict[str, Any]]] = [
+    ([], {}),
+    (["--pid"], {"pid": True}),
+    (["--tid"], {"tid": True}),
+    (["--kernel"], {"kernel": True}),
+    (["--jit"], {"jit": True}),
+    (["--all"], {"kernel": True, "jit": True}),
+    (["--addrs"], {"addrs": True}),
+    (["--all", "--tid", "--addrs"], {"kernel": True, "jit": True, "tid": True, "addrs": True}),
+    (["--event-filter", "cpu-clock"], {"event_filter": "cpu-clock"}),
+    (["--event-filter", "page-faults"], {"event_filter": "page-faults"}),
+]
+IDS = [" ".join(options) or "default" for options, _ in OPTIONS]
+
+
+@pytest.fixture(scope="session")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Path]:
+    """The same programs' text with thread ids alone, with process ids too, and of several events."""
+    folder = tmp_path_factory.mktemp("perf-script")
+    program = str(recordings.c_program(folder))
+    c = recordings.record(folder / "c.data", ["-F", "997"], [program])
+    many = ["-F", "997", "-e", "cpu-clock,page-faults,context-switches"]
+    mixed = recordings.record(
+        folder / "mixed.data", many, ["sh", "-c", f"{program}; ls -R /usr/lib >/dev/null"]
+    )
+    java = recordings.record_java(folder / "java.data")
+    fields = "comm,pid,tid,cpu,time,period,event,ip,sym,symoff,dso"
+    made = {
+        "c": recordings.script(c),
+        "c with ids and comments": recordings.script(c, "-F", fields, "--header"),
+        "mixed": recordings.script(mixed, "-F", fields),
+        "java": recordings.script(java, "-F", fields),
+        "java without offsets": recordings.script(java, "-F", fields.replace("symoff,", "")),
+    }
+    paths = {}
+    for name, text in made.items():
+        assert text.count(b"\n\n") > 20, f"{name}: there are next to no samples"
+        paths[name] = folder / f"{name}.txt"
+        paths[name].write_bytes(text)
+    return paths
+
+
+def with_frames(folded: List[str]) -> List[str]:
+    """Without samples that have no stack: the scripts count them to their command, inferno drops them."""
+    return [line for line in folded if ";" in line]
+
+
+def without_padding(text: bytes) -> bytes:
+    """inferno misses a period when perf pads the events' names, as it does when there are several."""
+    return re.sub(rb"^(\S.*:) +(\d+) +(\S+: )$", rb"\1 \2 \3", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["c", "c with ids and comments", "mixed", "java", "java without offsets"])
+@pytest.mark.parametrize(("options", "ours"), OPTIONS, ids=IDS)
+def test_equal_to_inferno(
+    texts: Dict[str, Path], name: str, options: List[str], ours: Dict[str, Any]
+) -> None:
+    text = texts[name].read_bytes()
+    command = [str(inferno("inferno-collapse-perf")), *options]
+    theirs = subprocess.run(command, input=without_padding(text), check=True, capture_output=True).stdout
+    profile = Profile.from_bytes(text, **ours)
+    assert profile.malformed_lines == 0
+    assert with_frames(lines(profile.to_folded())) == lines(theirs)
+
+
+def test_every_event_is_a_value(texts: Dict[str, Path]) -> None:
+    text = texts["mixed"].read_bytes()
+    profile = Profile.from_bytes(text)
+    names = [name for name, _ in profile.values]
+    assert sorted(names) == ["context-switches", "cpu-clock", "page-faults"]
+    for value, name in enumerate(names):
+        alone = Profile.from_bytes(text, event_filter=name)
+        assert alone.values == [("samples", "count")]
+        assert alone.to_folded() == profile.to_folded(value=value)
+
+
+def test_stacks_of_c_are_whole(texts: Dict[str, Path]) -> None:
+    folded = Profile.from_bytes(texts["c"].read_bytes(), kernel=True).to_folded().decode().splitlines()
+    assert any("busy;" in line and ";main;middle;middle;spin " in line for line in folded)
+    assert any(";main;middle;" in line and ";vfs_read_[k];" in line for line in folded)
+
+
+def test_no_slower_than_inferno(texts: Dict[str, Path], tmp_path: Path) -> None:
+    """The core against the whole program; the figure is printed, and the bound is that of a busy machine."""
+    text = texts["java"].read_bytes() * (50_000_000 // texts["java"].stat().st_size + 1)
+    large = tmp_path / "large.txt"
+    large.write_bytes(text)
+    command = [str(inferno("inferno-collapse-perf")), str(large)]
+
+    def theirs() -> None:
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def ours() -> None:
+        Profile.read(str(large)).to_folded()
+
+    best = {work.__name__: min(timed(work) for _ in range(4)) for work in (theirs, ours)}
+    print(f"{len(text) >> 20} MB of perf script text: {best}")
+    assert best["ours"] < best["theirs"] * 1.5
+
+
+def timed(work: Any) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
