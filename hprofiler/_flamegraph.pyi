@@ -195,6 +195,9 @@ class Profile:
     @property
     def malformed_lines(self) -> int:
         """Lines of text that were counted and left out."""
+    @property
+    def warnings(self) -> List[str]:
+        """What could not be read of the input, and why; the first few of many."""
     @staticmethod
     def read(path: _Path, format: Optional[str] = None) -> Profile:
         """Open one file; see `open`."""
@@ -205,6 +208,7 @@ class Profile:
         *,
         mean: bool = False,
         threads: bool = False,
+        time: Optional[Tuple[float, float]] = None,
         pid: bool = False,
         tid: bool = False,
         kernel: bool = False,
@@ -216,7 +220,8 @@ class Profile:
 
         The format and the compression are detected by content unless `format` names one; an unknown name is
         an error that lists the known ones. `threads` puts a frame `[name tid=N]` at the root of each stack,
-        where the format knows threads. The others are stackcollapse-perf.pl's, for perf.data and
+        where the format knows threads; `time` takes only the samples from one second to another of a JFR
+        recording, counted from its start. The others are stackcollapse-perf.pl's, for perf.data and
         `perf script` text: `pid` and `tid` in the root frame, `kernel` and `jit` annotations, `addrs` for
         frames without a symbol, samples of one event only. Events of one file are values of one profile.
         Folded text with two counts on every line has the values "before" and "after".
@@ -227,6 +232,7 @@ class Profile:
         format: Optional[str] = None,
         *,
         threads: bool = False,
+        time: Optional[Tuple[float, float]] = None,
         pid: bool = False,
         tid: bool = False,
         kernel: bool = False,

@@ -25,6 +25,8 @@ def command(options: argparse.Namespace) -> int:
     merged = _merged(options)
     if merged.malformed_lines:
         print(f"hprofiler: {merged.malformed_lines} malformed lines were left out", file=sys.stderr)
+    for warning in merged.warnings:
+        print(f"hprofiler: {warning}", file=sys.stderr)
     if not _first_with_samples(merged)[1]:
         raise ProfileError(f"no samples in {', '.join(options.inputs)}: there is nothing to draw")
     if options.diff:

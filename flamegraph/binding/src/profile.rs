@@ -106,6 +106,11 @@ impl Profile {
         self.now().malformed_lines()
     }
 
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.now().warnings().to_vec()
+    }
+
     #[pyo3(signature = (value=Value::default()))]
     fn total(&self, value: Value) -> PyResult<i64> {
         let profile = self.now();

@@ -26,6 +26,7 @@ fn set(options: &mut ReadOptions, keyword: &str, value: &Bound<'_, PyAny>) -> Py
     let perf = &mut options.perf;
     match keyword {
         "threads" => options.threads = value.extract()?,
+        "time" => options.time = value.extract()?,
         "pid" => perf.pid = value.extract()?,
         "tid" => perf.tid = value.extract()?,
         "kernel" => perf.kernel = value.extract()?,
@@ -34,7 +35,7 @@ fn set(options: &mut ReadOptions, keyword: &str, value: &Bound<'_, PyAny>) -> Py
         "event_filter" => perf.event_filter = value.extract()?,
         other => {
             return Err(PyTypeError::new_err(format!(
-                "unknown keyword {other:?}; known are: format, threads, pid, tid, kernel, jit, addrs, event_filter"
+                "unknown keyword {other:?}; known are: format, threads, time, pid, tid, kernel, jit, addrs, event_filter"
             )));
         }
     }

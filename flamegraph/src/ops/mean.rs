@@ -79,6 +79,7 @@ impl Union {
         keep_common(&mut labels, profile.labels());
         self.tree.set_labels(labels);
         self.tree.add_malformed_lines(profile.malformed_lines());
+        self.tree.add_warnings(profile.warnings().iter().cloned());
         self.tree.raw_names.add(&profile.raw_names);
         self.profiles += 1;
         Ok(())
@@ -112,6 +113,7 @@ impl Union {
         }
         mean.set_labels(self.tree.labels().clone());
         mean.add_malformed_lines(self.tree.malformed_lines());
+        mean.add_warnings(self.tree.warnings().iter().cloned());
         mean.raw_names = self.tree.raw_names.clone();
         Ok(mean)
     }

@@ -32,6 +32,7 @@ impl<'a> Rebuild<'a> {
     pub(crate) fn with(from: &'a Profile, mut copy: Profile) -> Rebuild<'a> {
         copy.set_labels(from.labels().clone());
         copy.add_malformed_lines(from.malformed_lines());
+        copy.add_warnings(from.warnings().iter().cloned());
         copy.raw_names = from.raw_names.clone();
         Rebuild {
             from,
