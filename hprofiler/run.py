@@ -25,6 +25,7 @@ class RunRequest:
     output: Path
     force: bool
     command: Tuple[str, ...]
+    raw_names: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
     coverage = coverage_of(results)
     interrupted = stop.level > 0
     folder.write_run(_run_record(request, results, coverage, started, interrupted))
-    report = make_report(folder.path)
+    report = make_report(folder.path, request.raw_names)
     return RunResult(folder, coverage, results, interrupted, report.page)
 
 

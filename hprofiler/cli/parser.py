@@ -220,7 +220,16 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
         help="run folder (default hprofiler-DATE-TIME); an old run in it is kept, the new one goes beside",
     )
     group.add_argument("--force", action="store_true", help="replace the old run in the folder")
+    _raw_names_option(group)
     group.add_argument("--json", action="store_true", help="print the outcome as JSON on stdout")
+
+
+def _raw_names_option(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--raw-names",
+        action="store_true",
+        help="keep apart what every JVM numbers anew: lambdas, accessors, proxies, hidden classes",
+    )
 
 
 def _ps_options(parser: argparse.ArgumentParser) -> None:
@@ -242,6 +251,7 @@ def _selectors_options(parser: argparse.ArgumentParser) -> None:
 def _report_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
     parser.add_argument("folder", metavar="DIR", help="a run folder (it has a run.json)")
+    _raw_names_option(parser)
 
 
 def _cleanup_options(parser: argparse.ArgumentParser) -> None:

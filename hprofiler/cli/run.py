@@ -43,6 +43,7 @@ def record(
         chosen.output_folder(options),
         options.force,
         ("hprofiler", *options.words),
+        options.raw_names,
     )
     with display(len(hosts), sampling.duration) as listener:
         result = run(request, reach, listener)

@@ -38,8 +38,8 @@ class Report:
     problems: Tuple[Outcome, ...]
 
 
-def make_report(folder: Path) -> Report:
-    """Make all pictures of a run folder, and its page.
+def make_report(folder: Path, raw_names: bool = False) -> Report:
+    """Make all pictures of a run folder, and its page; `raw_names` is that of `gather`.
 
     Raises RunFolderError when it is no run folder, or cannot be written.
     """
@@ -48,7 +48,7 @@ def make_report(folder: Path) -> Report:
     out = folder / "report.html"
     try:
         with tempfile.TemporaryFile(dir=folder) as spool:
-            gathered = gather(run_folder, facts, spool)
+            gathered = gather(run_folder, facts, spool, raw_names)
             pages.write(_run_page(facts, gathered, spool), out)
     except OSError as error:
         reason = f"cannot write the report in {folder}: {error.strerror or error}"

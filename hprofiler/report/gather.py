@@ -41,12 +41,16 @@ class Gathered:
     problems: List[Outcome] = field(default_factory=list)
 
 
-def gather(folder: RunFolder, facts: RunFacts, spool: BinaryIO) -> Gathered:
-    """Write all pictures of the run folder; the hosts' viewer data goes to `spool`: base64, a line a host."""
+def gather(folder: RunFolder, facts: RunFacts, spool: BinaryIO, raw_names: bool = False) -> Gathered:
+    """Write all pictures of the run folder; the hosts' viewer data goes to `spool`: base64, a line a host.
+
+    Names that every JVM numbers anew (lambdas, proxies ...) are made one before processes are merged, unless
+    `raw_names`; the stored profiles keep theirs.
+    """
     gathered = Gathered()
     merger = MeanMerger()
     for host in facts.hosts:
-        profile = _read_host(folder, facts, host, gathered)
+        profile = _read_host(folder, facts, host, gathered, raw_names)
         if profile is None or profile.total() == 0:
             continue
         _write_host(folder, facts, host, profile, gathered)
@@ -64,7 +68,9 @@ def picture_title(facts: RunFacts, scope: str) -> str:
     return f"{what} · {scope}"
 
 
-def _read_host(folder: RunFolder, facts: RunFacts, host: HostFacts, gathered: Gathered) -> Optional[Profile]:
+def _read_host(
+    folder: RunFolder, facts: RunFacts, host: HostFacts, gathered: Gathered, raw_names: bool
+) -> Optional[Profile]:
     """The host's processes as one profile; what cannot be read or added up becomes a line of the ledger."""
     merged: Optional[Profile] = None
     for recording in host.recordings:
@@ -73,7 +79,7 @@ def _read_host(folder: RunFolder, facts: RunFacts, host: HostFacts, gathered: Ga
             labels = {"host": host.name, "pid": str(recording.pid), "process": recording.label}
             profile = Profile.read(str(path), "pprof").with_labels(labels)
             _check_values(gathered.cluster or merged, profile)
-            merged = _merged(merged, profile)
+            merged = _merged(merged, profile if raw_names else profile.canonical())
         except (OSError, ValueError, RuntimeError) as error:
             gathered.problems.append(_unreadable(recording, error))
     return merged

@@ -53,6 +53,18 @@ def test_the_sum_counts_samples_and_the_mean_counts_hosts(tmp_path, kind):
     assert shares(folder.path / f"hosts/small/cpu.{kind}") == {"cold": 0.6, "hot": 0.3, "z": 0.1}
 
 
+def test_lambdas_of_different_jvms_are_one_unless_raw_names_are_asked_for(tmp_path):
+    raw = ["Job$$Lambda$7/0x0000000800c03000.run", "Job$$Lambda$91/0x0000000800d81218.run"]
+    made = [MadeHost("a", {1: f"a;{raw[0]} 30\n"}), MadeHost("b", {2: f"a;{raw[1]} 10\n"})]
+    folder = make_run(tmp_path / "run", made)
+    make_report(folder.path)
+    assert shares(folder.path / "cluster/cpu.pb.gz") == {"Job$$Lambda.run": 1.0}
+    assert shares(folder.path / "hosts/b/cpu.folded") == {"Job$$Lambda.run": 1.0}
+    assert shares(folder.profile_path("b", 2, "cpu")) == {raw[1]: 1.0}, "what is stored stays as it came"
+    make_report(folder.path, raw_names=True)
+    assert shares(folder.path / "cluster/cpu.pb.gz") == {raw[0]: 0.75, raw[1]: 0.25}
+
+
 def test_pprof_of_a_host_says_which_host(tmp_path):
     folder = two_hosts(tmp_path / "run")
     make_report(folder.path)

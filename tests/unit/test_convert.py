@@ -1,0 +1,148 @@
+"""`hprofiler convert`: its options as users combine them, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.unit.test_cli import ROOT, hprofiler
+
+JOB = b"main;parse;match_[j] 5\nmain;read 3\nmain 1\nidle;wait 7\n"
+
+
+@pytest.fixture
+def job(tmp_path):
+    path = tmp_path / "job.folded"
+    path.write_bytes(JOB)
+    return path
+
+
+def convert(*words, stdin=b""):
+    done = hprofiler("convert", *words, "-o", "-", "--to", "folded", stdin=stdin)
+    assert (done.returncode, done.stderr) == (0, b""), done.stderr
+    return done.stdout.decode().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--include", "match", "--include", "wait"], ["idle;wait 7", "main;parse;match_[j] 5"]),
+        (["--exclude", "idle", "--exclude", "parse"], ["main 1", "main;read 3"]),
+        (["--focus", "main", "--focus", "parse"], ["main;parse;match_[j] 5"]),
+        (["--focus", "parse", "--trim", "parse"], ["parse;match_[j] 5"]),
+        (["--focus", "read", "--invert"], ["read;main 3"]),
+        (["--prune", "1"], ["(2 smaller frames) 7", "main 1", "main;(3 smaller frames) 8"]),
+        # One frame is never left out alone: the one in its place would be no smaller.
+        (["--prune", "30%"], ["idle;wait 7", "main 1", "main;parse;match_[j] 5", "main;read 3"]),
+        (["--value", "samples", "--include", "wait"], ["idle;wait 7"]),
+    ],
+)
+def test_stacks_are_chosen_and_shaped(job, words, expected):
+    assert convert(job, *words) == expected
+
+
+def test_tiers_are_merged_at_the_end(job):
+    more = b"main;parse;match_[0] 2\n"
+    assert "main;parse;match_[j] 7" in convert(job, "-", "--merge-tiers", stdin=more)
+
+
+def test_threads_are_groups():
+    threads = b"[pool-1-thread-7 tid=71];run 1\n[pool-2-thread-9 tid=82];run 2\n"
+    assert convert("-", "--threads", stdin=threads) == ["[pool-N-thread-N];run 3"]
+
+
+def test_names_stay_raw_unless_asked(tmp_path):
+    raw = b"J$$Lambda$4/0x0000000800c03000.run 1\nJ$$Lambda$5/0x0000000800c04000.run 2\n"
+    assert len(convert("-", stdin=raw)) == 2
+    assert convert("-", "--canonical", stdin=raw) == ["J$$Lambda.run 3"]
+
+
+def test_in_a_mean_every_input_weighs_the_same(job):
+    counts = {stack: int(count) for stack, count in (line.rsplit(" ", 1) for line in mean_of(job))}
+    assert sum(counts.values()) == 88, "the mean of 16 and 160"
+    assert abs(counts["main"] - 88 * (1 / 16 + 1) / 2) <= 1
+    assert abs(counts["idle;wait"] - 88 * (7 / 16) / 2) <= 1
+
+
+def mean_of(job):
+    return convert(job, "-", "--mean", stdin=b"main 160\n")
+
+
+def test_a_difference_is_of_shares_or_of_counts(job):
+    after = b"main;read 6\nmain;write 26\n"
+    assert convert("-", "--diff", job, stdin=after) == [
+        "idle;wait 14 0",
+        "main 2 0",
+        "main;parse;match_[j] 10 0",
+        "main;read 6 6",
+        "main;write 0 26",
+    ]
+    assert "main;read 3 6" in convert("-", "--diff", job, "--absolute", stdin=after)
+
+
+@pytest.mark.parametrize("ending", ["svg", "html", "pb.gz", "json", "speedscope.json"])
+def test_a_difference_in_every_format(job, tmp_path, ending):
+    out = tmp_path / f"d.{ending}"
+    assert hprofiler("convert", job, "--diff", job, "-o", out).returncode == 0
+    assert out.stat().st_size > 0
+
+
+def test_a_page_on_stdout(job):
+    done = hprofiler("convert", job, "-o", "-", "--to", "html", "--title", "a <title>")
+    assert done.returncode == 0
+    assert b"a &lt;title&gt;" in done.stdout
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
+    text = tmp_path / "large.folded"
+    text.write_bytes(b"".join(b"main;method%d 1\n" % n for n in range(100_000)))
+    command = f"'{sys.executable}' -m hprofiler convert '{text}' -o - --to folded | head -n 1"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"main;method0 1\n", b"")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["-o", "-"], "say which with --to"),
+        (["-o", "x.png"], "end the name with one of"),
+        (["-o", "x", "--to", "png"], "unknown format 'png' to write"),
+        (["-o", "x.svg", "--from", "xml"], "unknown format 'xml' to read"),
+        (["-o", "x.svg", "--absolute"], "--absolute needs --diff"),
+        (["-o", "x.svg", "--diff", "y", "--prune", "5"], "--prune does not go with --diff"),
+        (["-o", "x.svg", "--prune", "0"], "neither a number of frames nor a percentage"),
+        (["-o", "x.svg", "--prune", "101%"], "neither a number of frames nor a percentage"),
+    ],
+)
+def test_what_makes_no_sense_is_said_before_anything_is_read(words, says, tmp_path):
+    done = hprofiler("convert", tmp_path / "none", *words)
+    assert done.returncode == 2
+    assert says in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--include", "("], "not a regular expression"),
+        (["--value", "cpu"], 'no value "cpu" in this profile; there are: samples (count)'),
+        (["--threads"], "no stack starts with a thread frame"),
+        (["--include", "nowhere"], "no samples in"),
+        (["--from", "pprof"], "pprof: "),
+    ],
+)
+def test_what_cannot_be_done_is_said_with_the_file(job, words, says, tmp_path):
+    done = hprofiler("convert", job, *words, "-o", tmp_path / "x.svg")
+    assert done.returncode == 4
+    assert says in done.stderr.decode() and "job.folded" in done.stderr.decode()
+    assert not (tmp_path / "x.svg").exists()
+
+
+def test_unlike_inputs_do_not_merge(job, tmp_path):
+    (tmp_path / "d.folded").write_bytes(b"a 1 2\n")
+    done = hprofiler("convert", job, tmp_path / "d.folded", "-o", tmp_path / "x.svg")
+    assert done.returncode == 4
+    assert b"d.folded: unlike values do not add up" in done.stderr and b"--value" in done.stderr
