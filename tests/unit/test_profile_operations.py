@@ -106,7 +106,7 @@ def test_canonical_names_and_what_they_were():
     assert lines(profile.canonical()) == ["J$$Lambda.run 1", "main;x9 2"]
     assert profile.canonical().raw_names() == {"J$$Lambda.run": [raw]}
     assert profile.raw_names() == {}
-    assert lines(profile.canonical("[names]\nx\\d => x\n")) == [f"{raw} 1", "main;x 2"]
+    assert lines(profile.canonical("[names]\n\\bx\\d => x\n")) == [f"{raw} 1", "main;x 2"]
     with pytest.raises(ValueError, match="name rules, line 1: "):
         profile.canonical("x => y")
 
@@ -136,7 +136,7 @@ def test_tables(job):
     assert (root.name, root.parent, root.depth, root.total_value, root.tiers) == ("", 0, 0, 80, {})
     assert (run.name, run.kind, run.tiers) == ("run", "jit", {"interpreted": 10, "jit": 70})
     assert (mix.parent, mix.depth, mix.self_value) == (1, 2, 80)
-    assert "match" in repr(job.top(1)) and "16" in repr(job)
+    assert "wait" in repr(job.top(1)) and "16" in repr(job)
 
 
 def test_differences(job):
