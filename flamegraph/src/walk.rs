@@ -80,13 +80,6 @@ pub(crate) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Leaves the node just entered without visiting its children.
-    pub(crate) fn skip_children(&mut self) {
-        if let Some((node, next)) = self.path.last_mut() {
-            *next = self.order.starts[*node as usize + 1];
-        }
-    }
-
     fn enter(&mut self, node: Node) -> Step {
         self.path.push((node, self.order.starts[node as usize]));
         Step::Enter(node)

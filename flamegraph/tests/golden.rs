@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flamegraph::svg::{Options, Palette};
+use flamegraph::svg::{Background, Font, MinWidth, Options, Palette, Shades};
 use flamegraph::{read_path, Profile, ReadOptions};
 
 type Render = fn(&Profile) -> Vec<u8>;
@@ -18,13 +18,38 @@ const OUTPUTS: &[(&str, Render)] = &[
             profile,
             Options {
                 inverted: true,
-                palette: Palette::Hot,
+                palette: Some(Palette::Hot),
                 width: 600,
                 ..Options::default()
             },
         )
     }),
+    ("asked.svg", |profile| svg(profile, asked())),
 ];
+
+/// Everything other than usual.
+fn asked() -> Options {
+    Options {
+        palette: Some(Palette::Java),
+        background: Some(Background::Flat(255, 255, 255)),
+        shades: Shades::Hash,
+        frame_height: 24,
+        min_width: MinWidth::Percent(2.0),
+        font: Font {
+            family: "Courier \"New\"".into(),
+            size: 18.0,
+            width: 0.6,
+        },
+        count_name: Some("ticks".into()),
+        name_type: Some("Method:".into()),
+        reverse: true,
+        notes: "build 7 & 8".into(),
+        total: Some(1000),
+        factor: 0.5,
+        merge_tiers: false,
+        ..Options::default()
+    }
+}
 
 fn folded(profile: &Profile, annotate: bool) -> Vec<u8> {
     let mut out = Vec::new();

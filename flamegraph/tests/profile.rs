@@ -141,7 +141,7 @@ fn options_that_make_no_picture_are_refused() {
             ..Options::default()
         },
         Options {
-            min_width: f64::NAN,
+            min_width: flamegraph::svg::MinWidth::Pixels(f64::NAN),
             ..Options::default()
         },
         Options {

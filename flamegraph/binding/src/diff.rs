@@ -2,9 +2,10 @@
 
 use flamegraph::WriteFormat;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::output::{to_bytes, write_options, write_to, Output, Target};
+use crate::picture::{check_no_options, Look};
 use crate::profile::Profile;
 use crate::tables::{Change, DiffNode};
 use crate::{detached, value_error};
@@ -68,19 +69,38 @@ impl Diff {
         to_bytes(py, |out| self.inner.write_folded(out, annotate))
     }
 
-    #[pyo3(signature = (target, format=None, *, title=None))]
+    #[pyo3(signature = (**options))]
+    fn to_svg<'py>(
+        &self,
+        py: Python<'py>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let mut look = Look::of(options)?;
+        let picture = to_bytes(py, |out| look.draw(self.inner.tree(), out))?;
+        look.keep_palette(py)?;
+        Ok(picture)
+    }
+
+    #[pyo3(signature = (target, format=None, *, title=None, **options))]
     fn write(
         &self,
         py: Python<'_>,
         target: Target,
         format: Option<&str>,
         title: Option<&str>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let output = Output::choose(format, &target).map_err(value_error)?;
         let Output::Library(format) = output else {
             let page = Bound::new(py, self.profile(py)?)?;
             return target.write_page(page.as_any(), title);
         };
+        if format == WriteFormat::Svg {
+            let mut look = Look::of(options)?.with(flamegraph::Diff::AFTER, title);
+            write_to(py, &target, |out| look.draw(self.inner.tree(), out))?;
+            return look.keep_palette(py);
+        }
+        check_no_options(options, format)?;
         let options = write_options(flamegraph::Diff::AFTER, title);
         write_to(py, &target, |out| match format {
             WriteFormat::Folded => self.inner.write_folded(out, true),

@@ -8,6 +8,7 @@ mod diff;
 mod merging;
 mod output;
 mod pandas;
+mod picture;
 mod profile;
 mod reading;
 mod tables;
@@ -55,6 +56,8 @@ mod _flamegraph {
     use crate::diff::Diff;
     #[pymodule_export]
     use crate::merging::MeanMerger;
+    #[pymodule_export]
+    use crate::picture::flame_chart;
     #[pymodule_export]
     use crate::profile::Profile;
     #[pymodule_export]

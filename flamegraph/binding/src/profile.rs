@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flamegraph::svg::{Options, Palette};
-use flamegraph::{Error, Keep, NameRules, Pattern, ValueType};
+use flamegraph::{Error, Keep, NameRules, Pattern, ValueType, WriteFormat};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arguments::{Paths, Patterns, Value, Values};
 use crate::diff::Diff;
 use crate::output::{to_bytes, write_options, write_to, Output, Target};
+use crate::picture::{check_no_options, Look};
 use crate::tables::{nodes, stacks, Frame, Method, Node, Stack};
 use crate::{detached, merging, pandas, reading, value_error};
 
@@ -299,34 +299,19 @@ impl Profile {
         to_bytes(py, |out| profile.write_pprof(out))
     }
 
-    #[pyo3(signature = (
-        title="Flame Graph", subtitle="", value=Value::default(), colors="java", width=1200, inverted=false,
-        min_width=0.1
-    ))]
-    #[allow(clippy::too_many_arguments)] // the picture's options, as keywords
+    #[pyo3(signature = (*, value=Value::default(), **options))]
     fn to_svg<'py>(
         &self,
         py: Python<'py>,
-        title: &str,
-        subtitle: &str,
         value: Value,
-        colors: &str,
-        width: u32,
-        inverted: bool,
-        min_width: f64,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let profile = self.now();
-        let options = Options {
-            title: title.to_string(),
-            subtitle: subtitle.to_string(),
-            value: value.of(&profile).map_err(value_error)?,
-            palette: colors.parse::<Palette>().map_err(value_error)?,
-            width,
-            inverted,
-            min_width,
-            ..Options::default()
-        };
-        to_bytes(py, |out| profile.write_svg(out, &options))
+        let value = value.of(&profile).map_err(value_error)?;
+        let mut look = Look::of(options)?.with(value, None);
+        let picture = to_bytes(py, |out| look.draw(&profile, out))?;
+        look.keep_palette(py)?;
+        Ok(picture)
     }
 
     fn to_viewer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -344,13 +329,14 @@ impl Profile {
         to_bytes(py, |out| profile.write_json(out))
     }
 
-    #[pyo3(signature = (target, format=None, *, value=Value::default(), title=None))]
+    #[pyo3(signature = (target, format=None, *, value=Value::default(), title=None, **options))]
     fn write(
         slf: &Bound<'_, Self>,
         target: Target,
         format: Option<&str>,
         value: Value,
         title: Option<&str>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let (py, profile) = (slf.py(), slf.get().now());
         let output = Output::choose(format, &target).map_err(value_error)?;
@@ -358,6 +344,12 @@ impl Profile {
         let Output::Library(format) = output else {
             return target.write_page(slf.as_any(), title);
         };
+        if format == WriteFormat::Svg {
+            let mut look = Look::of(options)?.with(value, title);
+            write_to(py, &target, |out| look.draw(&profile, out))?;
+            return look.keep_palette(py);
+        }
+        check_no_options(options, format)?;
         let options = write_options(value, title);
         write_to(py, &target, |out| {
             flamegraph::write(&profile, format, out, &options)

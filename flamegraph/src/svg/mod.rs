@@ -1,90 +1,85 @@
 //! The flame graph as an SVG that needs nothing else: zoom, search and details are in its own script.
+//!
+//! Options carry the names and meanings of flamegraph.pl's; without any the picture has our own look. It is
+//! written as a stream: nothing here grows with the picture.
 
+mod background;
+mod bars;
+mod change;
+mod chart;
+mod head;
 mod layout;
+mod options;
+mod ours;
 mod page;
+mod paint;
 mod palette;
+mod palette_map;
+mod shade;
+mod text;
 
+pub use background::Background;
+pub use chart::FlameChart;
+pub use options::{Font, MinWidth, Options, Shades, Side};
 pub use palette::Palette;
+pub use palette_map::PaletteMap;
 
 use std::io::Write;
 
 use crate::error::{Error, Result};
 use crate::profile::Profile;
-use layout::Layout;
-
-/// How a picture is to look.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The heading.
-    pub title: String,
-    /// A second line under it; empty for none.
-    pub subtitle: String,
-    /// Which value makes the widths.
-    pub value: usize,
-    /// Which colours.
-    pub palette: Palette,
-    /// Width of the picture in pixels.
-    pub width: u32,
-    /// The root on top (icicle) instead of at the bottom.
-    pub inverted: bool,
-    /// Frames narrower than this, in pixels, are left out.
-    pub min_width: f64,
-    /// One frame for a method whatever tiers it ran in.
-    pub merge_tiers: bool,
-    /// What the counts are called; by default the name of the value.
-    pub count_name: Option<String>,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            title: "Flame Graph".to_string(),
-            subtitle: String::new(),
-            value: 0,
-            palette: Palette::Java,
-            width: 1200,
-            inverted: false,
-            min_width: 0.1,
-            merge_tiers: true,
-            count_name: None,
-        }
-    }
-}
-
-impl Options {
-    fn check(&self) -> Result<()> {
-        if !(300..=20_000).contains(&self.width) {
-            return Err(Error::Usage(format!(
-                "width {}: a picture is 300 to 20000 pixels wide",
-                self.width
-            )));
-        }
-        if !(0.0..=100.0).contains(&self.min_width) {
-            return Err(Error::Usage(format!(
-                "minimum width {}: it is 0 to 100 pixels",
-                self.min_width
-            )));
-        }
-        Ok(())
-    }
-}
+use layout::{Drawn, Layout};
+use page::Picture;
 
 impl Profile {
-    /// Draws one value as SVG, the same bytes for the same profile. Without samples there is nothing to
-    /// draw, which is an error that says so.
+    /// Draws one value as SVG, the same bytes for the same profile (unless shades are random).
+    ///
+    /// A profile of exactly the values `before` and `after` is drawn as a difference: one of them makes the
+    /// widths, the change of each total the colours. Without samples there is nothing to draw, which is an
+    /// error that says so.
     pub fn write_svg(&self, out: impl Write, options: &Options) -> Result<()> {
+        self.draw(out, options, None)
+    }
+
+    /// Like [`write_svg`](Profile::write_svg) with the colours of a map, to which new names are added.
+    pub fn write_svg_with(
+        &self,
+        out: impl Write,
+        options: &Options,
+        map: &mut PaletteMap,
+    ) -> Result<()> {
+        self.draw(out, options, Some(map))
+    }
+
+    fn draw(&self, out: impl Write, options: &Options, map: Option<&mut PaletteMap>) -> Result<()> {
         options.check()?;
-        if self.total(options.value)? == 0 {
-            let value = &self.values()[options.value];
+        let drawn = self.drawn(options);
+        let value = match drawn {
+            Drawn::Value(value) => value,
+            Drawn::Change(side) => side as usize,
+        };
+        if self.total(value)? == 0 {
+            let value = &self.values()[value];
             return Err(Error::Empty(format!(
                 "nothing to draw: the profile has no samples of {value}"
             )));
         }
-        if options.merge_tiers {
-            let merged = self.with_tiers_merged(&[options.value])?;
-            page::write(out, &merged, &Layout::of(&merged, options), options)
+        let reversed = options.reverse.then(|| self.inverted()).transpose()?;
+        let profile = reversed.as_ref().unwrap_or(self);
+        let layout = Layout::of(profile, drawn, options.merge_tiers);
+        Picture::of(&layout, &self.values()[value], options)?.write(out, map)
+    }
+
+    fn drawn(&self, options: &Options) -> Drawn {
+        let names: Vec<&str> = self
+            .values()
+            .iter()
+            .map(|value| value.name.as_str())
+            .collect();
+        if names == ["before", "after"] {
+            Drawn::Change(options.width_from)
         } else {
-            page::write(out, self, &Layout::of(self, options), options)
+            Drawn::Value(options.value)
         }
     }
 }

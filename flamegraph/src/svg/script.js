@@ -4,6 +4,7 @@
   var svg = document.currentScript ? document.currentScript.closest("svg") : document.documentElement;
   var data = svg.dataset;
   var total = Number(data.total), pad = Number(data.pad), row = Number(data.row), letter = Number(data.letter);
+  var baseline = Number(data.baseline), nameType = data.nameType ? data.nameType + " " : "";
   var span = svg.viewBox.baseVal.width - 2 * pad;
   var down = data.inverted === "1";
   var part = function (id) { return svg.querySelector("#" + id); };
@@ -40,7 +41,7 @@
     // Only frames that once had room for their name have an element for it.
     if (label && !frame.text) {
       frame.text = document.createElementNS(svg.namespaceURI, "text");
-      frame.text.setAttribute("y", frame.y + row - 4);
+      frame.text.setAttribute("y", frame.y + baseline);
       frame.g.appendChild(frame.text);
     }
     if (frame.text) {
@@ -141,7 +142,7 @@
   });
   svg.addEventListener("mouseover", function (event) {
     var frame = frameOf(event);
-    details.textContent = frame ? frame.title : " ";
+    details.textContent = frame ? nameType + frame.title : " ";
   });
   reset.addEventListener("click", function () { zoom(frames[0]); });
   searchButton.addEventListener("click", ask);
