@@ -139,27 +139,12 @@ pub(crate) enum Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    pub(crate) fn stream(mut rest: Box<dyn BufRead + Send + 'a>) -> Result<Input<'a>> {
+    fn stream(mut rest: Box<dyn BufRead + Send + 'a>) -> Result<Input<'a>> {
         let mut head = Vec::new();
         rest.by_ref()
             .take(HEAD_BYTES as u64)
             .read_to_end(&mut head)?;
         Ok(Input::Stream(Cursor::new(head), rest))
-    }
-
-    /// Takes compression off, and tells the format.
-    pub(crate) fn recognised(mut self, options: &ReadOptions) -> Result<(Format, Input<'a>)> {
-        for _ in 0..MOST_LAYERS {
-            match compression::open(self)? {
-                compression::Opened::Plain(plain) => {
-                    self = plain;
-                    break;
-                }
-                compression::Opened::Compressed(stream) => self = Input::stream(stream)?,
-            }
-        }
-        let format = options.format.unwrap_or_else(|| detect(self.head()));
-        Ok((format, self))
     }
 
     /// The first [`HEAD_BYTES`], or all there is.
@@ -232,14 +217,30 @@ pub fn read_stream<'a>(input: impl Read + Send + 'a, options: &ReadOptions) -> R
 
 /// Reads a profile from a file; see [`read`].
 pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Profile> {
-    read_stream(File::open(path)?, options)
+    let file = File::open(path)?;
+    #[cfg(feature = "formats")]
+    if file.metadata()?.is_file() && options.format.is_none_or(|format| format == Format::PerfData) {
+        if let Some(profile) = perf_data::read_file(&file, options)? {
+            return Ok(profile);
+        }
+    }
+    read_stream(file, options)
 }
 
 /// Layers of compression that are taken off: a pprof file, which is gzipped, may be compressed again.
 const MOST_LAYERS: usize = 3;
 
-fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
-    let (format, input) = input.recognised(options)?;
+fn read_input(mut input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
+    for _ in 0..MOST_LAYERS {
+        match compression::open(input)? {
+            compression::Opened::Plain(plain) => {
+                input = plain;
+                break;
+            }
+            compression::Opened::Compressed(stream) => input = Input::stream(stream)?,
+        }
+    }
+    let format = options.format.unwrap_or_else(|| detect(input.head()));
     (format.entry().read)(input, options)
 }
 

@@ -28,16 +28,16 @@ pub(crate) struct Elf {
     /// Whether it has the full table of symbols, not just the dynamic one.
     pub(crate) has_symtab: bool,
     segments: Vec<Segment>,
-    found: Vec<Found>,
-    stubs: Vec<Found>,
+    /// Addressed as the file says.
+    symbols: Symbols,
+    stubs: Vec<Stub>,
 }
 
-/// A symbol, addressed as the file says.
-struct Found {
+/// A stub through which another library is called.
+struct Stub {
     address: u64,
     size: u64,
     name: Vec<u8>,
-    binding: Binding,
 }
 
 impl Elf {
@@ -71,11 +71,11 @@ impl Elf {
             build_id: file.build_id(),
             segments: file.segments(),
             has_symtab: false,
-            found: Vec::new(),
+            symbols: Symbols::new(true),
             stubs: Vec::new(),
         };
-        elf.has_symtab = file.add_table(elf::SHT_SYMTAB, &mut elf.found).is_some();
-        file.add_table(elf::SHT_DYNSYM, &mut elf.found);
+        elf.has_symtab = file.add_table(elf::SHT_SYMTAB, &mut elf.symbols).is_some();
+        file.add_table(elf::SHT_DYNSYM, &mut elf.symbols);
         file.add_plt(&mut elf.stubs);
         Some(elf)
     }
@@ -83,27 +83,23 @@ impl Elf {
     /// The table of these symbols, by their places in the file; with `debug` those of the file that
     /// its full table was split off to (whose own segments say nothing).
     pub(crate) fn into_symbols(self, debug: Option<Elf>) -> Symbols {
-        let mut symbols = Symbols::new(true);
-        let split_off = debug.map(|debug| debug.found);
-        let full = split_off.as_ref().unwrap_or(&self.found);
-        for found in full.iter().chain(&self.stubs) {
-            let Some(place) = self.place(found.address) else {
-                continue;
-            };
-            if !symbols.add(place, found.size, &found.name, found.binding) {
+        let mut symbols = debug.map_or(self.symbols, |debug| debug.symbols);
+        for stub in &self.stubs {
+            if !symbols.add(stub.address, stub.size, &stub.name, Binding::Global) {
                 break;
             }
         }
+        symbols.move_to(|address| place(&self.segments, address));
         symbols.finish(Ends::Next);
         symbols
     }
+}
 
-    /// Where in the file an address lies.
-    fn place(&self, address: u64) -> Option<u64> {
-        let holds = |segment: &&Segment| segment.address <= address && address < segment.end;
-        let segment = self.segments.iter().find(holds)?;
-        Some(address - segment.address + segment.offset)
-    }
+/// Where in the file an address lies.
+fn place(segments: &[Segment], address: u64) -> Option<u64> {
+    let holds = |segment: &&Segment| segment.address <= address && address < segment.end;
+    let segment = segments.iter().find(holds)?;
+    Some(address - segment.address + segment.offset)
 }
 
 struct File<'a, H: FileHeader, R: Read + Seek> {
@@ -165,7 +161,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
         Some((symbols, self.content(names)?))
     }
 
-    fn add_table(&self, kind: elf::SectionType, found: &mut Vec<Found>) -> Option<()> {
+    fn add_table(&self, kind: elf::SectionType, to: &mut Symbols) -> Option<()> {
         let (symbols, names) = self.table(kind)?;
         for symbol in symbols {
             let Some(name) = name_at(names, symbol.st_name(self.endian)) else {
@@ -174,12 +170,11 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
             if !self.is_wanted(symbol, name) {
                 continue;
             }
-            found.push(Found {
-                address: symbol.st_value(self.endian).into(),
-                size: symbol.st_size(self.endian).into(),
-                name: name.to_vec(),
-                binding: binding(symbol.st_bind()),
-            });
+            let address = symbol.st_value(self.endian).into();
+            let size = symbol.st_size(self.endian).into();
+            if !to.add(address, size, name, binding(symbol.st_bind())) {
+                break;
+            }
         }
         Some(())
     }
@@ -213,7 +208,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
     }
 
     /// The stubs through which other libraries are called: `name@plt`.
-    fn add_plt(&self, found: &mut Vec<Found>) -> Option<()> {
+    fn add_plt(&self, stubs_found: &mut Vec<Stub>) -> Option<()> {
         let (symbols, names) = self.table(elf::SHT_DYNSYM)?;
         let by_name = |name| self.sections.section_by_name(self.endian, name);
         let (_, calls) = by_name(b".rela.plt")?;
@@ -245,11 +240,10 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
             .concat();
             let offset = each * number as u64;
             for address in std::iter::once(start + head).chain(second) {
-                found.push(Found {
+                stubs_found.push(Stub {
                     address: address.saturating_add(offset),
                     size: each,
                     name: name.clone(),
-                    binding: Binding::Global,
                 });
             }
         }
@@ -258,10 +252,8 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
 }
 
 fn name_at(names: &[u8], offset: u32) -> Option<&[u8]> {
-    names
-        .get(offset as usize..)?
-        .split(|&byte| byte == 0)
-        .next()
+    let rest = names.get(offset as usize..)?;
+    Some(&rest[..memchr::memchr(0, rest)?])
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {

@@ -304,6 +304,7 @@ impl<'o> Folder<'o> {
             let name = samples.modules.name(module).to_string();
             *unknown.modules.entry(name).or_default() += frames;
         }
+        self.profile.add_warnings(unknown.warnings());
         self.profile.set_unknown(unknown);
         Ok(())
     }

@@ -30,7 +30,8 @@ pub(crate) use header::detect;
 pub use unknown::Unknown;
 pub use visit::{for_each_sample, SampleFrame, SampleView};
 
-use std::io::Cursor;
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read, Seek};
 
 use crate::error::Result;
 use crate::input::Input;
@@ -40,6 +41,22 @@ use crate::profile::Profile;
 /// Reads a perf.data file that is at hand or comes as a stream.
 pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let bytes = input.into_bytes("bytes of a perf.data file", options.limits.perf_data_bytes)?;
-    let samples = samples::Samples::new(Cursor::new(&bytes[..]), &options.symbols)?;
+    fold(Cursor::new(&bytes[..]), options)
+}
+
+/// Reads a perf.data file without holding it in memory; `None` when it is not one.
+pub(crate) fn read_file(file: &File, options: &ReadOptions) -> Result<Option<Profile>> {
+    let mut input = BufReader::with_capacity(1 << 20, file);
+    let mut head = Vec::new();
+    input.by_ref().take(8).read_to_end(&mut head)?;
+    input.rewind()?;
+    if !detect(&head) {
+        return Ok(None);
+    }
+    fold(input, options).map(Some)
+}
+
+fn fold(input: impl Read + Seek, options: &ReadOptions) -> Result<Profile> {
+    let samples = samples::Samples::new(input, &options.symbols)?;
     fold::Folder::new(options).fold(samples)
 }

@@ -77,6 +77,18 @@ impl Symbols {
         true
     }
 
+    /// Gives every symbol another start; those that get none are left out.
+    pub(crate) fn move_to(&mut self, place: impl Fn(u64) -> Option<u64>) {
+        self.symbols.retain_mut(|symbol| {
+            let Some(start) = place(symbol.start) else {
+                return false;
+            };
+            symbol.end = start.saturating_add(symbol.end - symbol.start);
+            symbol.start = start;
+            true
+        });
+    }
+
     /// Puts the symbols in order, and gives those without a size an end.
     pub(crate) fn finish(&mut self, ends: Ends) {
         self.symbols.sort_by_key(|symbol| symbol.start);

@@ -8,10 +8,7 @@ pub(crate) const MOST_TEXT: u64 = 512 << 20;
 /// A `/tmp/perf-PID.map`: `start size name` in hexadecimal on each line. What cannot be read is passed over;
 /// of two entries for one address the later one holds, for the code before it was thrown away.
 pub(crate) fn perf_map(text: &[u8]) -> Symbols {
-    let mut entries: Vec<(u64, u64, &[u8])> = text
-        .split(|&byte| byte == b'\n')
-        .filter_map(map_entry)
-        .collect();
+    let mut entries: Vec<(u64, u64, &[u8])> = lines(text).filter_map(map_entry).collect();
     // Stable: of one start, the later entry comes later.
     entries.sort_by_key(|&(start, _, _)| start);
     let mut symbols = Symbols::new(false);
@@ -25,6 +22,16 @@ pub(crate) fn perf_map(text: &[u8]) -> Symbols {
     symbols
 }
 
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut start = 0;
+    let ends = memchr::memchr_iter(b'\n', text).chain(std::iter::once(text.len()));
+    ends.map(move |end| {
+        let line = &text[start..end];
+        start = end + 1;
+        line
+    })
+}
+
 fn map_entry(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let (start, rest) = hex(line)?;
@@ -34,17 +41,29 @@ fn map_entry(line: &[u8]) -> Option<(u64, u64, &[u8])> {
 
 /// A number in hexadecimal, with or without `0x`, and what follows the space behind it.
 fn hex(text: &[u8]) -> Option<(u64, &[u8])> {
-    let space = text.iter().position(|&byte| byte == b' ')?;
-    let (digits, rest) = (&text[..space], &text[space + 1..]);
-    let digits = digits.strip_prefix(b"0x").unwrap_or(digits);
-    let digits = std::str::from_utf8(digits).ok()?;
-    Some((u64::from_str_radix(digits, 16).ok()?, rest))
+    let digits = text.strip_prefix(b"0x").unwrap_or(text);
+    let (mut number, mut count) = (0u64, 0);
+    for &byte in digits.iter().take(17) {
+        let digit = match byte {
+            b' ' if count > 0 => return Some((number, &digits[count + 1..])),
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'f' => byte - b'a' + 10,
+            b'A'..=b'F' => byte - b'A' + 10,
+            _ => return None,
+        };
+        if count == 16 {
+            return None;
+        }
+        number = number << 4 | u64::from(digit);
+        count += 1;
+    }
+    None
 }
 
 /// `/proc/kallsyms`; `None` when the addresses are hidden (`kernel.kptr_restrict`).
 pub(crate) fn kallsyms(text: &[u8]) -> Option<Symbols> {
     let mut symbols = Symbols::new(false);
-    for line in text.split(|&byte| byte == b'\n') {
+    for line in lines(text) {
         let Some((address, [kind, b' ', name @ ..])) = hex(line) else {
             continue;
         };

@@ -20,16 +20,43 @@ pub struct Unknown {
     pub copied_stacks: u64,
 }
 
+/// From which share on the user is told.
+const WORTH_SAYING: f64 = 0.01;
+
 impl Unknown {
+    /// What the user should know before he believes the picture.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
+        let worth = |part: u64, whole: u64| part as f64 > whole as f64 * WORTH_SAYING;
+        let mut warnings = Vec::new();
+        if worth(self.leaf_samples, self.samples) || worth(self.unknown_frames, self.frames) {
+            let leaves = percent(self.leaf_samples, self.samples);
+            let frames = percent(self.unknown_frames, self.frames);
+            let most = self.modules.iter().max_by_key(|(_, frames)| **frames);
+            let module = most.map_or("", |(module, _)| module);
+            warnings.push(format!(
+                "{leaves:.1} % of samples end in an unknown function, {frames:.1} % of all frames are unknown, most of them in {module}"
+            ));
+        }
+        if worth(self.copied_stacks, self.samples) {
+            let copied = percent(self.copied_stacks, self.samples);
+            warnings.push(format!(
+                "{copied:.1} % of samples have copied user stacks, which are not walked: record with --call-graph fp"
+            ));
+        }
+        warnings
+    }
+
     /// Adds another recording's.
     pub(crate) fn merge(&mut self, other: &Unknown) {
-        self.samples += other.samples;
-        self.leaf_samples += other.leaf_samples;
-        self.frames += other.frames;
-        self.unknown_frames += other.unknown_frames;
-        self.copied_stacks += other.copied_stacks;
-        for (module, frames) in &other.modules {
-            *self.modules.entry(module.clone()).or_default() += frames;
+        let add = |ours: &mut u64, theirs: u64| *ours = ours.saturating_add(theirs);
+        add(&mut self.samples, other.samples);
+        add(&mut self.leaf_samples, other.leaf_samples);
+        add(&mut self.frames, other.frames);
+        add(&mut self.unknown_frames, other.unknown_frames);
+        add(&mut self.copied_stacks, other.copied_stacks);
+        for (module, &frames) in &other.modules {
+            add(self.modules.entry(module.clone()).or_default(), frames);
         }
     }
 }

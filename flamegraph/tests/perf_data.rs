@@ -1,0 +1,277 @@
+//! perf.data files made by hand: what records mean, and that files which mean harm get an error.
+
+use flamegraph::{read, Format, Profile, ReadOptions, SymbolOptions};
+
+const KERNEL: u64 = -128i64 as u64;
+const USER: u64 = -512i64 as u64;
+const MISC_KERNEL: u16 = 1;
+const MISC_USER: u16 = 2;
+
+fn words(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
+}
+
+fn halves(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
+}
+
+fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+    let size = 8 + body.len() as u16;
+    let header = [
+        &kind.to_le_bytes()[..],
+        &misc.to_le_bytes(),
+        &size.to_le_bytes(),
+    ]
+    .concat();
+    [header, body.to_vec()].concat()
+}
+
+/// Text and its NULs, up to a multiple of eight.
+fn text(text: &str) -> Vec<u8> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.resize((bytes.len() / 8 + 1) * 8, 0);
+    bytes
+}
+
+/// An event of IP, TID, TIME, CALLCHAIN, ID; every record ends with thread, time and id.
+fn event(kind: u32, config: u64) -> Vec<u8> {
+    let mut bytes = [halves(&[kind, 128]), words(&[config, 0, 0x67, 0, 1 << 18])].concat();
+    bytes.resize(128, 0);
+    bytes
+}
+
+fn trailer(time: u64, id: u64) -> Vec<u8> {
+    [halves(&[7, 7]), words(&[time, id])].concat()
+}
+
+fn comm(tid: u32, name: &str, time: u64) -> Vec<u8> {
+    record(
+        3,
+        0,
+        &[halves(&[7, tid]), text(name), trailer(time, 1)].concat(),
+    )
+}
+
+fn fork(pid: u32, parent: u32, time: u64) -> Vec<u8> {
+    let ids = halves(&[pid, parent, pid, parent]);
+    record(7, 0, &[ids, words(&[time]), trailer(time, 1)].concat())
+}
+
+fn mmap(pid: u32, start: u64, size: u64, name: &str, time: u64) -> Vec<u8> {
+    let body = [
+        halves(&[pid, pid]),
+        words(&[start, size, 0]),
+        text(name),
+        trailer(time, 1),
+    ]
+    .concat();
+    record(1, MISC_USER, &body)
+}
+
+fn sample(tid: u32, time: u64, id: u64, chain: &[u64]) -> Vec<u8> {
+    let body = [
+        words(&[chain.first().copied().unwrap_or(0)]),
+        halves(&[7, tid]),
+        words(&[time, id, chain.len() as u64]),
+        words(chain),
+    ]
+    .concat();
+    record(9, MISC_KERNEL, &body)
+}
+
+/// A file of two events (ids 1 and 2) and these records.
+fn file(records: &[Vec<u8>]) -> Vec<u8> {
+    const ATTRS: u64 = 104;
+    const IDS: u64 = ATTRS + 2 * 144;
+    const DATA: u64 = IDS + 16;
+    let records = records.concat();
+    let header = words(&[
+        104,
+        144,
+        ATTRS,
+        288,
+        DATA,
+        records.len() as u64,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]);
+    let events = [
+        event(1, 0),
+        words(&[IDS, 8]),
+        event(1, 2),
+        words(&[IDS + 8, 8]),
+    ];
+    [
+        b"PERFILE2".to_vec(),
+        header,
+        events.concat(),
+        words(&[1, 2]),
+        records,
+    ]
+    .concat()
+}
+
+fn piped(records: &[Vec<u8>]) -> Vec<u8> {
+    let attr = |kind, config, id| record(64, 0, &[event(kind, config), words(&[id])].concat());
+    let events = [attr(1, 0, 1), attr(1, 2, 2)].concat();
+    [b"PERFILE2".to_vec(), words(&[16]), events, records.concat()].concat()
+}
+
+fn options() -> ReadOptions {
+    ReadOptions {
+        symbols: SymbolOptions::none(),
+        ..ReadOptions::of(Some(Format::PerfData))
+    }
+}
+
+fn fold(bytes: &[u8], options: &ReadOptions) -> Result<Profile, String> {
+    read(bytes, options).map_err(|error| error.to_string())
+}
+
+fn folded(profile: &Profile, value: usize) -> String {
+    let mut out = Vec::new();
+    profile.write_folded(&mut out, value, true).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// A process, its child, samples of both events; the CPUs' records are out of order by a round.
+fn story() -> Vec<Vec<u8>> {
+    vec![
+        comm(7, "main one", 10),
+        mmap(7, 0x1000, 0x1000, "/bin/prog", 11),
+        sample(
+            7,
+            30,
+            1,
+            &[KERNEL, 0xffffffff81000000, USER, 0x1800, 0x1900],
+        ),
+        record(68, 0, &[]),
+        mmap(7, 0x5000, 0x1000, "/lib/x.so", 20),
+        sample(7, 25, 2, &[USER, 0x5001, 0x1801]),
+        record(68, 0, &[]),
+        fork(8, 7, 40),
+        sample(8, 50, 1, &[USER, 0x1800, 0x9999]),
+    ]
+}
+
+#[test]
+fn records_are_told_in_the_order_of_their_times() {
+    for bytes in [file(&story()), piped(&story())] {
+        let profile = fold(&bytes, &options()).unwrap();
+        let names: Vec<&str> = profile.values().iter().map(|v| v.name.as_str()).collect();
+        assert_eq!(names, ["cpu-clock", "page-faults"]);
+        assert_eq!(
+            folded(&profile, 0),
+            "main_one;[prog];[prog];[unknown] 1\nmain_one;[unknown];[prog] 1\n"
+        );
+        assert_eq!(folded(&profile, 1), "main_one;[prog];[x.so] 1\n");
+    }
+}
+
+#[test]
+fn the_unknown_is_counted() {
+    let profile = fold(&file(&story()), &options()).unwrap();
+    let unknown = profile.unknown().unwrap();
+    assert_eq!((unknown.samples, unknown.leaf_samples), (3, 3));
+    assert_eq!((unknown.frames, unknown.unknown_frames), (7, 7));
+    assert_eq!(unknown.modules["/bin/prog"], 4);
+    assert_eq!(unknown.modules["[unknown]"], 2);
+    let [warning] = profile.warnings() else {
+        panic!("{:?}", profile.warnings());
+    };
+    assert!(
+        warning.starts_with("100.0 % of samples end in an unknown function"),
+        "{warning}"
+    );
+}
+
+#[test]
+fn options_name_the_root_and_choose_the_event() {
+    let mut wanted = options();
+    wanted.perf.tid = true;
+    wanted.perf.event_filter = Some("page-faults".to_string());
+    let profile = fold(&file(&story()), &wanted).unwrap();
+    assert_eq!(profile.values()[0].name, "samples");
+    assert_eq!(folded(&profile, 0), "main_one-7/7;[prog];[x.so] 1\n");
+    wanted.perf.event_filter = None;
+    wanted.threads = true;
+    let profile = fold(&file(&story()), &wanted).unwrap();
+    assert!(folded(&profile, 1).starts_with("[main one tid=7];main_one-7/7;"));
+}
+
+#[test]
+fn a_recording_that_was_killed_gives_what_it_has() {
+    let mut bytes = file(&story());
+    // The size of the data is written at the end.
+    bytes[48..56].fill(0);
+    assert_eq!(fold(&bytes, &options()).unwrap().total(0).unwrap(), 2);
+    bytes.truncate(bytes.len() - 4);
+    let cut = fold(&bytes, &options()).unwrap();
+    assert_eq!((cut.total(0).unwrap(), cut.malformed_lines()), (1, 1));
+}
+
+#[test]
+fn errors_say_where() {
+    let cases = [
+        (
+            file(&story())[..40].to_vec(),
+            "perf.data: byte 16: the file ends within its header",
+        ),
+        (
+            b"nothing of the kind".to_vec(),
+            "perf.data: byte 0: not a perf.data file",
+        ),
+        (
+            file(&[words(&[0])]),
+            "perf.data: byte 408: a record is smaller than its header",
+        ),
+    ];
+    for (bytes, reason) in cases {
+        assert_eq!(fold(&bytes, &options()).err().unwrap(), reason);
+    }
+    let whole = file(&story());
+    let cut = fold(&whole[..whole.len() - 1], &options()).err().unwrap();
+    assert!(cut.ends_with("the file ends within its records"), "{cut}");
+}
+
+/// Every file here is read to an end or to an error; the test is that it comes back.
+#[test]
+fn no_mutation_does_harm() {
+    for bytes in [file(&story()), piped(&story())] {
+        for length in 0..bytes.len() {
+            let _ = fold(&bytes[..length], &options());
+        }
+        for place in 0..bytes.len() {
+            for value in [0, 1, 0x7f, 0x80, 0xff] {
+                let mut changed = bytes.clone();
+                changed[place] = value;
+                let _ = fold(&changed, &options());
+            }
+            if let Some(eight) = bytes.get(place..place + 8) {
+                let mut changed = bytes.clone();
+                changed[place..place + 8].fill(if eight[0] == 0xff { 0 } else { 0xff });
+                let _ = fold(&changed, &options());
+            }
+        }
+    }
+}
+
+/// Each child has its parent's mappings until it makes its own: copies of copies must not fill the memory.
+#[test]
+fn mappings_without_end_are_an_error() {
+    let mut records = Vec::new();
+    for number in 0..5000 {
+        records.push(mmap(7, number * 0x2000, 0x1000, "/bin/prog", 1 + number));
+    }
+    for child in 0..5000u32 {
+        let time = 10_000 + u64::from(child) * 2;
+        records.push(fork(100 + child, 7, time));
+        records.push(mmap(100 + child, 1 << 40, 0x1000, "/bin/prog", time + 1));
+    }
+    let error = fold(&file(&records), &options()).err().unwrap();
+    assert_eq!(error, "mappings of a perf.data file: more than 8388608");
+}
