@@ -190,6 +190,8 @@ impl Profile {
             // Before anything is changed: a merge that fails leaves the profile as it was.
             self.sum(value, other.totals[value])?;
         }
+        // That limit was one reader's, for one file.
+        self.most_nodes = usize::MAX;
         let nodes = self.graft(other)?;
         for (value, column) in other.columns.iter().enumerate() {
             for (&amount, &node) in column.iter().zip(&nodes) {
@@ -256,6 +258,17 @@ impl Profile {
         self.totals[value]
             .checked_add(amount)
             .ok_or_else(|| Error::Overflow(self.values[value].to_string()))
+    }
+
+    /// Replaces a value's self values, one for each node, none of them negative.
+    pub(crate) fn set_column(&mut self, value: usize, column: Vec<i64>) -> Result<()> {
+        let mut amounts = column.iter();
+        let total = amounts.try_fold(0i64, |sum, &amount| sum.checked_add(amount));
+        self.totals[value] =
+            total.ok_or_else(|| Error::Overflow(self.values[value].to_string()))?;
+        self.columns[value] = column;
+        self.tiers = None;
+        Ok(())
     }
 
     /// Self values of all nodes.

@@ -132,6 +132,9 @@ impl Profile {
     }
 
     fn renamed(&self, renames: &[Option<String>], at: impl Fn(Node) -> bool) -> Result<Profile> {
+        if renames.iter().all(Option::is_none) {
+            return Ok(self.clone());
+        }
         let mut copy = Rebuild::of(self);
         let mut nodes = vec![ROOT; self.tree.len()];
         copy.add_selves(ROOT, ROOT)?;

@@ -5,12 +5,10 @@ use std::io::Write;
 
 use crate::error::{Error, Result};
 use crate::frames::Kind;
-use crate::ops::rebuild::Rebuild;
-use crate::ops::split::Split;
 use crate::profile::Profile;
 use crate::tree::{Node, ROOT};
 use crate::values::{self, ValueType};
-use crate::walk::{Order, Step};
+use crate::walk::Order;
 
 /// Two profiles side by side in one tree.
 ///
@@ -217,20 +215,10 @@ fn normalized(tree: &Profile, compared: &ValueType) -> Result<Profile> {
             )));
         }
     }
-    let mut copy = Rebuild::of(tree);
-    let mut nodes = vec![ROOT; tree.tree.len()];
-    for node in tree.tree.nodes() {
-        let parent = nodes[tree.tree.parent(node) as usize];
-        nodes[node as usize] = copy.child(parent, tree.tree.frame(node))?;
-    }
-    let mut split = Split::new(after as u128, before as u128);
-    for step in Order::of(tree).walk() {
-        if let Step::Enter(node) = step {
-            let amount = split.next(tree.selves(Diff::BEFORE)[node as usize] as u128);
-            copy.add(nodes[node as usize], Diff::BEFORE, amount)?;
-            let after = tree.selves(Diff::AFTER)[node as usize];
-            copy.add(nodes[node as usize], Diff::AFTER, after)?;
-        }
-    }
-    Ok(copy.finish())
+    let mut scaled = tree.clone();
+    scaled.set_column(
+        Diff::BEFORE,
+        tree.dealt(Diff::BEFORE, after, &Order::of(tree))?,
+    )?;
+    Ok(scaled)
 }

@@ -53,22 +53,26 @@ impl Profile {
         if !(factor.is_finite() && factor > 0.0) {
             return Err(Error::Usage(format!("{factor}: a factor is above zero")));
         }
-        let mut copy = Rebuild::of(self);
-        let nodes = self.copy_paths(&mut copy, |_| true)?;
+        let mut copy = self.clone();
         let order = Order::of(self);
         for value in 0..self.values().len() {
-            let total = self.total(value)?;
-            let whole = times(total, factor)
+            let whole = times(self.total(value)?, factor)
                 .ok_or_else(|| Error::Overflow(self.values()[value].to_string()))?;
-            let mut split = Split::new(whole as u128, total as u128);
-            for step in order.walk() {
-                if let Step::Enter(node) = step {
-                    let amount = split.next(self.selves(value)[node as usize] as u128);
-                    copy.add(nodes[node as usize], value, amount)?;
-                }
+            copy.set_column(value, self.dealt(value, whole, &order)?)?;
+        }
+        Ok(copy)
+    }
+
+    /// A value's self values in proportion, such that they add up to this total.
+    pub(crate) fn dealt(&self, value: usize, whole: i64, order: &Order) -> Result<Vec<i64>> {
+        let mut split = Split::new(whole as u128, self.total(value)? as u128);
+        let mut column = vec![0; self.tree.len()];
+        for step in order.walk() {
+            if let Step::Enter(node) = step {
+                column[node as usize] = split.next(self.selves(value)[node as usize] as u128);
             }
         }
-        Ok(copy.finish())
+        Ok(column)
     }
 
     /// Takes over the nodes on the way to those that are wanted; returns where each went (others: to the root).
