@@ -193,6 +193,15 @@ class Profile:
     @property
     def labels(self) -> Dict[str, str]: ...
     @property
+    def unknown(self) -> Optional[Dict[str, Any]]:
+        """What of a perf.data file could not be named; None for other formats, and after any operation but merge.
+
+        Counts, of all events together: `samples`, `leaf_samples` (those whose leaf is unknown), `frames`,
+        `unknown_frames` (a frame counts in every sample it is in), `modules` (unknown frames by module;
+        "[unknown]" is where nothing was mapped), `copied_stacks` (samples whose user stack was copied,
+        `--call-graph dwarf`, and is not walked).
+        """
+    @property
     def malformed_lines(self) -> int:
         """Lines of text that were counted and left out."""
     @property
@@ -327,19 +336,12 @@ class Profile:
     def to_folded(self, value: _Value = 0, annotate: bool = True) -> bytes: ...
     def to_pprof(self) -> bytes:
         """Gzipped pprof with all values; labels are written on every sample."""
-    def to_svg(
-        self,
-        title: str = "Flame Graph",
-        subtitle: str = "",
-        value: _Value = 0,
-        colors: str = "java",
-        width: int = 1200,
-        inverted: bool = False,
-        min_width: float = 0.1,
-    ) -> bytes:
-        """Tiers of one method are one frame; palettes are "java" and "hot".
+    def to_svg(self, *, value: _Value = 0, **options: Unpack[_Picture]) -> bytes:
+        """The flame graph of one value; tiers of one method are one frame. See `_Picture` for the options.
 
-        A value without samples is a ValueError.
+        A profile of exactly the values `before` and `after` (a `Diff`'s, or differential folded text) is drawn as
+        a difference: what grew is red, what shrank is blue, what has no width is named in a line of text;
+        `select` one of them to draw it alone. A value without samples is a ValueError.
         """
     def to_speedscope(self) -> bytes:
         """Speedscope's JSON, a profile of type `sampled` for each value."""
@@ -354,11 +356,13 @@ class Profile:
         *,
         value: _Value = 0,
         title: Optional[str] = None,
+        **options: Unpack[_Look],
     ) -> None:
         """Write a file as a stream, in the format that its name or `format` asks for.
 
         A file appears whole or not at all; an object with `write` gets bytes in blocks, and needs `format`.
-        `value` is for formats that have room for one, `title` for pictures and the page (.html, paths only).
+        `value` is for formats that have room for one, `title` for pictures and the page (.html, paths only), `options`
+        for pictures (.svg).
         """
 
 @final

@@ -107,6 +107,22 @@ impl Profile {
     }
 
     #[getter]
+    fn unknown<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let profile = self.now();
+        let Some(unknown) = profile.unknown() else {
+            return Ok(None);
+        };
+        let dict = PyDict::new(py);
+        dict.set_item("samples", unknown.samples)?;
+        dict.set_item("leaf_samples", unknown.leaf_samples)?;
+        dict.set_item("frames", unknown.frames)?;
+        dict.set_item("unknown_frames", unknown.unknown_frames)?;
+        dict.set_item("modules", unknown.modules.clone())?;
+        dict.set_item("copied_stacks", unknown.copied_stacks)?;
+        Ok(Some(dict))
+    }
+
+    #[getter]
     fn warnings(&self) -> Vec<String> {
         self.now().warnings().to_vec()
     }
