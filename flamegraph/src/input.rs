@@ -139,12 +139,27 @@ pub(crate) enum Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    fn stream(mut rest: Box<dyn BufRead + Send + 'a>) -> Result<Input<'a>> {
+    pub(crate) fn stream(mut rest: Box<dyn BufRead + Send + 'a>) -> Result<Input<'a>> {
         let mut head = Vec::new();
         rest.by_ref()
             .take(HEAD_BYTES as u64)
             .read_to_end(&mut head)?;
         Ok(Input::Stream(Cursor::new(head), rest))
+    }
+
+    /// Takes compression off, and tells the format.
+    pub(crate) fn recognised(mut self, options: &ReadOptions) -> Result<(Format, Input<'a>)> {
+        for _ in 0..MOST_LAYERS {
+            match compression::open(self)? {
+                compression::Opened::Plain(plain) => {
+                    self = plain;
+                    break;
+                }
+                compression::Opened::Compressed(stream) => self = Input::stream(stream)?,
+            }
+        }
+        let format = options.format.unwrap_or_else(|| detect(self.head()));
+        Ok((format, self))
     }
 
     /// The first [`HEAD_BYTES`], or all there is.
@@ -230,17 +245,8 @@ pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Profile> {
 /// Layers of compression that are taken off: a pprof file, which is gzipped, may be compressed again.
 const MOST_LAYERS: usize = 3;
 
-fn read_input(mut input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
-    for _ in 0..MOST_LAYERS {
-        match compression::open(input)? {
-            compression::Opened::Plain(plain) => {
-                input = plain;
-                break;
-            }
-            compression::Opened::Compressed(stream) => input = Input::stream(stream)?,
-        }
-    }
-    let format = options.format.unwrap_or_else(|| detect(input.head()));
+fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
+    let (format, input) = input.recognised(options)?;
     (format.entry().read)(input, options)
 }
 

@@ -12,10 +12,10 @@ pub struct Limits {
     pub text_bytes: u64,
     /// Bytes of a pprof message, after decompression (it is held in memory).
     pub pprof_bytes: u64,
-    /// Bytes of a speedscope file, after decompression (it is held in memory).
-    pub speedscope_bytes: u64,
     /// Bytes of a perf.data file that comes as a stream (it is held in memory; one with a path is not).
     pub perf_data_bytes: u64,
+    /// Bytes of a speedscope file, after decompression (it is held in memory).
+    pub speedscope_bytes: u64,
     /// Bytes of one frame's name.
     pub name_bytes: usize,
     /// Nodes of the tree times values of a node.
@@ -27,8 +27,8 @@ impl Default for Limits {
         Limits {
             text_bytes: 2 << 30,
             pprof_bytes: 256 << 20,
-            speedscope_bytes: 1 << 30,
             perf_data_bytes: 2 << 30,
+            speedscope_bytes: 1 << 30,
             name_bytes: 64 << 10,
             cells: 1 << 25,
         }
