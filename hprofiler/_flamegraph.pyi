@@ -17,7 +17,9 @@ be shared between threads.
 """
 
 import os
-from typing import Any, BinaryIO, Dict, Iterable, List, Optional, Sequence, Tuple, Union, final
+from typing import Any, BinaryIO, Dict, Iterable, List, Optional, Sequence, Tuple, TypedDict, Union, final
+
+from typing_extensions import Unpack
 
 __all__ = [
     "READ_FORMATS",
@@ -31,6 +33,7 @@ __all__ = [
     "Node",
     "Profile",
     "Stack",
+    "flame_chart",
 ]
 
 READ_FORMATS: Tuple[str, ...]
@@ -40,6 +43,41 @@ WRITE_FORMATS: Dict[str, str]
 
 _Path = Union[str, "os.PathLike[str]"]
 _Value = Union[int, str]
+
+class _Look(TypedDict, total=False):
+    """How a picture is to look; names and meanings are flamegraph.pl's. None is as if it was not given."""
+
+    subtitle: Optional[str]
+    width: Optional[int]  # of the picture, in pixels: 1200
+    height: Optional[int]  # of a frame, in pixels: 16
+    min_width: Union[float, str, None]  # narrower frames are left out: pixels, or "0.5%" of the whole: 0.1
+    font_type: Optional[str]
+    font_size: Optional[float]
+    font_width: Optional[float]  # of a letter, as part of its size
+    count_name: Optional[str]  # what the counts are called: the name of the value
+    name_type: Optional[str]  # what stands before the details of a frame
+    colors: Optional[str]  # one of flamegraph.pl's palettes instead of ours: hot, mem, io, java, js ...
+    bgcolors: Optional[str]  # yellow, blue, green, grey or #rrggbb
+    hash: Optional[bool]  # shades by the first letters of the name
+    random: Optional[bool]  # shades by chance
+    palette_map: Optional[_Path]  # a file of names and their colours, read if it is there, and written
+    reverse: Optional[bool]  # stacks turned round: merged from the leaves
+    inverted: Optional[bool]  # the root on top
+    negate: Optional[bool]  # in a difference: blue is more
+    width_from: Optional[str]  # in a difference: "before" or "after"
+    notes: Optional[str]  # a comment in the file
+    total: Optional[int]  # the whole, where the profile is a part of it; less than there is is ignored
+    factor: Optional[float]  # what the counts shown are multiplied by
+
+class _Picture(_Look, total=False):
+    title: Optional[str]
+
+def flame_chart(path: _Path, target: Union[_Path, BinaryIO], **options: Unpack[_Picture]) -> int:
+    """Draw folded text with its stacks in the order of its lines; the last line stands leftmost.
+
+    Only neighbours are merged. Other formats are merged when they are read, have no order left, and are a
+    ValueError. Returns the number of malformed lines, which were left out; `target` is as for `write`.
+    """
 
 @final
 class Method:
@@ -175,8 +213,15 @@ class Diff:
         """Every node, parents before their children."""
     def to_folded(self, annotate: bool = True) -> bytes:
         """Differential folded text: `stack before after`."""
+    def to_svg(self, **options: Unpack[_Picture]) -> bytes:
+        """The differential flame graph: `Profile.to_svg` of the profile with both values."""
     def write(
-        self, target: Union[_Path, BinaryIO], format: Optional[str] = None, *, title: Optional[str] = None
+        self,
+        target: Union[_Path, BinaryIO],
+        format: Optional[str] = None,
+        *,
+        title: Optional[str] = None,
+        **options: Unpack[_Look],
     ) -> None:
         """Write a file as `Profile.write` does; formats with room for one value get the values after."""
 
@@ -339,8 +384,8 @@ class Profile:
     def to_svg(self, *, value: _Value = 0, **options: Unpack[_Picture]) -> bytes:
         """The flame graph of one value; tiers of one method are one frame. See `_Picture` for the options.
 
-        A profile of exactly the values `before` and `after` (a `Diff`'s, or differential folded text) is drawn as
-        a difference: what grew is red, what shrank is blue, what has no width is named in a line of text;
+        A profile of just the values `before` and `after` (a `Diff`'s, or differential folded text) is drawn
+        as a difference: what grew is red, what shrank is blue, what has no width is named in a line of text;
         `select` one of them to draw it alone. A value without samples is a ValueError.
         """
     def to_speedscope(self) -> bytes:
@@ -361,8 +406,8 @@ class Profile:
         """Write a file as a stream, in the format that its name or `format` asks for.
 
         A file appears whole or not at all; an object with `write` gets bytes in blocks, and needs `format`.
-        `value` is for formats that have room for one, `title` for pictures and the page (.html, paths only), `options`
-        for pictures (.svg).
+        `value` is for formats that have room for one, `title` for pictures and the page (.html, paths only),
+        `options` for pictures (.svg).
         """
 
 @final

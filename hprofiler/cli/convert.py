@@ -11,8 +11,9 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Iterator, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Tuple
 
+from hprofiler.cli import convert_svg
 from hprofiler.cli.exits import Exit
 from hprofiler.errors import ProfileError, UsageError
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 def command(options: argparse.Namespace) -> int:
     _check(options)
+    picture = convert_svg.keywords(options)
+    if options.flamechart:
+        return _flame_chart(options, picture)
     merged = _merged(options)
     if merged.malformed_lines:
         print(f"hprofiler: {merged.malformed_lines} malformed lines were left out", file=sys.stderr)
@@ -30,10 +34,16 @@ def command(options: argparse.Namespace) -> int:
     if not _first_with_samples(merged)[1]:
         raise ProfileError(f"no samples in {', '.join(options.inputs)}: there is nothing to draw")
     if options.diff:
-        _write(_difference(options, merged).write, options)
+        _write(partial(_difference(options, merged).write, **picture), options)
     else:
         shaped = _shaped(merged, options)
-        _write(partial(shaped.write, value=_first_with_samples(shaped)[0]), options)
+        value, total = _first_with_samples(shaped)
+        if (options.total or total) < total:
+            print(
+                f"hprofiler: --total {options.total} is less than there is ({total}): ignored",
+                file=sys.stderr,
+            )
+        _write(partial(shaped.write, value=value, **picture), options)
     return Exit.OK
 
 
@@ -56,6 +66,22 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("--prune does not go with --diff: what vanished would be hidden")
     if options.absolute and not options.diff:
         raise UsageError("--absolute needs --diff BEFORE")
+
+
+def _flame_chart(options: argparse.Namespace, picture: Dict[str, Any]) -> int:
+    """Draws the lines of one folded file in their order."""
+    from hprofiler._flamegraph import flame_chart
+
+    convert_svg.check_chart(options)
+    name = options.inputs[0]
+
+    def write(target: Any, format: object, title: str) -> None:
+        malformed = flame_chart("/dev/stdin" if name == "-" else name, target, title=title, **picture)
+        if malformed:
+            print(f"hprofiler: {malformed} malformed lines were left out", file=sys.stderr)
+
+    _write(write, options)
+    return Exit.OK
 
 
 def _merged(options: argparse.Namespace) -> Profile:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import Dict, Union
 
+from hprofiler.cli import convert_svg
+
 EXAMPLES = """\
 examples:
   hprofiler convert a.folded b.jfr.gz -o both.svg               merge, draw
   hprofiler convert results/hosts/*/cpu.pb.gz -o cluster.html   a page
   hprofiler convert --mean --canonical hosts/*.pb.gz -o mean.pb.gz
   hprofiler convert app.jfr --value alloc_space -o alloc.svg    one of a recording's values
-  hprofiler convert new.pb.gz --diff old.pb.gz -o changed.folded
+  hprofiler convert new.pb.gz --diff old.pb.gz -o changed.svg   red grew, blue shrank
+  hprofiler convert cpu.pb.gz --colors java --inverted -o icicle.svg
   hprofiler convert cpu.pb.gz --focus 'Regex|Pattern' --trim '\\.main$' -o regex.svg
   perf script | hprofiler convert - --all -o - --to folded | head
 
@@ -30,6 +33,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     _merging(parser)
     _stacks(parser)
     _shape(parser)
+    convert_svg.add_to(parser)
     parser.epilog = EXAMPLES
 
 
