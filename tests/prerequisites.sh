@@ -28,6 +28,8 @@ test)
   need sudo sudo
   need patchelf patchelf
   need chromium chromium
+  need npm npm
+  need zstd zstd
   need chromedriver chromium-driver
   need qemu-aarch64-static qemu-user-static
   if [ "$(id -u)" != 0 ]; then

@@ -1,0 +1,61 @@
+"""Our pprof files open in `go tool pprof` with every stack, value and label; what it writes comes back."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Dict, Tuple
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from tests.exact import peers
+
+TEXT = b"main;a.B.c_[j];read_[k] 3\nmain;a.B.c_[0] 4\nmain;operator()(int) 2\nx;x;x 5\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "x.pb.gz"
+    labelled = Profile.from_bytes(TEXT).with_labels({"host": "h 1", "pid": "12"})
+    labelled.write(str(path), "pprof")
+    return path
+
+
+def go_pprof(file: Path, *options: str) -> str:
+    """What `go tool pprof` says; it must not go looking for programs and symbols."""
+    command = [peers.needs("go"), "tool", "pprof", "-symbolize=none", *options, str(file)]
+    environment = {**os.environ, "PPROF_TMPDIR": str(file.parent), "GOFLAGS": "-mod=mod"}
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+
+
+def test_top(file: Path) -> None:
+    top = go_pprof(file, "-top")
+    assert "Showing nodes accounting for 14, 100% of 14 total" in top
+    rows = {row[-1]: (row[0], row[3]) for row in map(str.split, top.splitlines()[3:])}
+    assert rows["a.B.c"] == ("4", "7"), "tiers are one function"
+    assert rows["x"] == ("5", "5"), "recursion counts once"
+
+
+def test_raw_has_every_stack_and_label(file: Path) -> None:
+    raw = go_pprof(file, "-raw")
+    samples, rest = raw.split("Samples:\n")[1].split("Locations\n")
+    names: Dict[str, str] = {}
+    for number, name, system in re.findall(r"^ +(\d+): 0x0 M=1 (.+) :0:0 s=0(?:\((.*)\))?$", rest, re.M):
+        names[number] = system or name
+    stacks: Dict[Tuple[str, ...], int] = {}
+    for count, frames in re.findall(r"^ +(\d+): ([\d ]+)$", samples, re.M):
+        stacks[tuple(names[frame] for frame in reversed(frames.split()))] = int(count)
+    expected = (line.rsplit(" ", 1) for line in TEXT.decode().splitlines())
+    assert stacks == {tuple(stack.split(";")): int(count) for stack, count in expected}
+    assert samples.count("host:[h 1]") == samples.count("pid:[12]") == 4
+
+
+def test_what_go_writes_comes_back(file: Path) -> None:
+    rewritten = file.with_name("go.pb.gz")
+    go_pprof(file, "-proto", f"-output={rewritten}")
+    ours, theirs = Profile.read(str(file)), Profile.read(str(rewritten))
+    assert (theirs.values, theirs.labels) == (ours.values, ours.labels)
+    assert theirs.to_folded() == ours.to_folded()
