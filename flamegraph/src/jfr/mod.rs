@@ -16,6 +16,7 @@ mod pools;
 mod read;
 mod settings;
 mod stacks;
+mod survey;
 
 pub(crate) use read::read_input;
 

@@ -1,7 +1,7 @@
 //! From chunks to samples to the tree.
 
 use super::bytes::Cursor;
-use super::chunk::{damaged, Chunk, Chunks, Event, Events, Header, CHECKPOINT, METADATA};
+use super::chunk::{damaged, Chunk, Chunks, Event, Events, Header};
 use super::columns::{self, nanoseconds, pair_of, Columns};
 use super::events::{self, Kind, Kinds, Source};
 use super::layout::Slots;
@@ -10,6 +10,7 @@ use super::names::Namer;
 use super::pools::{Of, Pools};
 use super::settings::Settings;
 use super::stacks::{Budget, Stacks};
+use super::survey::Survey;
 use crate::error::{Error, Result};
 use crate::frames::{Frame, Kind as FrameKind};
 use crate::input::Input;
@@ -59,7 +60,7 @@ struct Samples<'a> {
     /// The number of async-profiler's state for CPU samples.
     default_state: Option<u64>,
     /// Samples whose stack is not in the recording.
-    without_stack: u64,
+    lost: u64,
 }
 
 impl<'o> Reader<'o> {
@@ -98,22 +99,20 @@ impl<'o> Reader<'o> {
         }
         self.read += 1;
         if broken > 0 {
-            self.lose(
-                place,
-                format_args!("{broken} of its checkpoints are damaged"),
-            );
+            self.lose(place, format_args!("has {broken} damaged checkpoints"));
         }
-        let without_stack = self
-            .take_events(chunk, &types, &pools)
-            .map_err(|error| at(place, error))?;
-        let unfinished = !chunk.whole || survey.end != chunk.bytes.len();
-        if unfinished || (broken > 0 && without_stack > 0) {
+        let cut = !chunk.whole || survey.end != chunk.bytes.len();
+        let complete = !cut && broken == 0;
+        let lost = self.take_events(chunk, &types, &pools, complete);
+        let lost = lost.map_err(|error| at(place, error))?;
+        if cut {
             let end = place + survey.end as u64;
+            self.lose(place, format_args!("is cut off at byte {end}"));
+        }
+        if lost > 0 {
             self.lose(
                 place,
-                format_args!(
-                    "ends at byte {end}; {without_stack} samples have no stack and were left out"
-                ),
+                format_args!("lost the stacks of {lost} samples; they were left out"),
             );
         }
         Ok(())
@@ -125,7 +124,13 @@ impl<'o> Reader<'o> {
     }
 
     /// Adds the samples of a chunk; returns how many had a stack that is not there.
-    fn take_events(&mut self, chunk: &Chunk, types: &Types<'_>, pools: &Pools<'_>) -> Result<u64> {
+    fn take_events(
+        &mut self,
+        chunk: &Chunk,
+        types: &Types<'_>,
+        pools: &Pools<'_>,
+        complete: bool,
+    ) -> Result<u64> {
         let kinds = Kinds::of(types);
         if let Some((setting, _)) = kinds.setting {
             for event in Events::of(&chunk.bytes).filter(|event| event.kind == setting) {
@@ -134,18 +139,18 @@ impl<'o> Reader<'o> {
         }
         let name_bytes = self.options.limits.name_bytes;
         let mut samples = Samples {
-            stacks: Stacks::new(pools, Namer::new(pools, name_bytes)),
+            stacks: Stacks::new(pools, Namer::new(pools, name_bytes), complete),
             ticks: self.ticks(&chunk.header),
             ticks_per_second: chunk.header.ticks_per_second,
             default_state: default_state(pools),
-            without_stack: 0,
+            lost: 0,
         };
         for event in Events::of(&chunk.bytes) {
             if let Some(kind) = kinds.get(event.kind) {
                 self.take_sample(&chunk.bytes, event, kind, &mut samples)?;
             }
         }
-        Ok(samples.without_stack)
+        Ok(samples.lost)
     }
 
     /// The first and the last tick of the time that is wanted.
@@ -175,7 +180,7 @@ impl<'o> Reader<'o> {
         let mut slots = Slots::default();
         let mut cursor = Cursor::new(&bytes[..event.end], event.fields);
         if kind.layout.read(&mut cursor, &mut slots).is_none() {
-            samples.without_stack += 1;
+            samples.lost += 1;
             return Ok(());
         }
         let time = slots[events::TIME] as i64;
@@ -188,7 +193,7 @@ impl<'o> Reader<'o> {
             .stacks
             .node(profile, stack, thread, &mut self.budget)?
         else {
-            samples.without_stack += 1;
+            samples.lost += 1;
             return Ok(());
         };
         let node = match slots[events::CLASS] {
@@ -280,39 +285,5 @@ fn at(place: u64, error: Error) -> Error {
     match error {
         Error::Io(_) | Error::Jfr { .. } => error,
         other => damaged(place, format_args!("in the chunk: {other}")),
-    }
-}
-
-/// Where in a chunk the things are that the rest is read by.
-struct Survey {
-    metadata: Option<Event>,
-    checkpoints: Vec<Event>,
-    /// Where the events end that can be read.
-    end: usize,
-}
-
-impl Survey {
-    fn of(chunk: &Chunk) -> Survey {
-        let mut survey = Survey {
-            metadata: None,
-            checkpoints: Vec::new(),
-            end: 0,
-        };
-        let mut events = Events::of(&chunk.bytes);
-        for event in events.by_ref() {
-            match event.kind {
-                // The last is the most complete.
-                METADATA => survey.metadata = Some(event),
-                CHECKPOINT => survey.checkpoints.push(event),
-                _ => {}
-            }
-        }
-        survey.end = events.at();
-        survey
-    }
-
-    fn types<'a>(&self, chunk: &'a Chunk) -> Option<Types<'a>> {
-        let event = self.metadata?;
-        Types::read(Cursor::new(&chunk.bytes[..event.end], event.fields))
     }
 }

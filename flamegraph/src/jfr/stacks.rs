@@ -35,6 +35,8 @@ impl Budget {
 
 pub(super) struct Stacks<'a> {
     pools: &'a Pools<'a>,
+    /// Whether all stacks should be there. The JDK still may refer to one of the chunk before.
+    complete: bool,
     pub(super) namer: Namer<'a>,
     /// By stack and thread; without threads the thread is 0.
     nodes: HashMap<(u64, u64), Option<Node>, RandomState>,
@@ -43,9 +45,10 @@ pub(super) struct Stacks<'a> {
 }
 
 impl<'a> Stacks<'a> {
-    pub(super) fn new(pools: &'a Pools<'a>, namer: Namer<'a>) -> Stacks<'a> {
+    pub(super) fn new(pools: &'a Pools<'a>, namer: Namer<'a>, complete: bool) -> Stacks<'a> {
         Stacks {
             pools,
+            complete,
             namer,
             nodes: HashMap::default(),
             frames: Vec::new(),
@@ -53,7 +56,7 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// The node of a stack; `None` if the recording lacks a stack it names.
+    /// The node of a stack; `None` if it is lost with a part of the chunk.
     #[inline]
     pub(super) fn node(
         &mut self,
@@ -86,7 +89,7 @@ impl<'a> Stacks<'a> {
         } = self;
         frames.clear();
         let found = pools.frames(stack);
-        if found.is_none() && stack != 0 {
+        if found.is_none() && stack != 0 && !self.complete {
             return Ok(None);
         }
         for (method, frame_type) in found.into_iter().flatten() {
