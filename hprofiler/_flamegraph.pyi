@@ -239,7 +239,7 @@ class Profile:
     def labels(self) -> Dict[str, str]: ...
     @property
     def unknown(self) -> Optional[Dict[str, Any]]:
-        """What of a perf.data file could not be named; None for other formats, and after any operation but merge.
+        """What of a perf.data file could not be named; None for others, and after any operation but merge.
 
         Counts, of all events together: `samples`, `leaf_samples` (those whose leaf is unknown), `frames`,
         `unknown_frames` (a frame counts in every sample it is in), `modules` (unknown frames by module;
