@@ -1,5 +1,7 @@
 //! Formats in and out: what is recognised, what is kept, what is refused.
 
+#![cfg(feature = "formats")]
+
 use flamegraph::{
     read, write, Format, Limits, Profile, ReadOptions, ValueType, WriteFormat, WriteOptions,
 };
