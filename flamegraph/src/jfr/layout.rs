@@ -77,6 +77,15 @@ impl Layout {
         self
     }
 
+    /// How long the steps are that it consists of, those of arrays counted once.
+    pub(super) fn len(&self) -> usize {
+        let length = |step: &Step| match step {
+            Step::Many(_, steps) => 1 + steps.len(),
+            _ => 1,
+        };
+        self.steps.iter().map(length).sum()
+    }
+
     pub(super) fn has(&self, slot: usize) -> bool {
         self.found[slot]
     }

@@ -7,6 +7,10 @@ use hashbrown::HashMap;
 
 use super::bytes::Cursor;
 
+/// More texts, and more elements, than any metadata have: few bytes can claim one.
+const MOST_TEXTS: u64 = 1 << 20;
+const MOST_ELEMENTS: usize = 1 << 22;
+
 /// A field of a type.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Field {
@@ -38,7 +42,7 @@ impl<'a> Types<'a> {
         for _start_duration_id in 0..3 {
             cursor.number()?;
         }
-        let count = cursor.number()?;
+        let count = cursor.number().filter(|&count| count <= MOST_TEXTS)?;
         let mut texts = Vec::new();
         for _ in 0..count {
             texts.push(cursor.text()?.utf8());
@@ -79,12 +83,14 @@ fn read_classes(cursor: &mut Cursor<'_>, texts: &[Cow<'_, [u8]>]) -> Option<Vec<
     let mut classes: Vec<Class> = Vec::new();
     // For each element that is not at its end: how many are still to come in it, and its class.
     let mut open: Vec<(u64, Option<usize>)> = vec![(1, None)];
+    let mut elements_left = MOST_ELEMENTS;
     while let Some((left, class)) = open.last_mut() {
         if *left == 0 {
             open.pop();
             continue;
         }
         *left -= 1;
+        elements_left = elements_left.checked_sub(1)?;
         let mut class = *class;
         let (name, attributes) = (cursor.number()?, cursor.number()?);
         let element = Attributes::read(cursor, attributes, texts)?;

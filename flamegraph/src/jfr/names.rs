@@ -4,6 +4,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
 use super::pools::{Of, Pools};
+use super::stacks::{Budget, MOST_CACHED};
 use crate::error::{Error, Result};
 use crate::frames::{Frame, Kind};
 use crate::profile::Profile;
@@ -76,12 +77,17 @@ impl<'a> Namer<'a> {
             }
         }
         let name = self.intern(profile)?;
-        self.methods.insert((method, bare), name);
+        keep(&mut self.methods, (method, bare), name);
         Ok(Frame::new(name, kind))
     }
 
     /// The name of a class as Java's source code has it: `java.lang.String[]`.
-    pub(super) fn class(&mut self, profile: &mut Profile, class: u64) -> Result<u32> {
+    pub(super) fn class(
+        &mut self,
+        profile: &mut Profile,
+        class: u64,
+        budget: &mut Budget,
+    ) -> Result<u32> {
         if let Some(&name) = self.classes.get(&class) {
             return Ok(name);
         }
@@ -89,7 +95,8 @@ impl<'a> Namer<'a> {
         self.text.clear();
         push_class_name(&mut self.text, &symbol);
         let name = self.intern(profile)?;
-        self.classes.insert(class, name);
+        budget.spend(self.text.len())?;
+        keep(&mut self.classes, class, name);
         Ok(name)
     }
 
@@ -121,7 +128,7 @@ impl<'a> Namer<'a> {
                 .extend_from_slice(format!("{space}tid={tid}]").as_bytes());
         }
         let name = self.intern(profile)?;
-        self.threads.insert(thread, name);
+        keep(&mut self.threads, thread, name);
         Ok(Frame::new(name, Kind::Plain))
     }
 
@@ -143,6 +150,13 @@ impl<'a> Namer<'a> {
         }
         profile.frames.intern_name(&self.text)
     }
+}
+
+fn keep<K: std::hash::Hash + Eq>(names: &mut Names<K>, key: K, name: u32) {
+    if names.len() >= MOST_CACHED {
+        names.clear();
+    }
+    names.insert(key, name);
 }
 
 /// How each frame type is shown. The JDK's `Native` is a Java method written in C, which has a class;

@@ -11,6 +11,8 @@ use super::metadata::Types;
 
 /// More constants than any chunk has: two bytes of it can claim one.
 const MOST_CONSTANTS: usize = 1 << 24;
+/// Steps of all pools that are passed over, together.
+const MOST_STEPS: usize = 1 << 20;
 
 /// The pools that matter.
 #[derive(Clone, Copy)]
@@ -51,6 +53,9 @@ pub(super) struct Pools<'a> {
     pools: [Pool; WANTED.len()],
     frame: Layout,
     left: usize,
+    /// Layouts of the pools that do not matter, to pass over them.
+    others: HashMap<u64, Layout, RandomState>,
+    others_left: usize,
 }
 
 impl<'a> Pools<'a> {
@@ -71,6 +76,8 @@ impl<'a> Pools<'a> {
             pools,
             frame: frame.unwrap_or_default(),
             left: MOST_CONSTANTS,
+            others: HashMap::default(),
+            others_left: MOST_STEPS,
         }
     }
 
@@ -84,7 +91,7 @@ impl<'a> Pools<'a> {
             let (class, count) = (cursor.number()?, cursor.number()?);
             match self.pools.iter().position(|pool| pool.class == Some(class)) {
                 Some(pool) => self.add_constants(pool, count, &mut cursor)?,
-                None => pass_over(&Layout::of(types, class, &[])?, count, &mut cursor)?,
+                None => self.pass_over(class, count, &mut cursor, types)?,
             }
         }
         Some(())
@@ -104,6 +111,27 @@ impl<'a> Pools<'a> {
             self.left = self.left.checked_sub(1)?;
             pool.places.insert(id, cursor.at());
             pool.layout.read(cursor, &mut slots)?;
+        }
+        Some(())
+    }
+
+    fn pass_over(
+        &mut self,
+        class: u64,
+        count: u64,
+        cursor: &mut Cursor<'a>,
+        types: &Types<'a>,
+    ) -> Option<()> {
+        if !self.others.contains_key(&class) {
+            let layout = Layout::of(types, class, &[])?;
+            self.others_left = self.others_left.checked_sub(layout.len())?;
+            self.others.insert(class, layout);
+        }
+        let layout = self.others.get(&class)?;
+        let mut slots = Slots::default();
+        for _ in 0..count {
+            cursor.number()?;
+            layout.read(cursor, &mut slots)?;
         }
         Some(())
     }
@@ -151,13 +179,4 @@ impl<'a> Pools<'a> {
             Some((slots[0], slots[1]))
         }))
     }
-}
-
-fn pass_over(layout: &Layout, count: u64, cursor: &mut Cursor<'_>) -> Option<()> {
-    let mut slots = Slots::default();
-    for _ in 0..count {
-        cursor.number()?;
-        layout.read(cursor, &mut slots)?;
-    }
-    Some(())
 }

@@ -198,7 +198,7 @@ impl<'o> Reader<'o> {
         };
         let node = match slots[events::CLASS] {
             0 => node,
-            class => samples.class_below(profile, node, class, kind.source)?,
+            class => samples.class_below(profile, node, (class, kind.source), &mut self.budget)?,
         };
         let default_state = samples
             .default_state
@@ -262,10 +262,10 @@ impl Samples<'_> {
         &mut self,
         profile: &mut Profile,
         node: Node,
-        class: u64,
-        source: Source,
+        (class, source): (u64, Source),
+        budget: &mut Budget,
     ) -> Result<Node> {
-        let name = self.stacks.namer.class(profile, class)?;
+        let name = self.stacks.namer.class(profile, class, budget)?;
         let kind = match source {
             Source::OutsideTlab | Source::Allocation => FrameKind::Kernel,
             _ => FrameKind::Inlined,

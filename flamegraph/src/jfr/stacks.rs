@@ -14,6 +14,9 @@ use crate::tree::Node;
 /// What a sample without a stack has as its stack.
 const NO_STACK: &[u8] = b"[unknown]";
 
+/// What is looked up once is kept, up to this many of a kind: damaged recordings have no end of them.
+pub(super) const MOST_CACHED: usize = 1 << 22;
+
 /// How much may be walked: stacks are short in a recording that makes much of them.
 pub(super) struct Budget {
     /// Bytes of folded text that the walks so far would not yet have filled.
@@ -22,7 +25,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    fn spend(&mut self, bytes: usize) -> Result<()> {
+    pub(super) fn spend(&mut self, bytes: usize) -> Result<()> {
         let limit = self.limit;
         let left = self.left.checked_sub(bytes as u64);
         self.left = left.ok_or(Error::Limit {
@@ -70,6 +73,9 @@ impl<'a> Stacks<'a> {
             return Ok(node);
         }
         let node = self.walk(profile, stack, thread, budget)?;
+        if self.nodes.len() >= MOST_CACHED {
+            self.nodes.clear();
+        }
         self.nodes.insert(key, node);
         Ok(node)
     }
