@@ -63,6 +63,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// The line of folded text at which it arose, if that is known.
+    pub(crate) fn line(&self) -> Option<u64> {
+        match self {
+            Error::Line { line, .. } => Some(*line),
+            _ => None,
+        }
+    }
+
     /// The same error with the line of folded text at which it arose.
     pub(crate) fn at_line(self, line: u64) -> Error {
         match self {

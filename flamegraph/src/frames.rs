@@ -84,7 +84,9 @@ impl Kind {
 }
 
 /// A name and a kind in one word: the name's number above, the kind's code in the low three bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Their order is that of the names' numbers, then of the kinds' codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Frame(u32);
 
 impl Frame {
@@ -143,6 +145,11 @@ impl Frames {
         &self.text[span(&self.ends, name)]
     }
 
+    /// The name of a number, if there is one.
+    pub(crate) fn get(&self, name: usize) -> Option<&str> {
+        (name < self.len()).then(|| self.name(name as u32))
+    }
+
     pub(crate) fn name_of(&self, frame: Frame) -> &str {
         self.name(frame.name())
     }
@@ -154,6 +161,7 @@ impl Frames {
     }
 
     pub(crate) fn intern_name(&mut self, name: &[u8]) -> Result<u32> {
+        self.index_all();
         let hash = self.hasher.hash_one(name);
         let (text, ends) = (self.text.as_bytes(), &self.ends);
         if let Some(&found) = self.index.find(hash, |&id| &text[span(ends, id)] == name) {
@@ -166,6 +174,13 @@ impl Frames {
     }
 
     fn add_name(&mut self, name: &str, hash: u64) -> Result<u32> {
+        let id = self.push_name(name)?;
+        self.insert(id, hash);
+        Ok(id)
+    }
+
+    /// Adds a name that is not there; returns its number.
+    pub(crate) fn push_name(&mut self, name: &str) -> Result<u32> {
         let id = self.ends.len();
         if id >= Self::MOST_NAMES {
             return Err(Error::Limit {
@@ -179,11 +194,26 @@ impl Frames {
         })?;
         self.text.push_str(name);
         self.ends.push(end);
-        let (text, ends, hasher) = (self.text.as_bytes(), &self.ends, &self.hasher);
-        self.index.insert_unique(hash, id as u32, |&id| {
-            hasher.hash_one(&text[span(ends, id)])
-        });
         Ok(id as u32)
+    }
+
+    /// Names that were pushed are not in the index before somebody looks for one.
+    fn index_all(&mut self) {
+        for id in self.index.len()..self.len() {
+            let hash = self.hasher.hash_one(self.name(id as u32).as_bytes());
+            self.insert(id as u32, hash);
+        }
+    }
+
+    fn insert(&mut self, id: u32, hash: u64) {
+        let (text, ends, hasher) = (self.text.as_bytes(), &self.ends, &self.hasher);
+        self.index
+            .insert_unique(hash, id, |&id| hasher.hash_one(&text[span(ends, id)]));
+    }
+
+    /// Whether the names' numbers are their places in byte order.
+    pub(crate) fn is_sorted(&self) -> bool {
+        (1..self.len() as u32).all(|name| self.name(name - 1) < self.name(name))
     }
 
     /// For each name its place among all names in byte order.

@@ -17,6 +17,8 @@ mod json;
 mod limits;
 #[cfg(feature = "formats")]
 mod lines;
+mod many;
+mod merge;
 mod ops;
 mod options;
 #[cfg(feature = "formats")]
@@ -41,6 +43,8 @@ pub use error::{Error, Result};
 pub use frames::Kind;
 pub use input::{read, read_path, read_stream, Format};
 pub use limits::Limits;
+pub use many::read_all;
+pub use merge::Merger;
 pub use ops::{smaller_frames, Change, Diff, DiffNode, Keep, MeanMerger, Method, NodeRow, Tier};
 #[cfg(feature = "formats")]
 pub use options::SymbolOptions;

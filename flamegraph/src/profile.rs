@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::frames::{Frame, Frames};
+use crate::merge::{self, Nodes};
 use crate::ops::raw_names::RawNames;
 use crate::ops::tiers::TierTotals;
 #[cfg(feature = "formats")]
@@ -185,19 +186,39 @@ impl Profile {
 
     /// Adds another profile by sum. Labels that are not the same in both are dropped.
     pub fn merge(&mut self, other: &Profile) -> Result<()> {
-        self.check_same_values(&other.values)?;
-        for value in 0..self.values.len() {
-            // Before anything is changed: a merge that fails leaves the profile as it was.
-            self.sum(value, other.totals[value])?;
+        self.check_sums(other)?;
+        // Walking both costs the nodes of both; looking up costs more, but for the other's alone.
+        let alike = self.tree.len() / 8 <= other.tree.len();
+        if alike && self.is_ordered() && other.is_ordered() {
+            self.set_nodes(merge::union(self, other)?);
+            self.absorb(other);
+            return Ok(());
         }
         // That limit was one reader's, for one file.
         self.most_nodes = usize::MAX;
         let nodes = self.graft(other)?;
-        for (value, column) in other.columns.iter().enumerate() {
-            for (&amount, &node) in column.iter().zip(&nodes) {
-                self.columns[value][node as usize] += amount;
+        for (column, theirs) in self.columns.iter_mut().zip(&other.columns) {
+            for (&amount, &node) in theirs.iter().zip(&nodes) {
+                column[node as usize] += amount;
             }
-            self.totals[value] += other.totals[value];
+        }
+        self.absorb(other);
+        Ok(())
+    }
+
+    /// Before anything is changed: a merge that fails leaves the profile as it was.
+    pub(crate) fn check_sums(&self, other: &Profile) -> Result<()> {
+        self.check_same_values(&other.values)?;
+        for value in 0..self.values.len() {
+            self.sum(value, other.totals[value])?;
+        }
+        Ok(())
+    }
+
+    /// Adds what another profile has beside its tree. The sums were checked.
+    pub(crate) fn absorb(&mut self, other: &Profile) {
+        for (total, theirs) in self.totals.iter_mut().zip(&other.totals) {
+            *total += theirs;
         }
         keep_common(&mut self.labels, &other.labels);
         self.malformed_lines += other.malformed_lines;
@@ -208,7 +229,42 @@ impl Profile {
         if let Some(theirs) = &other.unknown {
             self.unknown.get_or_insert_default().merge(theirs);
         }
-        Ok(())
+    }
+
+    /// Whether the nodes stand as every writer wants them: names and frames numbered in name order, each
+    /// node followed by its descendants, children in the order of their frames.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.frames.is_sorted() && self.tree.is_preorder()
+    }
+
+    /// Holds what several readers of one file made, each within the limit, to that limit.
+    pub(crate) fn check_cells(&self, cells: usize) -> Result<()> {
+        let most = cells / self.values.len().max(1);
+        if self.tree.len() <= most {
+            return Ok(());
+        }
+        Err(Error::Limit {
+            what: "nodes of the call tree",
+            limit: most as u64,
+        })
+    }
+
+    /// Takes other nodes for its own; the values' totals are not asked for.
+    pub(crate) fn set_nodes(&mut self, nodes: Nodes) {
+        self.frames = nodes.frames;
+        self.tree = nodes.tree;
+        self.columns = nodes.columns;
+        self.most_nodes = usize::MAX;
+    }
+
+    /// The same profile with its nodes in the order that [`is_ordered`](Profile::is_ordered) means.
+    pub(crate) fn into_ordered(mut self) -> Result<Profile> {
+        if !self.is_ordered() {
+            let nodes = Nodes::in_order(&self)?;
+            self.set_nodes(nodes);
+            self.tiers = None;
+        }
+        Ok(self)
     }
 
     /// Makes every node of `other` exist here; returns for each of its nodes the one here.

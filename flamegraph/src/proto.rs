@@ -11,23 +11,21 @@ pub(crate) mod field {
     pub(crate) const STRING: u64 = 6;
 }
 
+/// Field numbers of a sample, of which there are many: they are read and written here, without prost.
+pub(crate) mod sample_field {
+    /// Packed; the leaf comes first.
+    pub(crate) const LOCATION: u64 = 1;
+    /// Packed.
+    pub(crate) const VALUE: u64 = 2;
+    pub(crate) const LABEL: u64 = 3;
+}
+
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub(crate) struct ValueType {
     #[prost(int64, tag = "1")]
     pub(crate) r#type: i64,
     #[prost(int64, tag = "2")]
     pub(crate) unit: i64,
-}
-
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub(crate) struct Sample {
-    /// The leaf comes first.
-    #[prost(uint64, repeated, tag = "1")]
-    pub(crate) location_id: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    pub(crate) value: Vec<i64>,
-    #[prost(message, repeated, tag = "3")]
-    pub(crate) label: Vec<Label>,
 }
 
 #[derive(Clone, PartialEq, ::prost::Message)]

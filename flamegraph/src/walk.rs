@@ -12,16 +12,21 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Linear in the nodes: they are dealt out by frame, then, keeping that order, by parent.
+    /// Linear in the nodes: they are dealt out by frame (unless they stand in order already), then,
+    /// keeping that order, by parent.
     pub(crate) fn of(profile: &Profile) -> Order {
         let tree = &profile.tree;
+        let parent = |node: Node| tree.parent(node) as usize;
+        if profile.is_ordered() {
+            let (children, starts) = deal(tree.nodes(), tree.len(), parent);
+            return Order { starts, children };
+        }
         let ranks = profile.frames.ranks();
         let key = |node: Node| {
             let frame = tree.frame(node);
             Frame::new(ranks[frame.name() as usize], frame.kind()).index()
         };
         let (by_frame, _) = deal(tree.nodes(), profile.frames.index_len(), key);
-        let parent = |node: Node| tree.parent(node) as usize;
         let (children, starts) = deal(by_frame.iter().copied(), tree.len(), parent);
         Order { starts, children }
     }

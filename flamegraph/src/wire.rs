@@ -40,18 +40,7 @@ impl<'a> Fields<'a> {
     }
 
     fn varint(&mut self) -> Option<u64> {
-        let mut number = 0;
-        for (index, &byte) in self.rest.iter().take(10).enumerate() {
-            if index == 9 && byte > 1 {
-                return None;
-            }
-            number |= u64::from(byte & 0x7f) << (7 * index);
-            if byte < 0x80 {
-                self.rest = &self.rest[index + 1..];
-                return Some(number);
-            }
-        }
-        None
+        varint(&mut self.rest)
     }
 
     fn take(&mut self, length: u64) -> Option<&'a [u8]> {
@@ -77,6 +66,63 @@ impl<'a> Iterator for Fields<'a> {
         }
         Some(field.ok_or(left))
     }
+}
+
+/// Packed numbers, one after the other; none where there is damage, which is the end.
+pub(crate) struct Numbers<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Numbers<'a> {
+    pub(crate) fn of(packed: &'a [u8]) -> Numbers<'a> {
+        Numbers { rest: packed }
+    }
+}
+
+impl Iterator for Numbers<'_> {
+    type Item = Option<u64>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let number = varint(&mut self.rest);
+        if number.is_none() {
+            self.rest = &[];
+        }
+        Some(number)
+    }
+}
+
+/// Takes a number in unsigned LEB128 off the front of some bytes.
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    // Most numbers have one byte or two.
+    match **bytes {
+        [first @ 0..0x80, ref rest @ ..] => {
+            *bytes = rest;
+            Some(u64::from(first))
+        }
+        [first, second @ 0..0x80, ref rest @ ..] => {
+            *bytes = rest;
+            Some(u64::from(first & 0x7f) | u64::from(second) << 7)
+        }
+        _ => long_varint(bytes),
+    }
+}
+
+fn long_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for (index, &byte) in bytes.iter().take(10).enumerate() {
+        if index == 9 && byte > 1 {
+            return None;
+        }
+        number |= u64::from(byte & 0x7f) << (7 * index);
+        if byte < 0x80 {
+            *bytes = &bytes[index + 1..];
+            return Some(number);
+        }
+    }
+    None
 }
 
 /// Appends a number in unsigned LEB128, as protobuf and the viewer's data write it.

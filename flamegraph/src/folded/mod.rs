@@ -3,7 +3,10 @@
 //! A line is split at its last space; whatever stands before is the stack, spaces and all. Lines
 //! without a count are counted and left out. An empty stack is the root itself.
 
+mod blocks;
 mod read;
+mod shared;
+mod stacks;
 mod write;
 
 pub(crate) use read::read_input;

@@ -1,34 +1,30 @@
 //! Reading folded text.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
+use super::blocks::Blocks;
+use super::shared;
+use super::stacks::{split_count, Columns, Stacks, Tally};
 use crate::error::{Error, Result};
 use crate::input::{Input, HEAD_BYTES};
-use crate::limits::{Bounded, Limits};
+use crate::limits::Limits;
+use crate::many::processors;
 use crate::options::ReadOptions;
 use crate::profile::Profile;
-use crate::tree::ROOT;
 use crate::values::ValueType;
 
-/// Where the counts of a line go.
-#[derive(Clone, Copy)]
-enum Columns {
-    /// One count, to this value.
-    One(usize),
-    /// One count to the first value, and multiplied by this to the second.
-    Scaled(i64),
-    /// Two counts, to the first value and the second.
-    Two,
-}
+/// Blocks that are read before other threads are asked to help: a small text is done by then.
+const ALONE: usize = 8;
 
 /// Reads folded text with one count a line, or with two where every line of its beginning has two.
 pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let head = text.head();
-    if is_differential(head, head.len() < HEAD_BYTES) {
-        read_differential(text, &options.limits)
+    let (values, columns) = if is_differential(head, head.len() < HEAD_BYTES) {
+        (before_and_after(), Columns::Two)
     } else {
-        read(text, ValueType::samples(), &options.limits)
-    }
+        (vec![ValueType::samples()], Columns::One(0))
+    };
+    read_text(values, text, columns, &options.limits)
 }
 
 /// Reads folded text with one count a line.
@@ -40,13 +36,16 @@ pub fn read(text: impl BufRead, value: ValueType, limits: &Limits) -> Result<Pro
 
 /// Reads folded text with two counts a line (before, after), as a differential file has.
 pub fn read_differential(text: impl BufRead, limits: &Limits) -> Result<Profile> {
-    let values = vec![
-        ValueType::new("before", "count"),
-        ValueType::new("after", "count"),
-    ];
-    let mut profile = Profile::bounded(values, limits.cells);
+    let mut profile = Profile::bounded(before_and_after(), limits.cells);
     add_text(&mut profile, text, Columns::Two, limits)?;
     Ok(profile)
+}
+
+fn before_and_after() -> Vec<ValueType> {
+    vec![
+        ValueType::new("before", "count"),
+        ValueType::new("after", "count"),
+    ]
 }
 
 /// One recording dumped twice, as samples and as nanoseconds of CPU time, in one profile.
@@ -79,119 +78,69 @@ pub fn is_differential(head: &[u8], whole: bool) -> bool {
     counted.peek().is_some() && counted.all(|(rest, _)| split_count(rest).is_some())
 }
 
+/// Adds a text to a profile with the thread it was called on.
 fn add_text(
     profile: &mut Profile,
-    text: impl BufRead,
+    text: impl Read,
     columns: Columns,
     limits: &Limits,
 ) -> Result<()> {
-    let bounded = Bounded::new(text, "bytes of folded text", limits.text_bytes);
-    let mut text = std::io::BufReader::with_capacity(128 << 10, bounded);
-    let (mut line, mut number) = (Vec::new(), 0);
-    let (mut good, mut malformed, mut first_malformed) = (0u64, 0u64, 0);
-    loop {
-        line.clear();
-        if text.read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
-        number += 1;
-        let content = trim_end(&line);
-        if content.is_empty() {
-            continue;
-        }
-        if add_line(profile, content, columns, limits).map_err(|error| error.at_line(number))? {
-            good += 1;
-        } else {
-            malformed += 1;
-            first_malformed = if malformed == 1 {
-                number
-            } else {
-                first_malformed
-            };
-        }
-    }
-    if good == 0 && malformed > 0 {
-        let reason = "not a stack and a count, and no other line is either".to_string();
-        return Err(Error::Line {
-            line: first_malformed,
-            reason,
-        });
-    }
-    profile.add_malformed_lines(malformed);
-    Ok(())
+    let mut blocks = Blocks::new(text, limits);
+    let (_, lines) = add_blocks(profile, &mut blocks, usize::MAX, columns, limits)?;
+    lines.check(profile)
 }
 
-/// Adds one line; false when it has no count.
-fn add_line(profile: &mut Profile, line: &[u8], columns: Columns, limits: &Limits) -> Result<bool> {
-    let Some((stack, last)) = split_count(line) else {
-        return Ok(false);
-    };
-    match columns {
-        Columns::One(value) => add_stack(profile, stack, &[(value, number(last)?)], limits)?,
-        Columns::Scaled(factor) => {
-            let count = number(last)?;
-            let scaled = count
-                .checked_mul(factor)
-                .ok_or_else(|| Error::Overflow("cpu (nanoseconds)".into()))?;
-            add_stack(profile, stack, &[(0, count), (1, scaled)], limits)?;
-        }
-        Columns::Two => {
-            let Some((stack, first)) = split_count(stack) else {
-                return Ok(false);
-            };
-            add_stack(
-                profile,
-                stack,
-                &[(0, number(first)?), (1, number(last)?)],
-                limits,
-            )?;
-        }
-    }
-    Ok(true)
-}
-
-fn add_stack(
-    profile: &mut Profile,
-    stack: &[u8],
-    amounts: &[(usize, i64)],
+/// Reads a text, a long one with all processors.
+fn read_text(
+    values: Vec<ValueType>,
+    text: impl Read + Send,
+    columns: Columns,
     limits: &Limits,
-) -> Result<()> {
-    if amounts.iter().all(|&(_, amount)| amount == 0) {
-        return Ok(());
+) -> Result<Profile> {
+    let mut profile = Profile::bounded(values, limits.cells);
+    let mut blocks = Blocks::new(text, limits);
+    let (all, mut lines) = add_blocks(&mut profile, &mut blocks, ALONE, columns, limits)?;
+    if !all {
+        let helpers = processors() - 1;
+        let (sum, rest) = shared::add_rest(profile, blocks, helpers, columns, limits)?;
+        profile = sum;
+        lines.add(&rest);
     }
-    let mut node = ROOT;
-    if !stack.is_empty() {
-        for name in stack.split(|&byte| byte == b';') {
-            if name.len() > limits.name_bytes {
-                return Err(Error::Limit {
-                    what: "bytes of a frame name",
-                    limit: limits.name_bytes as u64,
-                });
-            }
-            let frame = profile.frames.intern(name)?;
-            node = profile.child(node, frame)?;
+    lines.check(&mut profile)?;
+    profile.into_ordered()
+}
+
+/// Adds up to this many blocks; also returns whether that was all.
+fn add_blocks(
+    profile: &mut Profile,
+    blocks: &mut Blocks<impl Read>,
+    most: usize,
+    columns: Columns,
+    limits: &Limits,
+) -> Result<(bool, Tally)> {
+    let mut stacks = Stacks::new(profile, columns, limits);
+    let mut block = Vec::new();
+    for _ in 0..most {
+        match blocks.next(&mut block)? {
+            Some(first) => stacks.add_lines(&block, first)?,
+            None => return Ok((true, stacks.tally)),
         }
     }
-    for &(value, amount) in amounts {
-        profile.add(node, value, amount)?;
+    Ok((false, stacks.tally))
+}
+
+impl Tally {
+    /// Notes malformed lines; a text that has no others is an error.
+    fn check(&self, profile: &mut Profile) -> Result<()> {
+        if self.good == 0 && self.malformed > 0 {
+            return Err(Error::Line {
+                line: self.first_malformed,
+                reason: "not a stack and a count, and no other line is either".to_string(),
+            });
+        }
+        profile.add_malformed_lines(self.malformed);
+        Ok(())
     }
-    Ok(())
-}
-
-/// `stack count` as its two parts, when what follows the last space is all digits.
-fn split_count(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let space = line.iter().rposition(|&byte| byte == b' ')?;
-    let (stack, count) = (&line[..space], &line[space + 1..]);
-    (!count.is_empty() && count.iter().all(u8::is_ascii_digit)).then_some((stack, count))
-}
-
-fn number(digits: &[u8]) -> Result<i64> {
-    digits
-        .iter()
-        .try_fold(0i64, |sum, digit| {
-            sum.checked_mul(10)?.checked_add(i64::from(digit - b'0'))
-        })
-        .ok_or_else(|| Error::Overflow(format!("count {}", String::from_utf8_lossy(digits))))
 }
 
 fn trim_end(line: &[u8]) -> &[u8] {

@@ -5,6 +5,7 @@
 //! profile's labels.
 
 mod read;
+mod samples;
 mod tables;
 mod write;
 

@@ -1,5 +1,6 @@
 //! Reading pprof. Samples are decoded one at a time, and nothing is trusted to be small.
 
+use super::samples::{Sample, Samples};
 use super::tables::{damaged, decode, inner, Locations, Strings};
 use crate::error::{Error, Result};
 use crate::input::Input;
@@ -7,7 +8,6 @@ use crate::limits::Limits;
 use crate::options::ReadOptions;
 use crate::profile::{Labels, Profile};
 use crate::proto::{self, field};
-use crate::tree::ROOT;
 
 /// More labels than any real sample has.
 const MOST_LABELS: usize = 256;
@@ -27,7 +27,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
     let locations = Locations::read(&message, &strings, &mut profile)?;
     let common = add_samples(&message, &locations, &mut profile, limits)?;
     profile.set_labels(label_texts(&common, &strings)?);
-    Ok(profile)
+    profile.into_ordered()
 }
 
 /// Adds all samples; returns the labels all of them have.
@@ -37,24 +37,18 @@ fn add_samples(
     profile: &mut Profile,
     limits: &Limits,
 ) -> Result<Vec<proto::Label>> {
-    let mut common: Option<Vec<proto::Label>> = None;
-    let mut left = limits.text_bytes;
+    let mut samples = Samples::new(locations, profile, limits);
+    let mut sample = Sample::default();
+    let mut common = Common::default();
     for found in inner(message, field::SAMPLE) {
         let (number, bytes) = found?;
-        let sample: proto::Sample = decode(bytes, "sample", number)?;
-        left = add_sample(&sample, locations, profile, left)
+        sample.read(bytes, number)?;
+        samples
+            .add(&sample)
             .map_err(|error| at_sample(error, number))?;
-        if sample.label.len() > MOST_LABELS {
-            return Err(damaged(format!(
-                "sample {number}: more than {MOST_LABELS} labels"
-            )));
-        }
-        match &mut common {
-            Some(common) => common.retain(|label| sample.label.contains(label)),
-            None => common = Some(sample.label),
-        }
+        common.add(&sample.labels, number)?;
     }
-    Ok(common.unwrap_or_default())
+    Ok(common.labels.unwrap_or_default())
 }
 
 fn at_sample(error: Error, number: usize) -> Error {
@@ -64,39 +58,36 @@ fn at_sample(error: Error, number: usize) -> Error {
     }
 }
 
-/// Adds one sample; `left` is how many bytes of folded text may still come, and what is returned is left then.
-fn add_sample(
-    sample: &proto::Sample,
-    locations: &Locations,
-    profile: &mut Profile,
-    mut left: u64,
-) -> Result<u64> {
-    let (count, expected) = (sample.value.len(), profile.values().len());
-    if count != expected {
-        return Err(damaged(format!(
-            "{count} values where there are {expected} sample types"
-        )));
-    }
-    if let Some(negative) = sample.value.iter().find(|&&value| value < 0) {
-        return Err(damaged(format!("value {negative} is negative")));
-    }
-    if sample.value.iter().all(|&value| value == 0) {
-        return Ok(left);
-    }
-    let mut node = ROOT;
-    for &location in sample.location_id.iter().rev() {
-        let (frames, bytes) = locations.get(location)?;
-        left = left
-            .checked_sub(bytes)
-            .ok_or_else(|| damaged("the stacks are too long, all together"))?;
-        for &frame in frames {
-            node = profile.child(node, frame)?;
+/// The labels that all samples so far have.
+#[derive(Default)]
+struct Common<'a> {
+    labels: Option<Vec<proto::Label>>,
+    /// The labels of the sample before, which the next one mostly has as well.
+    before: Vec<&'a [u8]>,
+}
+
+impl<'a> Common<'a> {
+    fn add(&mut self, labels: &[&'a [u8]], number: usize) -> Result<()> {
+        if self.labels.is_some() && self.before == labels {
+            return Ok(());
         }
+        if labels.len() > MOST_LABELS {
+            return Err(damaged(format!(
+                "sample {number}: more than {MOST_LABELS} labels"
+            )));
+        }
+        let theirs: Vec<proto::Label> = labels
+            .iter()
+            .map(|label| decode(label, "label of sample", number))
+            .collect::<Result<_>>()?;
+        match &mut self.labels {
+            Some(common) => common.retain(|label| theirs.contains(label)),
+            None => self.labels = Some(theirs),
+        }
+        self.before.clear();
+        self.before.extend_from_slice(labels);
+        Ok(())
     }
-    for (value, &amount) in sample.value.iter().enumerate() {
-        profile.add(node, value, amount)?;
-    }
-    Ok(left)
 }
 
 fn label_texts(labels: &[proto::Label], strings: &Strings<'_>) -> Result<Labels> {

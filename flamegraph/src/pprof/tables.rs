@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use foldhash::fast::RandomState;
 use prost::Message;
 
 use crate::error::{Error, Result};
@@ -42,13 +43,18 @@ pub(super) fn inner(message: &[u8], wanted: u64) -> impl Iterator<Item = Result<
         .map(|(number, bytes)| Ok((number, bytes?)))
 }
 
-pub(super) fn decode<M: Message + Default>(bytes: &[u8], what: &str, number: usize) -> Result<M> {
-    if bytes.len() > MOST_INNER_BYTES {
-        let size = bytes.len();
-        return Err(damaged(format!(
-            "{what} {number}: {size} bytes (at most {MOST_INNER_BYTES} are read)"
-        )));
+pub(super) fn check_inner_bytes(bytes: &[u8], what: &str, number: usize) -> Result<()> {
+    if bytes.len() <= MOST_INNER_BYTES {
+        return Ok(());
     }
+    let size = bytes.len();
+    Err(damaged(format!(
+        "{what} {number}: {size} bytes (at most {MOST_INNER_BYTES} are read)"
+    )))
+}
+
+pub(super) fn decode<M: Message + Default>(bytes: &[u8], what: &str, number: usize) -> Result<M> {
+    check_inner_bytes(bytes, what, number)?;
     M::decode(bytes).map_err(|error| damaged(format!("{what} {number}: {error}")))
 }
 
@@ -124,9 +130,12 @@ impl<'a> Strings<'a> {
     }
 }
 
+/// What an id stands for. Ids come from hosts; the hasher is seeded anew for each table.
+type ById<T> = HashMap<u64, T, RandomState>;
+
 /// The frames of every location, root first.
 pub(super) struct Locations {
-    spans: HashMap<u64, Span>,
+    spans: ById<Span>,
     frames: Vec<Frame>,
 }
 
@@ -144,7 +153,7 @@ impl Locations {
     ) -> Result<Locations> {
         let functions = read_functions(message, strings, profile)?;
         let mut locations = Locations {
-            spans: HashMap::new(),
+            spans: ById::default(),
             frames: Vec::new(),
         };
         for found in inner(message, field::LOCATION) {
@@ -158,7 +167,7 @@ impl Locations {
     fn add(
         &mut self,
         location: &proto::Location,
-        functions: &HashMap<u64, Frame>,
+        functions: &ById<Frame>,
         profile: &mut Profile,
     ) -> Result<()> {
         let (id, start) = (location.id, self.frames.len());
@@ -199,8 +208,8 @@ fn read_functions(
     message: &[u8],
     strings: &Strings<'_>,
     profile: &mut Profile,
-) -> Result<HashMap<u64, Frame>> {
-    let mut functions = HashMap::new();
+) -> Result<ById<Frame>> {
+    let mut functions = ById::default();
     for found in inner(message, field::FUNCTION) {
         let (number, bytes) = found?;
         check_entries("functions of the pprof message", number)?;

@@ -9,10 +9,10 @@ use flate2::Compression;
 use crate::error::Result;
 use crate::frames::Kind;
 use crate::profile::Profile;
-use crate::proto::{self, field};
+use crate::proto::{self, field, sample_field};
 use crate::tree::ROOT;
 use crate::walk::{Order, Step};
-use crate::wire::{put_bytes, put_message};
+use crate::wire::{put_bytes, put_message, put_varint};
 
 /// How many bytes are gathered before they are written.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -41,7 +41,7 @@ impl Profile {
             })
             .collect();
         let locations = put_frames(self, &mut strings, &mut block);
-        write_samples(self, &locations, labels, &mut block, &mut out)?;
+        write_samples(self, &locations, &labels, &mut block, &mut out)?;
         for string in &strings.in_order {
             put_bytes(&mut block, field::STRING, string.as_bytes());
         }
@@ -119,41 +119,105 @@ fn put_frames(profile: &Profile, strings: &mut Strings, block: &mut Vec<u8>) -> 
 fn write_samples(
     profile: &Profile,
     locations: &[u32],
-    labels: Vec<proto::Label>,
+    labels: &[proto::Label],
     block: &mut Vec<u8>,
     out: &mut impl Write,
 ) -> Result<()> {
     let columns: Vec<&[i64]> = (0..profile.values().len())
         .map(|value| profile.selves(value))
         .collect();
-    let mut sample = proto::Sample {
-        label: labels,
-        ..proto::Sample::default()
-    };
+    let mut label_fields = Vec::new();
+    for label in labels {
+        put_message(&mut label_fields, sample_field::LABEL, label);
+    }
+    let (mut stack, mut behind) = (Stack::default(), Vec::new());
     for step in Order::of(profile).walk() {
-        let Step::Enter(leaf) = step else { continue };
+        let leaf = match step {
+            Step::Enter(node) => node,
+            Step::Leave(_) => {
+                stack.pop();
+                continue;
+            }
+        };
+        stack.push((leaf != ROOT).then(|| locations[profile.tree.frame(leaf).index()]));
         // A profile without samples has one empty sample, which carries its labels.
-        let carrier = leaf == ROOT && profile.is_empty() && !sample.label.is_empty();
+        let carrier = leaf == ROOT && profile.is_empty() && !labels.is_empty();
         if !carrier && columns.iter().all(|column| column[leaf as usize] == 0) {
             continue;
         }
-        sample.value.clear();
-        sample
-            .value
-            .extend(columns.iter().map(|column| column[leaf as usize]));
-        sample.location_id.clear();
-        let mut node = leaf;
-        while node != ROOT {
-            sample
-                .location_id
-                .push(u64::from(locations[profile.tree.frame(node).index()]));
-            node = profile.tree.parent(node);
-        }
-        put_message(block, field::SAMPLE, &sample);
+        let values = columns.iter().map(|column| column[leaf as usize] as u64);
+        put_values(&mut behind, values, &label_fields);
+        put_sample(block, stack.leaf_first(), &behind);
         if block.len() >= BLOCK_BYTES {
             out.write_all(block)?;
             block.clear();
         }
     }
     Ok(())
+}
+
+/// A sample's values and labels as they stand behind its locations.
+fn put_values(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, label_fields: &[u8]) {
+    out.clear();
+    let mut packed = Vec::new();
+    values.for_each(|value| put_varint(&mut packed, value));
+    if !packed.is_empty() {
+        put_bytes(out, sample_field::VALUE, &packed);
+    }
+    out.extend_from_slice(label_fields);
+}
+
+fn put_sample(block: &mut Vec<u8>, locations: &[u8], behind: &[u8]) {
+    let mut head = Vec::new();
+    if !locations.is_empty() {
+        put_varint(&mut head, sample_field::LOCATION << 3 | 2);
+        put_varint(&mut head, locations.len() as u64);
+    }
+    put_varint(block, field::SAMPLE << 3 | 2);
+    put_varint(block, (head.len() + locations.len() + behind.len()) as u64);
+    block.extend_from_slice(&head);
+    block.extend_from_slice(locations);
+    block.extend_from_slice(behind);
+}
+
+/// The packed ids of the stack being walked, leaf first: a callee is put before its caller, at the end of
+/// the free part of a buffer, so that nothing is encoded or turned round again for each sample.
+#[derive(Default)]
+struct Stack {
+    buffer: Vec<u8>,
+    /// Where the ids began before each frame was put there, the outermost first.
+    starts: Vec<usize>,
+    start: usize,
+}
+
+impl Stack {
+    /// Enters a frame, or the root, which has none.
+    fn push(&mut self, id: Option<u32>) {
+        self.starts.push(self.buffer.len() - self.start);
+        let Some(id) = id else { return };
+        let mut bytes = Vec::with_capacity(5);
+        put_varint(&mut bytes, u64::from(id));
+        if self.start < bytes.len() {
+            self.grow();
+        }
+        self.start -= bytes.len();
+        self.buffer[self.start..self.start + bytes.len()].copy_from_slice(&bytes);
+    }
+
+    fn pop(&mut self) {
+        self.start = self.buffer.len() - self.starts.pop().unwrap_or(0);
+    }
+
+    fn leaf_first(&self) -> &[u8] {
+        &self.buffer[self.start..]
+    }
+
+    /// Makes room before what is there.
+    fn grow(&mut self) {
+        let more = self.buffer.len().max(4096);
+        let mut larger = vec![0; more];
+        larger.extend_from_slice(&self.buffer);
+        self.buffer = larger;
+        self.start += more;
+    }
 }

@@ -1,0 +1,171 @@
+//! Reading many profiles at once and summing them up.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use crate::error::{Error, Result};
+use crate::merge::Merger;
+use crate::profile::Profile;
+use crate::values::{self, ValueType};
+
+/// Reads files with `read` on all processors and adds them up; none of no files.
+///
+/// Each processor adds up what it read, so that memory grows with distinct stacks and not with files. The
+/// error is that of the first file in the list that has one. `read` says of its errors whose they are;
+/// `name` does so where a file's values are not those of the first.
+pub fn read_all<P: AsRef<Path> + Sync>(
+    paths: &[P],
+    read: impl Fn(&Path) -> Result<Profile> + Sync,
+    name: fn(&Path, Error) -> Error,
+) -> Result<Option<Profile>> {
+    let shared = Shared {
+        next: AtomicUsize::new(0),
+        failure: Mutex::new(None),
+        values: Mutex::new(vec![None; paths.len()]),
+    };
+    let work = || shared.work(paths, &read);
+    let helpers = processors().min(paths.len()).saturating_sub(1);
+    let mut mergers: Vec<Merger> = Vec::new();
+    thread::scope(|scope| {
+        let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
+        mergers.push(work());
+        for helper in helpers {
+            match helper.join() {
+                Ok(merger) => mergers.push(merger),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+    });
+    shared.check(paths, name)?;
+    let mut sum = Merger::new();
+    for merger in mergers {
+        if let Some(part) = merger.finish()? {
+            sum.add(part)?;
+        }
+    }
+    sum.finish()
+}
+
+/// How many threads are worth starting.
+pub(crate) fn processors() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// What the threads have in common.
+struct Shared {
+    next: AtomicUsize,
+    /// The first file that failed, by its place in the list, and how.
+    failure: Mutex<Option<(usize, Error)>>,
+    /// The values of each file, once it has been read.
+    values: Mutex<Vec<Option<Vec<ValueType>>>>,
+}
+
+impl Shared {
+    /// Takes file after file until there are no more or one failed.
+    fn work<P: AsRef<Path>>(
+        &self,
+        paths: &[P],
+        read: &impl Fn(&Path) -> Result<Profile>,
+    ) -> Merger {
+        let mut merger = Merger::new();
+        loop {
+            let place = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(path) = paths.get(place) else {
+                return merger;
+            };
+            let added = read(path.as_ref()).and_then(|profile| {
+                lock(&self.values)[place] = Some(profile.values().to_vec());
+                merger.add(profile)
+            });
+            if let Err(error) = added {
+                self.fail(place, error);
+                return merger;
+            }
+        }
+    }
+
+    /// Remembers the failure that comes first in the list, and lets no further file be taken.
+    fn fail(&self, place: usize, error: Error) {
+        let mut failure = lock(&self.failure);
+        if failure.as_ref().is_none_or(|&(first, _)| place < first) {
+            *failure = Some((place, error));
+        }
+        self.next.store(usize::MAX / 2, Ordering::Relaxed);
+    }
+
+    /// The first failure, or the first file that does not fit the very first.
+    fn check<P: AsRef<Path>>(&self, paths: &[P], name: fn(&Path, Error) -> Error) -> Result<()> {
+        let values = lock(&self.values);
+        let ours = values.first().and_then(Option::as_ref);
+        let fits = |theirs: &Option<Vec<ValueType>>| {
+            theirs.as_ref().is_none_or(|_| theirs.as_ref() == ours)
+        };
+        let failure = lock(&self.failure).take();
+        match (
+            failure,
+            values.iter().position(|theirs| !fits(theirs)),
+            ours,
+        ) {
+            (Some((place, error)), unlike, _) if unlike.is_none_or(|unlike| place < unlike) => {
+                Err(error)
+            }
+            (_, Some(place), Some(ours)) => {
+                let theirs = values[place].as_deref().unwrap_or_default();
+                let (ours, theirs) = (values::list(ours), values::list(theirs));
+                Err(name(
+                    paths[place].as_ref(),
+                    Error::UnlikeValues { ours, theirs },
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(path: &Path) -> Result<Profile> {
+        let name = path.display().to_string();
+        if name.starts_with("broken") {
+            return Err(Error::Usage(name));
+        }
+        let value = if name.starts_with("cpu") {
+            ValueType::cpu()
+        } else {
+            ValueType::samples()
+        };
+        let mut profile = Profile::new(vec![value]);
+        profile.add_stack(&["all", &name], &[1])?;
+        Ok(profile)
+    }
+
+    fn named(path: &Path, error: Error) -> Error {
+        Error::Usage(format!("{}: {error}", path.display()))
+    }
+
+    #[test]
+    fn files_are_summed_up_whoever_reads_them() {
+        let paths: Vec<String> = (0..100).map(|number| format!("f{}", number % 30)).collect();
+        let sum = read_all(&paths, profile, named).unwrap().unwrap();
+        assert_eq!((sum.total(0).unwrap(), sum.node_count()), (100, 31));
+        assert!(read_all::<&str>(&[], profile, named).unwrap().is_none());
+    }
+
+    #[test]
+    fn the_first_file_that_does_not_fit_is_named() {
+        let error = |paths: &[&str]| read_all(paths, profile, named).err().unwrap().to_string();
+        for _ in 0..20 {
+            assert_eq!(error(&["a", "b", "broken1", "broken2", "cpu"]), "broken1");
+            assert!(error(&["a", "cpu1", "b", "cpu2"]).starts_with("cpu1: "));
+            assert!(error(&["cpu1", "a", "broken"]).starts_with("a: "));
+        }
+    }
+}
