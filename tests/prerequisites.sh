@@ -32,6 +32,8 @@ test)
   need zstd zstd
   need chromedriver chromium-driver
   need qemu-aarch64-static qemu-user-static
+  # flamegraph.pl, which our pictures are compared with
+  [ -e /usr/share/perl5/Devel/NYTProf/flamegraph.pl ] || missing="$missing libdevel-nytprof-perl"
   if [ "$(id -u)" != 0 ]; then
     echo "make test needs root: its lab makes hosts in network, process and mount namespaces" >&2
     exit 1

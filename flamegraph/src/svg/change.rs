@@ -8,10 +8,10 @@ use super::options::{Options, Side};
 use super::palette::Rgb;
 use crate::error::Result;
 
-/// No change.
+/// No change. The others are light enough for black letters.
 const NEUTRAL: Rgb = (238, 236, 233);
-const GREW: Rgb = (216, 48, 40);
-const SHRANK: Rgb = (44, 98, 214);
+const GREW: Rgb = (236, 84, 68);
+const SHRANK: Rgb = (92, 142, 236);
 /// How many of the paths without width are named.
 const NAMED: usize = 3;
 
