@@ -247,3 +247,40 @@ fn a_writer_that_fails_ends_the_picture() {
         .unwrap();
     assert_eq!(error.to_string(), "disk full");
 }
+
+/// A text with bytes flipped, cut off, or repeated without end.
+fn damaged(seed: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
+    let cut = (0..seed.len()).map(|end| seed[..end].to_vec());
+    let flipped = (0..seed.len() * 8).map(|bit| {
+        let mut copy = seed.to_vec();
+        copy[bit / 8] ^= 1 << (bit % 8);
+        copy
+    });
+    let endless = [
+        seed.repeat(1000),
+        b";".repeat(200_000),
+        b"a;".repeat(100_000),
+    ];
+    cut.chain(flipped).chain(endless)
+}
+
+#[test]
+fn damaged_charts_and_maps_are_read_or_refused() {
+    let limits = Limits {
+        cells: 50_000,
+        ..Limits::default()
+    };
+    let chart = b"main;\xd0\xb0 [x];b_[j] 12\nmain;c 9223372036854775807\n;; 3\n";
+    for text in damaged(chart) {
+        for reverse in [false, true] {
+            if let Ok(chart) = FlameChart::read(&text[..], reverse, &limits) {
+                // Nothing to draw is the only reason not to.
+                let drawn = chart.write_svg(io::sink(), &Options::default(), None);
+                assert_eq!(drawn.is_ok(), chart.total() > 0);
+            }
+        }
+    }
+    for text in damaged(b"a->b->rgb(1,22,255)\n\xff_[j]->rgb(0, 0,0)\r\n") {
+        let _ = PaletteMap::read(&text[..]);
+    }
+}

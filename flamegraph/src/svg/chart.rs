@@ -115,27 +115,21 @@ impl FlameChart {
         };
         let end = (self.total.checked_add(count))
             .ok_or_else(|| Error::Overflow(self.value.to_string()))?;
-        let mut names: Vec<&[u8]> = stack.split(|&byte| byte == b';').collect();
-        if stack.is_empty() {
-            names.clear();
-        }
-        if reverse {
-            names.reverse();
-        }
-        for (level, name) in names.iter().enumerate() {
+        let (mut forward, mut backward) = (stack.split(is_separator), stack.rsplit(is_separator));
+        let names: &mut dyn Iterator<Item = &[u8]> =
+            if reverse { &mut backward } else { &mut forward };
+        let mut levels = 0;
+        for name in names.take_while(|_| !stack.is_empty()) {
             let frame = self.frame(name, limits)?;
-            if open
-                .get(level)
-                .is_some_and(|&span| self.spans[span].frame != frame)
-            {
-                open.truncate(level);
+            let is_same = |&span: &usize| self.spans[span].frame == frame;
+            if !open.get(levels).is_some_and(is_same) {
+                open.truncate(levels);
+                open.push(self.begin(frame, levels, limits)?);
             }
-            if level == open.len() {
-                open.push(self.begin(frame, level, limits)?);
-            }
-            self.spans[open[level]].length += count;
+            self.spans[open[levels]].length += count;
+            levels += 1;
         }
-        open.truncate(names.len());
+        open.truncate(levels);
         self.total = end;
         Ok(())
     }
@@ -195,6 +189,10 @@ impl Bars for FlameChart {
         }
         Ok(())
     }
+}
+
+fn is_separator(byte: &u8) -> bool {
+    *byte == b';'
 }
 
 /// `stack count` as its parts, when what follows the last space is a count.

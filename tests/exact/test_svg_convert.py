@@ -1,0 +1,150 @@
+"""The picture's options of `hprofiler convert` mean what flamegraph.pl's mean; the command is run for each."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+from typing import Dict, List
+
+import pytest
+
+from hprofiler.cli import convert_svg
+from tests.exact.pictures import Picture, by_flamegraph_pl, hue, made_up, parse
+
+FOLDED = made_up(21)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in.folded").write_bytes(FOLDED)
+    return tmp_path
+
+
+def convert(folder: Path, *words: str, fails: bool = False) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hprofiler", "convert", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert (done.returncode != 0) == fails, done.stderr
+    return done
+
+
+def picture(folder: Path, *words: str) -> Picture:
+    convert(folder, "in.folded", "-o", "out.svg", "--minwidth", "0", *words)
+    return parse((folder / "out.svg").read_bytes())
+
+
+BOTH: List[List[str]] = [
+    ["--inverted"],
+    ["--reverse"],
+    ["--total=900000"],
+    ["--factor=3"],
+    ["--minwidth=2"],
+    ["--width=2000", "--height=20", "--fontsize=14", "--fontwidth=0.6", "--fonttype=Courier"],
+    ["--title=T", "--countname=ticks"],
+]
+
+
+@pytest.mark.parametrize("words", BOTH, ids=" ".join)
+def test_options_that_flamegraph_pl_has_too(folder: Path, words: List[str]) -> None:
+    assert picture(folder, *words).counts() == by_flamegraph_pl(FOLDED, *words).counts()
+
+
+@pytest.mark.parametrize("palette", convert_svg.PALETTES)
+def test_every_palette_has_its_hues(folder: Path, palette: str) -> None:
+    fills = picture(folder, "--colors", palette).fills().values()
+    colors = [color for color in fills if len(set(color)) > 1]
+    if palette in ("hot", "mem"):
+        low, high = {"hot": (205, 255), "mem": (0, 0)}[palette]
+        assert all(low <= color[0] <= high for color in colors)
+        return
+    kinds = {
+        "java": {"green", "yellow", "red", "orange"},
+        "js": {"green", "yellow", "red", "orange"},
+        "perl": {"green", "yellow", "red", "orange"},
+        "chain": {"blue"},
+        "wakeup": {"aqua"},
+        "io": {"blue"},
+    }
+    assert {hue(color) for color in colors} == kinds.get(palette, {palette})
+
+
+def test_words_stand_in_the_picture(folder: Path) -> None:
+    words = ["--subtitle=under it", "--notes=made by hand", "--nametype=Method:", "--bgcolors=#102030"]
+    assert "under it" in picture(folder, *words).text
+    text = (folder / "out.svg").read_text()
+    assert "<!-- NOTES: made by hand -->" in text
+    assert 'data-name-type="Method:"' in text
+    assert 'fill="#102030"' in text
+
+
+def test_shades(folder: Path) -> None:
+    usual, again = picture(folder, "--colors=hot"), picture(folder, "--colors=hot")
+    assert usual == again
+    assert picture(folder, "--colors=hot", "--hash").fills() != usual.fills()
+    chance = [picture(folder, "--colors=hot", "--random").fills() for _ in range(2)]
+    assert chance[0] != chance[1]
+    convert(folder, "in.folded", "-o", "x.svg", "--hash", "--random", fails=True)
+
+
+def test_a_consistent_palette_is_kept_in_the_working_folder(folder: Path) -> None:
+    first = picture(folder, "--colors=hot", "--random", "--cp").fills()
+    assert (folder / "palette.map").exists()
+    assert picture(folder, "--colors=java", "--cp").fills() == first
+    (folder / "palette.map").write_text("precious\n")
+    done = convert(folder, "in.folded", "-o", "x.svg", "--cp", fails=True)
+    assert "palette.map: palette map, line 1" in done.stderr
+    assert (folder / "palette.map").read_text() == "precious\n"
+
+
+def test_differences(folder: Path) -> None:
+    (folder / "old.folded").write_bytes(b"r;a 10\nr;gone 10\n")
+    (folder / "in.folded").write_bytes(b"r;a 30\nr;new 10\n")
+    deltas = {bar.name: bar.delta for bar in picture(folder, "--diff", "old.folded").bars}
+    assert deltas == {"all": 0, "r": 0, "a": 25, "new": 25}
+    assert "Vanished: 50.00% of before" in picture(folder, "--diff", "old.folded").text
+    before = {bar.name for bar in picture(folder, "--diff", "old.folded", "--width-from", "before").bars}
+    assert before == {"all", "r", "a", "gone"}
+    negated = {bar.name: bar.delta for bar in picture(folder, "--diff", "old.folded", "--negate").bars}
+    assert negated["a"] == -25
+    # Differential folded text is drawn as a difference, as flamegraph.pl does.
+    (folder / "in.folded").write_bytes(b"r;a 10 30\nr;b 5 1\n")
+    assert {bar.name: bar.amount for bar in picture(folder).bars} == {"all": 31, "r": 31, "a": 30, "b": 1}
+
+
+def test_a_total_below_what_is_there_is_ignored_aloud(folder: Path) -> None:
+    done = convert(folder, "in.folded", "-o", "x.svg", "--total", "5")
+    assert "--total 5 is less than there is" in done.stderr
+
+
+REFUSED: Dict[str, List[str]] = {
+    "--colors is for pictures": ["in.folded", "-o", "x.folded", "--colors", "hot"],
+    "--flamechart is for pictures": ["in.folded", "-o", "x.folded", "--flamechart"],
+    "--flamechart draws one file": ["in.folded", "in.folded", "-o", "x.svg", "--flamechart"],
+    "--prune does not go with --flamechart": ["in.folded", "-o", "x.svg", "--flamechart", "--prune", "9"],
+    "a flame chart needs folded text": ["in.pb.gz", "-o", "x.svg", "--flamechart"],
+    "invalid choice: 'pink'": ["in.folded", "-o", "x.svg", "--colors", "pink"],
+    "unknown background": ["in.folded", "-o", "x.svg", "--bgcolors", "pink"],
+    "minimum width": ["in.folded", "-o", "x.svg", "--minwidth", "wide"],
+    "width 5: it is 300 to 20000 pixels": ["in.folded", "-o", "x.svg", "--width", "5"],
+    "notes cannot have": ["in.folded", "-o", "x.svg", "--notes=-->"],
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_cannot_be_is_said(folder: Path, reason: str) -> None:
+    convert(folder, "in.folded", "-o", "in.pb.gz")
+    done = convert(folder, *REFUSED[reason], fails=True)
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (folder / "x.svg").exists()
+
+
+def test_a_flame_chart_from_a_compressed_pipe(folder: Path) -> None:
+    text = gzip.compress(b"a;b 1\nc 2\na;b 3\nno count\n")
+    command = [sys.executable, "-m", "hprofiler", "convert", "-", "-o", "c.svg", "--flamechart"]
+    done = subprocess.run(command, cwd=folder, input=text, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert b"1 malformed lines were left out" in done.stderr
+    bars = parse((folder / "c.svg").read_bytes()).bars
+    assert [(bar.name, bar.amount) for bar in bars if bar.level == 1] == [("a", 3), ("c", 2), ("a", 1)]
