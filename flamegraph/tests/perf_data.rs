@@ -172,6 +172,17 @@ fn records_are_told_in_the_order_of_their_times() {
     }
 }
 
+/// What looks like a marker and is none was never an address: the kernel followed garbage.
+#[test]
+fn a_chain_with_garbage_counts_for_its_command() {
+    let records = [
+        comm(7, "main", 10),
+        sample(7, 30, 1, &[USER, 0x1800, u64::MAX]),
+    ];
+    let profile = fold(&file(&records), &options()).unwrap();
+    assert_eq!(folded(&profile, 0), "main 1\n");
+}
+
 #[test]
 fn the_unknown_is_counted() {
     let profile = fold(&file(&story()), &options()).unwrap();

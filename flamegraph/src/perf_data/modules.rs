@@ -9,6 +9,8 @@ use crate::error::{Error, Result};
 
 /// What modules and symbols are called that are not known.
 pub(crate) const UNKNOWN: &str = "[unknown]";
+/// What perf calls the kernel.
+pub(crate) const KERNEL: &str = "[kernel.kallsyms]";
 /// Most modules of one recording.
 const MOST_MODULES: usize = 1 << 20;
 /// Most symbols that are held for one recording.
@@ -49,7 +51,9 @@ pub(crate) struct Modules<'a> {
     files: Files<'a>,
     all: Vec<Module>,
     index: HashMap<(String, Option<Vec<u8>>), ModuleId>,
-    kernel: Option<Symbols>,
+    /// The kernel itself, without its modules.
+    pub(crate) kernel: ModuleId,
+    kernel_symbols: Option<Symbols>,
     kernel_loaded: bool,
     /// The symbol by which the kernel's place in memory is told, and where it was when recorded.
     kernel_anchor: Option<(Vec<u8>, u64)>,
@@ -62,12 +66,14 @@ impl<'a> Modules<'a> {
             files,
             all: Vec::new(),
             index: HashMap::new(),
-            kernel: None,
+            kernel: 1,
+            kernel_symbols: None,
             kernel_loaded: false,
             kernel_anchor: None,
             symbols_held: 0,
         };
         modules.push(UNKNOWN, Source::None, None, 0);
+        modules.push(KERNEL, Source::Kernel, None, 0);
         modules
     }
 
@@ -151,14 +157,15 @@ impl<'a> Modules<'a> {
         self.symbols_held += module.symbols.as_ref().map_or(0, Symbols::len);
     }
 
-    fn kernel_symbol(&mut self, address: u64, header: &Header) -> Option<String> {
+    /// The name of the kernel's symbol at an address.
+    pub(crate) fn kernel_symbol(&mut self, address: u64, header: &Header) -> Option<String> {
         if !std::mem::replace(&mut self.kernel_loaded, true) {
-            let build_id = header.build_ids.get(&b"[kernel.kallsyms]"[..]);
+            let build_id = header.build_ids.get(KERNEL.as_bytes());
             let build_id = build_id.map(Vec::as_slice);
-            self.kernel = self.files.kernel(build_id, &header.os_release);
-            self.symbols_held += self.kernel.as_ref().map_or(0, Symbols::len);
+            self.kernel_symbols = self.files.kernel(build_id, &header.os_release);
+            self.symbols_held += self.kernel_symbols.as_ref().map_or(0, Symbols::len);
         }
-        let kernel = self.kernel.as_ref()?;
+        let kernel = self.kernel_symbols.as_ref()?;
         // The list of another boot: the kernel was elsewhere in memory.
         let moved = self.kernel_anchor.as_ref().and_then(|(symbol, then)| {
             let listed = kernel.start_of(symbol)?;

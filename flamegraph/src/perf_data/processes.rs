@@ -5,7 +5,7 @@ use std::rc::Rc;
 use foldhash::{HashMap, HashMapExt};
 
 use super::header::Header;
-use super::modules::{ModuleId, Modules, Source, NOWHERE};
+use super::modules::{ModuleId, Modules, Source, KERNEL, NOWHERE};
 use super::records::{kind, Record};
 use super::space::{Mapping, Space};
 use crate::error::{Error, Result};
@@ -275,13 +275,12 @@ fn read_mapping<'a>(record: &Record<'a>) -> Option<Mmap<'a>> {
 
 /// The kernel itself, or one of its modules: `[name]`.
 fn kernel_module(mmap: &Mmap<'_>, modules: &mut Modules<'_>) -> Result<ModuleId> {
-    const KERNEL: &str = "[kernel.kallsyms]";
     if let Some(anchor) = mmap.name.strip_prefix(KERNEL.as_bytes()) {
         // Older perf and guests have no anchor, others have it without its address.
         if !anchor.is_empty() && mmap.offset != 0 {
             modules.anchor_kernel(anchor, mmap.offset);
         }
-        return modules.intern(KERNEL, Source::Kernel, None, 0);
+        return Ok(modules.kernel);
     }
     let name = String::from_utf8_lossy(mmap.name);
     if name.starts_with('[') {

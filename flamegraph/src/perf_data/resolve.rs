@@ -1,7 +1,6 @@
 //! From a sample to the places its stack went through.
 
-use super::header::Header;
-use super::modules::{ModuleId, Modules, NOWHERE};
+use super::modules::{ModuleId, NOWHERE};
 use super::processes::{Mapped, Mode, Processes};
 use super::wire::Bytes;
 
@@ -47,7 +46,8 @@ pub(crate) fn steps(
             KERNEL => mode = Mode::Kernel,
             USER => mode = Mode::User,
             HYPERVISOR => mode = Mode::Other,
-            FIRST_MARKER.. => mode = Mode::Other,
+            // Garbage, followed as a frame pointer: perf gives up the whole chain, and so do we.
+            FIRST_MARKER.. => return steps.clear(),
             ip => steps.push(generations.step(ip, mode)),
         }
     }
@@ -92,9 +92,4 @@ pub(crate) fn place(step: Step, pid: u32, processes: &Processes) -> Place {
             address: step.ip,
         },
     }
-}
-
-/// The name of the symbol there.
-pub(crate) fn symbol(place: Place, modules: &mut Modules<'_>, header: &Header) -> Option<String> {
-    modules.symbol(place.module, place.address, header)
 }

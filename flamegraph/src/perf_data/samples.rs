@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::event::Event;
 use super::files::Files;
-use super::modules::Modules;
+use super::modules::{Modules, NOWHERE};
 use super::processes::{Mode, Processes};
 use super::records::{kind, Records};
 use super::resolve::{self, Generations, Step};
@@ -85,8 +85,15 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
 
     /// The place of a step of this process, and the name of the symbol there.
     pub(crate) fn resolve(&mut self, step: Step, pid: u32) -> (resolve::Place, Option<String>) {
-        let place = resolve::place(step, pid, &self.processes);
-        let symbol = resolve::symbol(place, &mut self.modules, &self.records.header);
+        let header = &self.records.header;
+        let mut place = resolve::place(step, pid, &self.processes);
+        let mut symbol = self.modules.symbol(place.module, place.address, header);
+        if step.mode == Mode::Kernel && place.module == NOWHERE {
+            // What the kernel frees after its start is not in the record of its mapping.
+            if let Some(found) = self.modules.kernel_symbol(place.address, header) {
+                (place.module, symbol) = (self.modules.kernel, Some(found));
+            }
+        }
         (place, symbol)
     }
 }

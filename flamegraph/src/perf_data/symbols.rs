@@ -36,6 +36,8 @@ pub(crate) enum Ends {
 
 /// How far back a symbol is looked for that reaches over later ones.
 const MOST_BACK: usize = 64;
+/// Most symbols of one address that are compared.
+const MOST_ALIASES: usize = 512;
 
 /// Symbols in order, once [`Symbols::finish`] was called.
 #[derive(Default)]
@@ -156,7 +158,7 @@ impl Symbols {
         for _ in 0..MOST_BACK {
             let start = self.symbols[..after].last()?.start;
             let first = self.symbols[..after].partition_point(|symbol| symbol.start < start);
-            let best = self.best(first.max(after.saturating_sub(MOST_BACK))..after);
+            let best = self.best(first.max(after.saturating_sub(MOST_ALIASES))..after);
             if self.symbols[best].end > address {
                 return Some(best);
             }

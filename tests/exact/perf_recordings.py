@@ -1,0 +1,140 @@
+"""Recordings of perf, made in the test that reads them, and the tools they are compared with."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Sequence
+
+from tests.exact.peers import inferno, needs
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(__file__).parent / "programs"
+FIELDS = "comm,pid,tid,time,event,ip,sym,dso"
+
+
+class Sample(NamedTuple):
+    """One sample of `perf script`; frames are `address symbol (module)`, leaf first."""
+
+    comm: str
+    pid: str
+    tid: str
+    time: str
+    event: str
+    frames: Sequence[str]
+
+
+def record(out: Path, options: Sequence[str], command: Sequence[str]) -> Path:
+    """Records a command with call chains."""
+    subprocess.run(
+        [needs("perf"), "record", "-q", "-g", "-o", str(out), *options, "--", *command],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        timeout=60,
+    )
+    return out
+
+
+def record_piped(out: Path, options: Sequence[str], command: Sequence[str]) -> Path:
+    """The same through a pipe, which makes another kind of file."""
+    with out.open("wb") as file:
+        subprocess.run(
+            [needs("perf"), "record", "-q", "-g", "-o", "-", *options, "--", *command],
+            check=True,
+            stdout=file,
+            timeout=60,
+        )
+    return out
+
+
+def compiled(folder: Path, compiler: Sequence[str], source: str) -> Path:
+    """A program of `programs/`, with frame pointers."""
+    program = folder / Path(source).stem
+    subprocess.run(
+        [needs(compiler[0]), *compiler[1:], "-o", str(program), str(PROGRAMS / source)], check=True
+    )
+    return program
+
+
+def record_java(folder: Path, seconds: int = 3) -> Path:
+    """A JVM with frame pointers and a perf map, written while it lives."""
+    subprocess.run([needs("javac"), "-d", str(folder), str(PROGRAMS / "Deep.java")], check=True)
+    out = folder / "java.data"
+    jvm = subprocess.Popen(
+        [needs("java"), "-XX:+PreserveFramePointer", "-cp", str(folder), "Deep"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert jvm.stdout is not None and jvm.stdout.readline() == b"warm\n"
+        record(out, ["-F", "499", "-e", "cpu-clock", "-p", str(jvm.pid)], ["sleep", str(seconds)])
+        subprocess.run([needs("jcmd"), str(jvm.pid), "Compiler.perfmap"], check=True, capture_output=True)
+    finally:
+        jvm.communicate(timeout=30)
+    return out
+
+
+def remove_perf_maps(samples: Sequence[Sample]) -> None:
+    """What the JVM left for perf."""
+    for pid in {sample.pid for sample in samples}:
+        Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)
+
+
+def perf_script(recording: Path) -> str:
+    """What perf prints of a recording, without the inlined functions of debug information."""
+    return subprocess.run(
+        [needs("perf"), "script", "--no-inline", "-i", str(recording), "-F", FIELDS],
+        check=True,
+        capture_output=True,
+        text=True,
+        errors="replace",
+    ).stdout
+
+
+def our_script(recording: Path) -> str:
+    """What we find in it; printed by a program of ours that is built when it is first needed."""
+    command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", "perf_samples"]
+    run = subprocess.run(
+        [*command, "--", str(recording)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
+    return run.stdout
+
+
+def parsed(script: str) -> List[Sample]:
+    """The samples of a script's text."""
+    samples: List[Sample] = []
+    frames: Optional[List[str]] = None
+    for line in script.splitlines():
+        if not line.strip():
+            frames = None
+        elif frames is not None:
+            frames.append(line.strip())
+        else:
+            header = re.match(r"\s*(.*?)\s+(-?\d+)/(-?\d+)\s+(\d+\.\d+):\s+(\S+):\s*(.*)$", line)
+            assert header, line
+            *fields, single = header.groups()
+            frames = [single] if single else []
+            samples.append(Sample(*fields, frames))
+    return samples
+
+
+def inferno_folded(script: str) -> Dict[str, int]:
+    """A script's text as inferno folds it, kernel and JIT frames annotated."""
+    command = [str(inferno("inferno-collapse-perf")), "--all"]
+    run = subprocess.run(command, input=script, check=True, capture_output=True, text=True, errors="replace")
+    return folded(run.stdout)
+
+
+def folded(text: str) -> Dict[str, int]:
+    """Stacks and counts."""
+    stacks: Dict[str, int] = {}
+    for line in text.splitlines():
+        stack, count = line.rsplit(" ", 1)
+        stacks[stack] = stacks.get(stack, 0) + int(count)
+    return stacks

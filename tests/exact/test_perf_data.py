@@ -1,0 +1,169 @@
+"""perf.data read by us equals what `perf script` prints of the same file, sample for sample."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Callable, Dict, List
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from tests.exact import perf_recordings as recordings
+from tests.exact.perf_recordings import Sample
+
+CLOCK = ["-F", "499", "-e", "cpu-clock"]
+GCC = ["gcc", "-O1", "-fno-omit-frame-pointer"]
+GXX = ["g++", "-O1", "-fno-omit-frame-pointer"]
+RUSTC = ["rustc", "-O", "-C", "force-frame-pointers=yes"]
+DD = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=100000", "status=none"]
+
+
+def c(folder: Path) -> Path:
+    return recordings.record(folder / "c.data", CLOCK, [str(recordings.compiled(folder, GCC, "burn.c"))])
+
+
+def packed(folder: Path) -> Path:
+    program = recordings.compiled(folder, GCC, "burn.c")
+    return recordings.record(folder / "packed.data", ["-z", *CLOCK], [str(program)])
+
+
+def piped(folder: Path) -> Path:
+    program = recordings.compiled(folder, GCC, "burn.c")
+    return recordings.record_piped(folder / "piped.data", CLOCK, [str(program)])
+
+
+def cplusplus(folder: Path) -> Path:
+    program = recordings.compiled(folder, GXX, "templates.cc")
+    return recordings.record(folder / "cc.data", CLOCK, [str(program)])
+
+
+def rust(folder: Path) -> Path:
+    program = recordings.compiled(folder, RUSTC, "traits.rs")
+    return recordings.record(folder / "rust.data", CLOCK, [str(program)])
+
+
+def kernel(folder: Path) -> Path:
+    return recordings.record(folder / "kernel.data", ["-F", "999", "-e", "cpu-clock"], DD)
+
+
+def mixed(folder: Path) -> Path:
+    program = recordings.compiled(folder, GCC, "burn.c")
+    events = ["-F", "499", "-e", "cpu-clock,page-faults,context-switches"]
+    return recordings.record(folder / "mixed.data", events, [str(program)])
+
+
+def java(folder: Path) -> Path:
+    return recordings.record_java(folder)
+
+
+RECORDINGS: List[Callable[[Path], Path]] = [
+    c,
+    packed,
+    piped,
+    cplusplus,
+    rust,
+    kernel,
+    mixed,
+    java,
+]
+
+
+class Case:
+    """A recording and what perf says of it."""
+
+    def __init__(self, recording: Path) -> None:
+        self.recording = recording
+        self.script = recordings.perf_script(recording)
+        self.samples = recordings.parsed(self.script)
+
+
+@pytest.fixture(scope="module", params=RECORDINGS, ids=lambda make: make.__name__)
+def case(request, tmp_path_factory):
+    made = Case(request.param(tmp_path_factory.mktemp(request.param.__name__)))
+    yield made
+    recordings.remove_perf_maps(made.samples)
+
+
+def unlike(ours: Sample, perfs: Sample) -> str:
+    lines = [f"{perfs[:5]} | {ours[:5]}"]
+    lines += [f"{p} | {o}" for p, o in zip(perfs.frames, ours.frames) if p != o]
+    return "\n".join([*lines, f"{len(perfs.frames)} | {len(ours.frames)} frames"])
+
+
+def test_each_sample_is_perf_scripts(case):
+    ours = recordings.parsed(recordings.our_script(case.recording))
+    assert len(case.samples) > 50
+    assert len(ours) == len(case.samples)
+    wrong = [unlike(mine, theirs) for mine, theirs in zip(ours, case.samples) if mine != theirs]
+    assert not wrong, f"{len(wrong)} of {len(ours)} samples differ (perf | ours), first:\n{wrong[0]}"
+
+
+def test_the_whole_machine(tmp_path):
+    program = recordings.compiled(tmp_path, GCC, "burn.c")
+    recording = recordings.record(tmp_path / "all.data", ["-a", *CLOCK], [str(program)])
+    # What else runs here is not the test's.
+    known = {"burn", "dd", "swapper"}
+    theirs = [
+        sample for sample in recordings.parsed(recordings.perf_script(recording)) if sample.comm in known
+    ]
+    ours = [sample for sample in recordings.parsed(recordings.our_script(recording)) if sample.comm in known]
+    assert len(theirs) > 100
+    assert ours == theirs
+
+
+def test_folded_it_is_what_inferno_makes_of_the_script(case):
+    profile = Profile.open(str(case.recording), kernel=True, jit=True)
+    events = list(dict.fromkeys(sample.event for sample in case.samples))
+    assert {name for name, _ in profile.values} == ({"samples"} if len(profile.values) == 1 else set(events))
+    for value, (name, _) in enumerate(profile.values):
+        script = case.script if name == "samples" else only(case.samples, name)
+        expected = recordings.inferno_folded(script)
+        assert without_hidden(recordings.folded(profile.to_folded(value).decode())) == expected
+    assert sum(profile.total(value) for value in range(len(profile.values))) == len(case.samples)
+
+
+def only(samples: List[Sample], event: str) -> str:
+    """The script of one event's samples: inferno takes the first event it sees."""
+    lines = []
+    for sample in samples:
+        if sample.event == event:
+            lines.append(f"{sample.comm} {sample.pid}/{sample.tid} {sample.time}: {event}: ")
+            lines += [f"\t{frame}" for frame in sample.frames] + [""]
+    return "\n".join(lines) + "\n"
+
+
+def without_hidden(stacks: Dict[str, int]) -> Dict[str, int]:
+    """As inferno has it: it takes frames of an anonymous namespace for names of processes, and drops them;
+    samples without any frame it does not count."""
+    kept: Dict[str, int] = {}
+    for stack, count in stacks.items():
+        frames = [frame for frame in stack.split(";") if not frame.startswith("(")]
+        if len(frames) > 1:
+            kept[";".join(frames)] = kept.get(";".join(frames), 0) + count
+    return kept
+
+
+def test_the_unknown_is_counted_as_perf_prints_it(case):
+    unknown = Profile.open(str(case.recording)).unknown
+    frames = [frame for sample in case.samples for frame in sample.frames]
+    unnamed = [frame for frame in frames if "[unknown] (" in frame]
+    assert unknown["samples"] == len(case.samples)
+    assert unknown["frames"] == len(frames)
+    assert unknown["unknown_frames"] == len(unnamed) == sum(unknown["modules"].values())
+    leaves = [sample.frames[0] for sample in case.samples if sample.frames]
+    assert unknown["leaf_samples"] == sum("[unknown] (" in leaf for leaf in leaves)
+
+
+def test_convert_tells_what_is_unknown(tmp_path):
+    program = recordings.compiled(tmp_path, [*GCC, "-s"], "burn.c")
+    recording = recordings.record(tmp_path / "stripped.data", CLOCK, [str(program)])
+    run = subprocess.run(
+        [sys.executable, "-m", "hprofiler", "convert", str(recording), "-o", str(tmp_path / "out.folded")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "of samples end in an unknown function" in run.stderr
+    assert "[burn]" in (tmp_path / "out.folded").read_text()
