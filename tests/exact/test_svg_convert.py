@@ -1,4 +1,4 @@
-"""The picture's options of `hprofiler convert` mean what flamegraph.pl's mean; the command is run for each."""
+"""The picture's options of `hprofiler convert` mean what flamegraph.pl's mean; each is run as a command."""
 
 from __future__ import annotations
 

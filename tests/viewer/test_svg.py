@@ -12,7 +12,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support import expected_conditions
 from selenium.webdriver.support.ui import WebDriverWait
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import Profile, flame_chart
 from tests.viewer.browser import Viewer
 
 HOSTILE = "</text></g><script>window.hacked=1</script><image href=x onerror=window.hacked=1>"
@@ -106,3 +106,67 @@ def test_hostile_names_are_text(svg: webdriver.Chrome) -> None:
     assert svg.execute_script("return document.querySelectorAll('image, [onerror]').length") == 0
     assert svg.execute_script("return document.querySelectorAll('script').length") == 1
     assert frame(svg, HOSTILE)
+
+
+@pytest.fixture
+def changed(viewer: Viewer, tmp_path: Path) -> webdriver.Chrome:
+    """A difference with large letters and a name before the details."""
+    path = tmp_path / "changed.svg"
+    profile = Profile.from_bytes(b"a;b 10 40\na;c 40 10\na;gone;x 30 0\nnew;y 0 30\n", "folded")
+    path.write_bytes(profile.to_svg(font_size=18, height=30, name_type="Method:", colors="java"))
+    viewer.driver.get(path.as_uri())
+    viewer.complaints()
+    return viewer.driver
+
+
+def test_a_difference_can_be_zoomed_and_searched(changed: webdriver.Chrome) -> None:
+    whole = width(changed, "all")
+    frame(changed, "c").click()
+    assert width(changed, "c") == pytest.approx(whole, abs=1)
+    assert is_hidden(changed, "new")
+    changed.find_element(By.ID, "reset").click()
+    assert search(changed, "^(new|b)$") == "Matched: 87.50%"
+    unseen = changed.find_element(By.ID, "unseen")
+    assert unseen.text == "Vanished: 37.50% of before in 1 path (gone 37.50%)"
+
+
+def test_letters_stand_within_their_frame_after_zooming(changed: webdriver.Chrome) -> None:
+    frame(changed, "c").click()
+    script = """const [rect, text] = ["rect", "text"].map((tag) => arguments[0].querySelector(tag).getBBox());
+        return text.y >= rect.y - 2 && text.y + text.height <= rect.y + rect.height + 2"""
+    assert changed.execute_script(script, frame(changed, "c"))
+    assert changed.execute_script(script, frame(changed, "a"))
+
+
+def test_details_begin_with_what_names_are(changed: webdriver.Chrome) -> None:
+    webdriver.ActionChains(changed).move_to_element(frame(changed, "new")).perform()
+    details = changed.find_element(By.ID, "details").text
+    assert details == "Method: new (30 samples, 37.50%; +37.50%, new)"
+
+
+def test_the_legend_shows_both_hues(changed: webdriver.Chrome) -> None:
+    fills = {
+        name: frame(changed, name).find_element(By.TAG_NAME, "rect").value_of_css_property("fill")
+        for name in ("b", "c")
+    }
+    stops = changed.execute_script(
+        "return [...document.querySelectorAll('#scale stop')].map((stop) => getComputedStyle(stop).stopColor)"
+    )
+    assert [stops[-1], stops[0]] == [fills["b"], fills["c"]]
+
+
+def test_a_flame_chart_zooms_into_one_of_equal_stacks(viewer: Viewer, tmp_path: Path) -> None:
+    (tmp_path / "in.folded").write_bytes(b"a;b 30\nc 10\na;b 10\n")
+    flame_chart(tmp_path / "in.folded", tmp_path / "chart.svg", inverted=True)
+    driver = viewer.driver
+    driver.get((tmp_path / "chart.svg").as_uri())
+    viewer.complaints()
+    assert driver.find_element(By.ID, "title").text == "Flame Chart"
+    first = frame(driver, "a")
+    first.click()
+    script = "return document.querySelectorAll('#frames g:not(.hide)').length"
+    assert driver.execute_script(script) == 3
+    address = driver.current_url
+    driver.get("about:blank")
+    driver.get(address)
+    assert driver.execute_script(script) == 3
