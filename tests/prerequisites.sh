@@ -22,6 +22,8 @@ build)
   fi
   ;;
 test)
+  need perf linux-perf
+  need g++ g++
   need sshd openssh-server
   need ssh openssh-client
   need ip iproute2

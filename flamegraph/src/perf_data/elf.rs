@@ -11,6 +11,10 @@ use super::symbols::{Binding, Ends, Symbols};
 
 /// Most bytes of one table of symbols, and of its names.
 const MOST_TABLE: u64 = 1 << 29;
+/// Most sections, and most segments.
+const MOST_HEADERS: u32 = 1 << 20;
+/// Most bytes of a section of notes.
+const MOST_NOTES: u64 = 1 << 20;
 /// Most program headers that are looked at for each symbol.
 const MOST_SEGMENTS: usize = 256;
 
@@ -60,6 +64,10 @@ impl Elf {
     {
         let header = H::parse(data).ok()?;
         let endian = header.endian().ok()?;
+        let headers = (header.shnum(endian, data), header.phnum(endian, data));
+        if headers.0.ok()? > MOST_HEADERS || headers.1.ok()? > MOST_HEADERS {
+            return None;
+        }
         let sections = header.sections(endian, data).ok()?;
         let file = File::<H, R> {
             header,
@@ -99,7 +107,7 @@ impl Elf {
 fn place(segments: &[Segment], address: u64) -> Option<u64> {
     let holds = |segment: &&Segment| segment.address <= address && address < segment.end;
     let segment = segments.iter().find(holds)?;
-    Some(address - segment.address + segment.offset)
+    Some((address - segment.address).wrapping_add(segment.offset))
 }
 
 struct File<'a, H: FileHeader, R: Read + Seek> {
@@ -128,6 +136,9 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
 
     fn build_id(&self) -> Option<Vec<u8>> {
         for section in self.sections.iter() {
+            if section.sh_size(self.endian).into() > MOST_NOTES {
+                continue;
+            }
             let Ok(Some(mut notes)) = section.notes(self.endian, self.data) else {
                 continue;
             };
@@ -239,7 +250,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
             ]
             .concat();
             let offset = each * number as u64;
-            for address in std::iter::once(start + head).chain(second) {
+            for address in std::iter::once(start.saturating_add(head)).chain(second) {
                 stubs_found.push(Stub {
                     address: address.saturating_add(offset),
                     size: each,

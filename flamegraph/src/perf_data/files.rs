@@ -188,3 +188,43 @@ fn own_vdso() -> Option<Vec<u8>> {
     memory.take(size).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_own_library_has_symbols() {
+        let bytes = own_vdso().unwrap();
+        let elf = Elf::read(Cursor::new(bytes)).unwrap();
+        assert!(elf.build_id.is_some());
+        let symbols = elf.into_symbols(None);
+        assert!(symbols.len() > 2);
+    }
+
+    /// Each is read to an end or refused; the test is that it comes back.
+    #[test]
+    fn damaged_libraries_do_no_harm() {
+        let whole = own_vdso().unwrap();
+        for place in (0..whole.len()).step_by(3) {
+            for value in [0, 0x7f, 0xff] {
+                let mut changed = whole.clone();
+                let end = whole.len().min(place + 4);
+                changed[place..end].fill(value);
+                if let Some(elf) = Elf::read(Cursor::new(changed)) {
+                    elf.into_symbols(None).find(0x800);
+                }
+            }
+        }
+        for length in (0..whole.len()).step_by(7) {
+            Elf::read(Cursor::new(whole[..length].to_vec()));
+        }
+    }
+
+    #[test]
+    fn the_innermost_pid_is_the_last() {
+        let status = b"Name:\tjava\nNStgid:\t4711\t12\nNSpid:\t4711\t12\n";
+        assert_eq!(innermost_pid(status), Some(12));
+        assert_eq!(innermost_pid(b"Name:\tjava\n"), None);
+    }
+}
