@@ -1,0 +1,120 @@
+"""Makes JFR recordings with async-profiler and the JDK, and reads them with async-profiler's own converter.
+
+The converter was last published with 4.2. It cannot read the wall-clock samples of 4.4, which have a field
+more than it knows of, so that recordings with all events are made with the library of 4.2 too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence
+
+from tests.lab import cache, jdks
+
+SOURCE = Path(__file__).parent / "java" / "JfrBurner.java"
+CONVERTER = "tools.profiler:jfr-converter:4.2"
+SHA256 = {
+    CONVERTER: "16093ca59bd3cafb02a7548b513531ce576f1a6c643533390cbe53855b50ef6d",
+    "tools.profiler:async-profiler:4.2": "445b7bdc6a3ed03d45a9d4b61b5a5fc072b3e9952d7f2b63722312f48ea9ee18",
+    "tools.profiler:async-profiler:4.4": "47f321b8cdbadda2c281a612f6ac245254c81a02ce578abf782a53170ea40b37",
+}
+MEMBER = {"x86_64": "linux-x64/libasyncProfiler.so", "aarch64": "linux-arm64/libasyncProfiler.so"}
+COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+
+
+def artifact(coordinates: str) -> Path:
+    """A jar from the cache, or through Maven; its bytes must have the hash above."""
+    _, name, version = coordinates.split(":")
+    folder = cache.folder("jars")
+    jar = folder / f"{name}-{version}.jar"
+    if not (jar.is_file() and _sha256(jar) == SHA256[coordinates]):
+        copy = [f"-Dartifact={coordinates}", f"-DoutputDirectory={folder}"]
+        subprocess.run(["mvn", "--batch-mode", "--quiet", COPY, *copy], check=True)
+    assert _sha256(jar) == SHA256[coordinates], f"{coordinates} has other bytes than expected"
+    return jar
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def library(version: str) -> Path:
+    """async-profiler's library of this version."""
+    path = cache.folder("jars") / f"libasyncProfiler-{version}.so"
+    if not path.is_file():
+        with zipfile.ZipFile(artifact(f"tools.profiler:async-profiler:{version}")) as jar:
+            partial = path.with_suffix(".new")
+            partial.write_bytes(jar.read(MEMBER[platform.machine()]))
+        partial.rename(path)
+    return path
+
+
+def classes() -> Path:
+    """The folder with the compiled burner; one for each state of its source."""
+    target = cache.folder("burners") / f"jfr-{_sha256(SOURCE)[:16]}"
+    if not target.exists():
+        partial = Path(tempfile.mkdtemp(dir=target.parent))
+        options = ["-encoding", "UTF-8", "--release", "8", "-Xlint:-options", "-d", str(partial)]
+        subprocess.run(["javac", *options, str(SOURCE)], check=True)
+        if target.exists():
+            shutil.rmtree(partial)
+        else:
+            partial.rename(target)
+    return target
+
+
+def start(
+    jdk: int,
+    output: Path,
+    *,
+    seconds: float,
+    agent: Optional[str] = None,
+    options: str = "",
+    flags: Sequence[str] = (),
+) -> subprocess.Popen[bytes]:
+    """A JVM that records itself: with the `agent` of this version, told `options`, or as its `flags` say."""
+    command = [jdks.java(jdk), *flags]
+    if agent:
+        command.append(f"-agentpath:{library(agent)}=start,{options},jfr,file={output}")
+    command += ["-cp", str(classes()), "JfrBurner", str(int(seconds * 1000))]
+    environment = {"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def finish(jvm: subprocess.Popen[bytes]) -> None:
+    """Waits until a JVM has ended and written its recording."""
+    output, _ = jvm.communicate(timeout=120)
+    assert jvm.returncode == 0, output.decode(errors="replace")
+
+
+def chunks(recording: Path) -> List[int]:
+    """Where the chunks of a recording begin."""
+    content = recording.read_bytes()
+    places, place = [], 0
+    while place < len(content):
+        assert content[place : place + 4] == b"FLR\0", place
+        places.append(place)
+        place += int.from_bytes(content[place + 8 : place + 16], "big") or len(content)
+    return places
+
+
+def converted(recording: Path, *flags: str) -> Dict[str, int]:
+    """The stacks that the converter makes of a recording, annotated, with their values."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "stacks"
+        command = [jdks.java(25), "-Dfile.encoding=UTF-8", "-jar", str(artifact(CONVERTER))]
+        run = [*command, *flags, "-o", "collapsed", str(recording), str(output)]
+        subprocess.run(run, check=True, capture_output=True, timeout=120)
+        return stacks(output.read_bytes())
+
+
+def stacks(folded: bytes) -> Dict[str, int]:
+    """Folded text as a dictionary."""
+    lines = (line.rpartition(" ") for line in folded.decode().splitlines())
+    return {stack: int(count) for stack, _, count in lines}

@@ -1,0 +1,260 @@
+"""JFR recordings, stack for stack as async-profiler's own converter reads them.
+
+What is different on purpose, and therefore not compared:
+- Samples without a stack are under `[unknown]`; the converter leaves them out, and totals with them, or shows
+  their class alone.
+- A thread's number is the kernel's; of a JDK's recording the converter shows the recording's own.
+- A sample of JDK 11 may refer to a stack of the chunk before; the converter finds it, here it is unknown.
+- Tiers of a method stay apart (see `tiers`).
+- The JDK's allocation samples are left out where each TLAB was recorded too: they are the same allocations.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Dict, Iterator, List, Tuple
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from tests.exact import jfr_recordings as jfr
+from tests.exact.tiers import shown
+from tests.lab import jdks
+
+EVENTS = "event=cpu,interval=1ms,alloc=64k,live,lock=10us,nativemem=16k"
+CPU, WALL = ("--cpu", "samples"), ("--wall", "wall_samples")
+TIMES = {"cpu": ("samples", 1_000_000), "wall": ("wall_samples", 10_000_000)}
+OTHERS = [
+    ("--alloc", "alloc_objects"),
+    ("--alloc --total", "alloc_space"),
+    ("--live", "inuse_objects"),
+    ("--live --total", "inuse_space"),
+    ("--lock", "contentions"),
+    ("--lock --total", "delay"),
+    ("--nativemem", "native_allocs"),
+    ("--nativemem --total", "native_space"),
+]
+JDK_EVENTS = [("", "samples"), *(event for event in OTHERS if "alloc_" in event[1] or "--lock" in event[0])]
+COMPARED: Dict[str, List[Tuple[str, str]]] = {
+    "4.2 17": [CPU, WALL, *OTHERS],
+    "4.2 25": [CPU, WALL, *OTHERS],
+    "4.4 17": [CPU, *OTHERS],
+    "4.4 25": [CPU, *OTHERS],
+    "jdk 11": JDK_EVENTS,
+    "jdk 17": JDK_EVENTS,
+    "jdk 21": JDK_EVENTS,
+    "jdk 25": JDK_EVENTS,
+}
+RECORD = "-XX:StartFlightRecording:settings=profile,dumponexit=true"
+EACH_TLAB = ",".join(
+    [
+        "jdk.ObjectAllocationInNewTLAB#enabled=true",
+        "jdk.ObjectAllocationOutsideTLAB#enabled=true",
+        "jdk.ObjectAllocationSample#enabled=false",
+        "jdk.JavaMonitorEnter#threshold=0ms",
+        "jdk.ThreadPark#threshold=0ms",
+    ]
+)
+CPU_TIME = "jdk.CPUTimeSample#enabled=true,jdk.CPUTimeSample#throttle=5ms"
+
+
+def jdk_flags(jdk: int, output: Path, settings: str = "") -> List[str]:
+    """Flags of a JVM that records itself; a chunk ends where another recording does."""
+    recording = f"{RECORD},filename={output}" + (f",{settings}" if settings else "")
+    nothing = "none" if jdk > 11 else "profile"
+    other = f"-XX:StartFlightRecording:duration=2s,settings={nothing},filename={output}.other"
+    return [recording, other]
+
+
+@pytest.fixture(scope="session")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Path]:
+    """Every recording, made at the same time."""
+    folder = tmp_path_factory.mktemp("jfr")
+    made = {name: folder / f"{name.replace(' ', '-')}.jfr" for name in (*COMPARED, "wall", "cpu-time")}
+    jvms = []
+    for jdk in (17, 25):
+        for version, wall in (("4.2", ",wall=10ms"), ("4.4", "")):
+            options = f"{EVENTS}{wall},chunktime=1s"
+            jvms.append(jfr.start(jdk, made[f"{version} {jdk}"], seconds=7, agent=version, options=options))
+    jvms.append(jfr.start(25, made["wall"], seconds=3, agent="4.4", options="event=wall,interval=10ms"))
+    for jdk, settings in ((11, ""), (17, EACH_TLAB), (21, ""), (25, "")):
+        output = made[f"jdk {jdk}"]
+        try:
+            jvms.append(jfr.start(jdk, output, seconds=4, flags=jdk_flags(jdk, output, settings)))
+        except jdks.Unavailable as reason:
+            output.with_suffix(".missing").write_text(str(reason))
+    output = made["cpu-time"]
+    jvms.append(jfr.start(25, output, seconds=4, flags=jdk_flags(25, output, f"{CPU_TIME},{EACH_TLAB}")))
+    for jvm in jvms:
+        jfr.finish(jvm)
+    return made
+
+
+def recorded(recordings: Dict[str, Path], name: str) -> Path:
+    missing = recordings[name].with_suffix(".missing")
+    if missing.exists():
+        pytest.skip(missing.read_text())
+    return recordings[name]
+
+
+def with_stack(stacks: Dict[str, int]) -> Dict[str, int]:
+    return {stack: value for stack, value in stacks.items() if "[unknown]" not in stack.split(";")}
+
+
+def without_numbers(stacks: Dict[str, int]) -> Dict[str, int]:
+    """Thread frames without the thread's number; threads of one name become one."""
+    merged: Dict[str, int] = {}
+    for stack, value in stacks.items():
+        named = re.sub(r"^\[(.*?) ?tid=\d+\]", r"[\1]", stack)
+        merged[named] = merged.get(named, 0) + value
+    return merged
+
+
+def without_strays(theirs: Dict[str, int], mine: Dict[str, int], profile: Profile) -> Dict[str, int]:
+    """Their stacks as ours, if all they have more is fewer samples than have no stack here."""
+    more = {stack: value - mine.get(stack, 0) for stack, value in theirs.items()}
+    few = 0 < len([value for value in more.values() if value]) <= unknown_samples(profile)
+    return mine if few and min(more.values()) >= 0 and set(mine) <= set(theirs) else theirs
+
+
+def unknown_samples(profile: Profile) -> int:
+    counts = [value for value, unit in profile.values if unit == "count"]
+    folded = [jfr.stacks(profile.to_folded(value)) for value in counts]
+    return sum(sum(stacks.values()) - sum(with_stack(stacks).values()) for stacks in folded)
+
+
+def has_method(stack: str) -> bool:
+    """Whether a stack that ends in a class has anything else, beside its thread."""
+    return len([frame for frame in stack.split(";") if not re.match(r"\[.*tid=\d+\]$|\[[^;]*\]$", frame)]) > 1
+
+
+def ours(profile: Profile, value: str) -> Dict[str, int]:
+    return shown(with_stack(jfr.stacks(profile.to_folded(value)))) if has(profile, value) else {}
+
+
+def sampled(profile: Profile) -> Dict[str, int]:
+    """All samples of running threads, which the converter adds up when it is not told what is wanted."""
+    kinds = [kind for kind in ("samples", "execution_samples", "native_samples") if has(profile, kind)]
+    found: Counter[str] = Counter()
+    for kind in kinds:
+        found.update(with_stack(jfr.stacks(profile.to_folded(kind))))
+    return shown(found)
+
+
+def has(profile: Profile, value: str) -> bool:
+    return value in dict(profile.values)
+
+
+@pytest.mark.parametrize("threads", [False, True], ids=["plain", "threads"])
+@pytest.mark.parametrize("name", COMPARED)
+def test_every_stack_is_as_the_converter_has_it(
+    recordings: Dict[str, Path], name: str, threads: bool
+) -> None:
+    recording = recorded(recordings, name)
+    profile = Profile.open(recording, threads=threads)
+    assert profile.warnings == []
+    for flags, value in COMPARED[name]:
+        theirs = jfr.converted(recording, *flags.split(), *(["--threads"] if threads else []))
+        mine = sampled(profile) if not flags else ours(profile, value)
+        if threads and name.startswith("jdk"):
+            theirs, mine = shown(without_numbers(theirs)), shown(without_numbers(mine))
+        if flags.split()[:1] in (["--alloc"], ["--live"], ["--lock"]):
+            theirs = {stack: amount for stack, amount in theirs.items() if has_method(stack)}
+        if name == "jdk 11":
+            theirs = without_strays(theirs, mine, Profile.open(recording))
+        assert sum(mine.values()) == sum(theirs.values()), (flags, value)
+        assert mine == theirs, (flags, value)
+        assert theirs or value.startswith("contentions") or name.startswith("jdk"), f"no {value} in {name}"
+
+
+def test_recordings_have_several_chunks(recordings: Dict[str, Path]) -> None:
+    for name in COMPARED:
+        assert len(jfr.chunks(recorded(recordings, name))) > 1, name
+
+
+@pytest.mark.parametrize("name", ["4.2 17", "4.2 25"])
+def test_time_is_samples_times_the_interval(recordings: Dict[str, Path], name: str) -> None:
+    profile = Profile.open(recordings[name])
+    for time, (samples, interval) in TIMES.items():
+        assert profile.total(time) == profile.total(samples) * interval
+    assert [value for value, _ in profile.values] == [
+        *("samples", "cpu", "wall_samples", "wall", "alloc_objects", "alloc_space"),
+        *("inuse_objects", "inuse_space", "contentions", "delay", "native_allocs", "native_space"),
+    ]
+
+
+def test_compressed_or_not_is_the_same(recordings: Dict[str, Path]) -> None:
+    content = recordings["4.4 25"].read_bytes()
+    assert Profile.from_bytes(gzip.compress(content, 1)).to_pprof() == Profile.from_bytes(content).to_pprof()
+
+
+def test_wall_clock_samples_of_the_newest_version(recordings: Dict[str, Path]) -> None:
+    """By the JDK's own tool: the converter cannot read them."""
+    tool = Path(jdks.java(25)).with_name("jfr")
+    command = [str(tool), "print", "--json", "--events", "profiler.WallClockSample", str(recordings["wall"])]
+    printed = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    events = [event["values"] for event in printed["recording"]["events"]]
+    by_thread: Dict[str, int] = {}
+    for event in events:
+        thread = event["sampledThread"]
+        name = thread["javaName"] or thread["osName"]
+        number = thread["osThreadId"]
+        frame = name if name.startswith("[tid=") else f"[{name} tid={number}]"
+        by_thread[frame] = by_thread.get(frame, 0) + event["samples"]
+    profile = Profile.open(recordings["wall"], threads=True)
+    mine: Dict[str, int] = {}
+    for stack, count in jfr.stacks(profile.to_folded("wall_samples")).items():
+        root = stack.split(";")[0]
+        mine[root] = mine.get(root, 0) + count
+    assert mine == by_thread
+    assert profile.values == [("wall_samples", "count"), ("wall", "nanoseconds")]
+    assert profile.total("wall") == profile.total("wall_samples") * 10_000_000
+
+
+def test_cpu_time_samples_are_the_cpu_samples(recordings: Dict[str, Path]) -> None:
+    """Where the JDK has them, its samples of Java code are values of their own."""
+    recording = recordings["cpu-time"]
+    profile = Profile.open(recording)
+    assert ours(profile, "samples") == jfr.converted(recording, "--cpu-time")
+    assert sampled(profile) == jfr.converted(recording)
+    assert has(profile, "execution_samples") and not has(profile, "execution")
+    assert profile.total("cpu") >= profile.total("samples") * 5_000_000
+
+
+@pytest.mark.parametrize("name", ["4.4 25", "jdk 25"])
+def test_a_span_of_time_is_what_the_converter_takes_of_it(recordings: Dict[str, Path], name: str) -> None:
+    recording = recordings[name]
+    flags = ["--cpu"] if name.startswith("4") else []
+    theirs = jfr.converted(recording, *flags, "--from", "1000", "--to", "2500")
+    mine = sampled(Profile.open(recording, time=(1.0, 2.5)))
+    assert 0 < sum(mine.values()) < Profile.open(recording).total("samples")
+    assert mine == theirs
+
+
+def spans() -> Iterator[Tuple[float, float]]:
+    for second in range(10):
+        yield second, second + 0.999_999_999
+
+
+def test_seconds_add_up_to_the_whole(recordings: Dict[str, Path]) -> None:
+    recording = recordings["4.2 25"]
+    parts = [Profile.open(recording, time=span) for span in spans()]
+    whole = Profile.open(recording)
+    for value in ("samples", "alloc_space", "delay"):
+        assert sum(part.total(value) for part in parts if has(part, value)) == whole.total(value)
+
+
+def test_the_command_converts_a_recording(recordings: Dict[str, Path], tmp_path: Path) -> None:
+    output = tmp_path / "alloc.folded"
+    source, value = str(recordings["4.4 17"]), "alloc_space"
+    convert = ["-m", "hprofiler", "convert", source, "--value", value, "-o", str(output)]
+    subprocess.run([sys.executable, *convert], check=True)
+    assert shown(with_stack(jfr.stacks(output.read_bytes()))) == jfr.converted(
+        recordings["4.4 17"], "--alloc", "--total"
+    )

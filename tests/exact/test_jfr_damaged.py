@@ -1,0 +1,93 @@
+"""Recordings of killed JVMs, and damaged ones: what is complete is read, the rest is said."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from tests.exact import jfr_recordings as jfr
+
+SMALL = "event=cpu,interval=5ms,alloc=1m,chunktime=1s"
+
+
+def wait_for(done: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def test_async_profiler_killed_in_its_second_chunk(tmp_path: Path) -> None:
+    """The first chunk is complete; the second has no names yet."""
+    recording = tmp_path / "killed.jfr"
+    jvm = jfr.start(25, recording, seconds=120, agent="4.4", options=SMALL)
+    try:
+        wait_for(lambda: recording.exists() and second_chunk_began(recording))
+    finally:
+        jvm.kill()
+        jvm.communicate()
+    profile = Profile.open(recording)
+    content = recording.read_bytes()
+    first = content[: int.from_bytes(content[8:16], "big")]
+    assert profile.to_folded() == Profile.from_bytes(first).to_folded()
+    assert profile.total() > 0
+    assert [warning.split(": ")[0] for warning in profile.warnings] == [f"JFR recording, byte {len(first)}"]
+
+
+def second_chunk_began(recording: Path) -> bool:
+    content = recording.read_bytes()
+    size = int.from_bytes(content[8:16], "big")
+    return 68 < size < len(content) - 1000
+
+
+def test_jdk_killed_within_a_chunk(tmp_path: Path) -> None:
+    """Its recorder writes names along with the events, every second."""
+    repository = tmp_path / "repository"
+    flags = [
+        f"-XX:FlightRecorderOptions:repository={repository}",
+        "-XX:StartFlightRecording:settings=profile",
+    ]
+    jvm = jfr.start(25, tmp_path / "unused", seconds=120, flags=flags)
+    try:
+        wait_for(lambda: any(len(path.read_bytes()) > 200_000 for path in repository.glob("*/*.jfr")))
+    finally:
+        jvm.kill()
+        jvm.communicate()
+    (recording,) = repository.glob("*/*.jfr")
+    assert Profile.open(recording).total("samples") > 10
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A recording of several events and one chunk."""
+    recording = tmp_path_factory.mktemp("jfr") / "small.jfr"
+    jfr.finish(jfr.start(25, recording, seconds=1.5, agent="4.4", options=f"{SMALL},lock=1ms,wall=50ms"))
+    return recording.read_bytes()
+
+
+def test_a_recording_without_a_complete_chunk_says_so(small: bytes) -> None:
+    with pytest.raises(ValueError, match=r"JFR recording, byte 0: the chunk was never finished"):
+        Profile.from_bytes(small[: len(small) // 3])
+
+
+def test_damage_anywhere_is_no_crash(small: bytes) -> None:
+    """Bytes of headers, metadata, events and names changed; parts cut out."""
+    choose = random.Random(20)
+    for _ in range(200):
+        damaged = bytearray(small)
+        for _ in range(choose.choice((1, 3, 20))):
+            damaged[choose.randrange(4, len(damaged))] = choose.choice(
+                (0, 0x7F, 0x80, 0xFF, choose.randrange(256))
+            )
+        if choose.random() < 0.3:
+            cut = choose.randrange(len(damaged))
+            del damaged[cut : cut + choose.randrange(1, 500)]
+        try:
+            Profile.from_bytes(bytes(damaged), "jfr", threads=True).to_pprof()
+        except ValueError as error:
+            assert str(error)

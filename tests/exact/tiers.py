@@ -1,0 +1,60 @@
+"""Stacks with one tier for each frame, as async-profiler's converter shows them.
+
+The converter makes one frame of a method's tiers and annotates it with one of them: inlined from a third of
+the frame's total on, else C1 or interpreted from half on, else compiled. The profile keeps the tiers apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Dict, Iterator, List, Mapping, Tuple
+
+JAVA = "0i1j"
+
+
+class _Node:
+    def __init__(self) -> None:
+        self.children: Dict[Tuple[str, str], _Node] = {}
+        self.tiers: Counter[str] = Counter()
+        self.own = 0
+
+    def tier(self, kind: str) -> str:
+        """The annotation of a frame; `kind` is `j` for any Java tier, else the annotation itself."""
+        total = self.tiers.total()
+        for tier, parts in (("i", 3), ("1", 2), ("0", 2)):
+            if self.tiers[tier] * parts >= total:
+                return tier
+        return kind
+
+
+def shown(stacks: Mapping[str, int]) -> Dict[str, int]:
+    """The same stacks with tiers put together."""
+    root = _Node()
+    for stack, value in stacks.items():
+        node = root
+        for frame in stack.split(";"):
+            name, tier = _split(frame)
+            kind = "j" if tier and tier in JAVA else tier
+            node = node.children.setdefault((name, kind), _Node())
+            node.tiers[tier] += value
+        node.own += value
+    merged: Counter[str] = Counter()
+    for stack, value in _walk(root):
+        merged[stack] += value
+    return dict(merged)
+
+
+def _split(frame: str) -> Tuple[str, str]:
+    annotated = frame.endswith("]") and frame[-4:-2] == "_[" and frame[-2] in JAVA + "k"
+    return (frame[:-4], frame[-2]) if annotated else (frame, "")
+
+
+def _walk(root: _Node) -> Iterator[Tuple[str, int]]:
+    open_nodes: List[Tuple[_Node, Tuple[str, ...]]] = [(root, ())]
+    while open_nodes:
+        node, path = open_nodes.pop()
+        if node.own:
+            yield ";".join(path), node.own
+        for (name, kind), child in node.children.items():
+            tier = child.tier(kind)
+            open_nodes.append((child, (*path, f"{name}_[{tier}]" if tier else name)))
