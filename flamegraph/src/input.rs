@@ -9,10 +9,10 @@ use std::str::FromStr;
 use crate::compression;
 use crate::error::{Error, Result};
 use crate::folded;
-use crate::limits::Bounded;
-use crate::options::ReadOptions;
 #[cfg(feature = "formats")]
 use crate::jfr;
+use crate::limits::Bounded;
+use crate::options::ReadOptions;
 #[cfg(feature = "formats")]
 use crate::perf_data;
 #[cfg(feature = "formats")]
@@ -234,7 +234,11 @@ pub fn read_stream<'a>(input: impl Read + Send + 'a, options: &ReadOptions) -> R
 pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Profile> {
     let file = File::open(path)?;
     #[cfg(feature = "formats")]
-    if file.metadata()?.is_file() && options.format.is_none_or(|format| format == Format::PerfData) {
+    if file.metadata()?.is_file()
+        && options
+            .format
+            .is_none_or(|format| format == Format::PerfData)
+    {
         if let Some(profile) = perf_data::read_file(&file, options)? {
             return Ok(profile);
         }
