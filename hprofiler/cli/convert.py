@@ -85,9 +85,17 @@ def _flame_chart(options: argparse.Namespace, picture: Dict[str, Any]) -> int:
 
 
 def _merged(options: argparse.Namespace) -> Profile:
-    """All inputs as one profile: each is read, reduced to what is asked for, and added before the next."""
-    from hprofiler._flamegraph import MeanMerger
+    """All inputs as one profile.
 
+    Each is read, reduced to what is asked for, and added before the next. Where there is nothing to reduce,
+    the core does it alone, with all processors.
+    """
+    from hprofiler._flamegraph import MeanMerger, Profile
+
+    if "-" not in options.inputs and not _reduces(options):
+        remedy = "convert files of one kind at a time, or choose a --value" if options.inputs[1:] else ""
+        with _about("cannot read", remedy):
+            return Profile.open(options.inputs, mean=options.mean, **_asked(options))
     if options.mean:
         merger = MeanMerger()
         for name in options.inputs:
@@ -111,7 +119,17 @@ def _read(name: str, options: argparse.Namespace) -> Profile:
 def _open(name: str, options: argparse.Namespace) -> Profile:
     from hprofiler._flamegraph import Profile
 
-    asked = {
+    asked = _asked(options)
+    if name != "-":
+        return Profile.open(name, **asked)
+    if stat.S_ISSOCK(os.fstat(0).st_mode):
+        return Profile.from_bytes(sys.stdin.buffer.read(), **asked)
+    return Profile.open("/dev/stdin", **asked)
+
+
+def _asked(options: argparse.Namespace) -> Dict[str, Any]:
+    """What the readers are asked for, as their keywords."""
+    return {
         "format": options.from_format,
         "threads": options.threads,
         "pid": options.pid,
@@ -121,11 +139,12 @@ def _open(name: str, options: argparse.Namespace) -> Profile:
         "addrs": options.addrs,
         "event_filter": options.event_filter,
     }
-    if name != "-":
-        return Profile.open(name, **asked)
-    if stat.S_ISSOCK(os.fstat(0).st_mode):
-        return Profile.from_bytes(sys.stdin.buffer.read(), **asked)
-    return Profile.open("/dev/stdin", **asked)
+
+
+def _reduces(options: argparse.Namespace) -> bool:
+    """Whether `_reduced` would change anything."""
+    asked = (options.value, options.threads, options.canonical, options.include, options.exclude)
+    return any((*asked, options.focus, options.trim))
 
 
 def _reduced(profile: Profile, options: argparse.Namespace) -> Profile:

@@ -47,32 +47,26 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> flamegraph::Result<fla
     flamegraph::read_path(path, options).map_err(|error| of_file(path, error))
 }
 
-/// Reads files one after the other, merging each as it comes.
+/// Reads files and merges each as it comes; sums are made on all processors.
 pub(crate) fn read_all(
     paths: &[PathBuf],
     options: &ReadOptions,
     mean: bool,
 ) -> flamegraph::Result<flamegraph::Profile> {
-    let (first, rest) = paths
-        .split_first()
-        .ok_or_else(|| Error::Usage("no file to open".to_string()))?;
-    let mut merged = read(first, options)?;
-    if mean {
-        let mut merger = MeanMerger::new();
-        merger.add(&merged)?;
-        for path in rest {
-            let profile = read(path, options)?;
-            merger.add(&profile).map_err(|error| of_file(path, error))?;
-        }
-        return merger.finish();
+    let nothing = || Error::Usage("no file to open".to_string());
+    if !mean {
+        let read = |path: &Path| read(path, options);
+        return flamegraph::read_all(paths, read, of_file)?.ok_or_else(nothing);
     }
-    for path in rest {
+    if paths.is_empty() {
+        return Err(nothing());
+    }
+    let mut merger = MeanMerger::new();
+    for path in paths {
         let profile = read(path, options)?;
-        merged
-            .merge(&profile)
-            .map_err(|error| of_file(path, error))?;
+        merger.add(&profile).map_err(|error| of_file(path, error))?;
     }
-    Ok(merged)
+    merger.finish()
 }
 
 fn of_file(path: &Path, error: Error) -> Error {
