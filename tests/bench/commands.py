@@ -23,10 +23,11 @@ class BenchError(Exception):
 
 @dataclass(frozen=True)
 class Measured:
-    """One run of a command: seconds of wall time, peak resident memory in bytes."""
+    """One run of a command: seconds of wall time, peak memory of its largest process, seconds of CPU time."""
 
     seconds: float
     peak_bytes: int
+    cpu_seconds: float
 
 
 def measure(argv: Sequence[str], environment: Optional[Mapping[str, str]] = None) -> Measured:
@@ -39,7 +40,7 @@ def measure(argv: Sequence[str], environment: Optional[Mapping[str, str]] = None
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             raise BenchError(f"{' '.join(argv)}: exit code {process.returncode}\n{_tail(said)}")
-    return Measured(seconds, usage.ru_maxrss * 1024)
+    return Measured(seconds, usage.ru_maxrss * 1024, usage.ru_utime + usage.ru_stime)
 
 
 def start(

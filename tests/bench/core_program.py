@@ -1,0 +1,30 @@
+"""What a report does with the core, as a program to measure: profiles → cluster SVG, pprof, viewer data.
+
+python -m tests.bench.core_program FOLDER PROFILE...
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Callable, List
+
+from hprofiler._flamegraph import Profile
+
+
+def main(folder: Path, profiles: List[str]) -> None:
+    merged = Profile.open(profiles)
+
+    def write(name: str, output: Callable[[], bytes]) -> None:
+        (folder / name).write_bytes(output())
+
+    with ThreadPoolExecutor() as pool:
+        outputs = [("cluster.pb.gz", merged.to_pprof), ("cluster.data", merged.to_viewer)]
+        outputs += [("cluster.svg", merged.to_svg)]
+        for done in [pool.submit(write, name, output) for name, output in outputs]:
+            done.result()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
