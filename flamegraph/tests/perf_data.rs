@@ -121,6 +121,14 @@ fn piped(records: &[Vec<u8>]) -> Vec<u8> {
     [b"PERFILE2".to_vec(), words(&[16]), events, records.concat()].concat()
 }
 
+/// A packed record: one block, stored as it is, of a zstd stream that does not end.
+fn packed(content: &[u8], first: bool) -> Vec<u8> {
+    const FRAME: [u8; 6] = [0x28, 0xb5, 0x2f, 0xfd, 0, 0x38];
+    let block = (content.len() as u32) << 3;
+    let start: &[u8] = if first { &FRAME } else { &[] };
+    record(81, 0, &[start, &block.to_le_bytes()[..3], content].concat())
+}
+
 fn options() -> ReadOptions {
     ReadOptions {
         symbols: SymbolOptions::none(),
@@ -225,6 +233,25 @@ fn a_recording_that_was_killed_gives_what_it_has() {
     assert_eq!((cut.total(0).unwrap(), cut.malformed_lines()), (1, 1));
 }
 
+/// The pieces need not end where records do.
+#[test]
+fn packed_records_are_told_like_others() {
+    let all = story().concat();
+    let (one, other) = all.split_at(all.len() / 2 + 3);
+    let bytes = file(&[packed(one, true), record(68, 0, &[]), packed(other, false)]);
+    let (ours, plain) = (fold(&bytes, &options()), fold(&file(&story()), &options()));
+    let (ours, plain) = (ours.unwrap(), plain.unwrap());
+    for value in [0, 1] {
+        assert_eq!(folded(&ours, value), folded(&plain, value));
+    }
+    for inside in [words(&[0]), packed(b"", true)] {
+        let error = fold(&file(&[packed(&inside, true)]), &options())
+            .err()
+            .unwrap();
+        assert!(error.ends_with("packed records that cannot be"), "{error}");
+    }
+}
+
 #[test]
 fn errors_say_where() {
     let cases = [
@@ -252,7 +279,8 @@ fn errors_say_where() {
 /// Every file here is read to an end or to an error; the test is that it comes back.
 #[test]
 fn no_mutation_does_harm() {
-    for bytes in [file(&story()), piped(&story())] {
+    let packed = file(&[packed(&story().concat(), true)]);
+    for bytes in [file(&story()), piped(&story()), packed] {
         for length in 0..bytes.len() {
             let _ = fold(&bytes[..length], &options());
         }

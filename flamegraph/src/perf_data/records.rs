@@ -244,7 +244,13 @@ impl<R: Read> Records<R> {
     /// Reads one record to the end of `held`; false when there is none.
     fn read_record(&mut self) -> Result<bool> {
         if let Some(record) = self.unpacker.next(self.header.big_endian) {
+            let start = self.held.len();
             self.held.extend_from_slice(record);
+            let (kind, _, size) = self.fields(start);
+            // A packed record within packed records could unfold for ever.
+            if size < HEADER_BYTES || matches!(kind, kind::COMPRESSED | kind::COMPRESSED2) {
+                return Err(broken(self.offset, "packed records that cannot be"));
+            }
             return Ok(true);
         }
         if self.end.is_some_and(|end| self.offset >= end) {
