@@ -10,7 +10,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock setup.py pyproject.toml agents/async-profi
   $(shell find flamegraph agents/host .cargo -name '*.rs' -o -name '*.toml' -o -path '*flamegraph/src*' -name '*.js' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python lint bench dist lab-up lab-down clean prerequisites test-prerequisites
+.PHONY: help build demo test test-rust test-python lint bench fuzz dist lab-up lab-down clean prerequisites test-prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,10 @@ lint: build ## ruff, mypy --strict, clippy, rustfmt
 
 bench: build test-prerequisites ## measure what README promises; writes build/bench.md
 	$(BIN)/python -m tests.bench
+
+FUZZ_SECONDS ?= 60
+fuzz: build ## fuzz every reader, FUZZ_SECONDS each (60)
+	PYTHON=$(BIN)/python flamegraph/fuzz/run.sh $(FUZZ_SECONDS)
 
 dist: $(VENV)/.made ## the wheel, into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .

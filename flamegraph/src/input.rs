@@ -21,6 +21,8 @@ use crate::pprof;
 use crate::profile::Profile;
 #[cfg(feature = "formats")]
 use crate::speedscope;
+#[cfg(feature = "formats")]
+use crate::values::ValueType;
 
 /// A format that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,7 +253,19 @@ const MOST_LAYERS: usize = 3;
 
 fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let (format, input) = input.recognised(options)?;
-    (format.entry().read)(input, options)
+    let profile = (format.entry().read)(input, options)?;
+    #[cfg(feature = "formats")]
+    let profile = with_a_value(profile)?;
+    Ok(profile)
+}
+
+/// A recording in which nothing happened may name no event; a profile has a value all the same.
+#[cfg(feature = "formats")]
+fn with_a_value(mut profile: Profile) -> Result<Profile> {
+    if profile.values().is_empty() {
+        profile.push_value(ValueType::samples(), usize::MAX)?;
+    }
+    Ok(profile)
 }
 
 fn detect(head: &[u8]) -> Format {

@@ -262,3 +262,38 @@ fn deep_stacks_and_nesting_do_not_matter() {
     let nested = format!("{{\"shared\":{}", "[".repeat(100_000));
     assert!(detected(nested.as_bytes()).is_err());
 }
+
+#[test]
+fn a_profile_always_has_a_value() {
+    let empty = [
+        "# cmdline : /usr/bin/perf record\n",
+        r#"{"shared":{"frames":[]},"profiles":[]}"#,
+        "a 1 2.5: PERF_RECORD_COMM: a:1/1\n\n",
+        "",
+    ];
+    for text in empty {
+        let profile = detected(text.as_bytes()).unwrap();
+        assert_eq!(profile.values(), [ValueType::samples()], "{text}");
+        assert!(profile.is_empty());
+    }
+}
+
+#[test]
+fn events_that_become_one_name_are_one_value() {
+    let text =
+        b"a 1 2.5: x\xff:\n\t1 f (/x)\n\na 1 2.6: x\xfe:\n\t1 f (/x)\n\na 1 2.7: y:\n\t1 f (/x)\n";
+    let profile = detected(text).unwrap();
+    assert_eq!(profile.values().len(), 2);
+    assert_eq!(folded(&profile, 0), "a;f 2\n");
+}
+
+#[test]
+fn values_that_are_alike_stay_apart() {
+    let mut profile = Profile::new(vec![ValueType::samples(), ValueType::samples()]);
+    profile.add_stack(&["a"], &[1, 2]).unwrap();
+    let back = detected(&written(&profile, WriteFormat::Speedscope)).unwrap();
+    assert_eq!(
+        (folded(&back, 0), folded(&back, 1)),
+        ("a 1\n".into(), "a 2\n".into())
+    );
+}

@@ -1,5 +1,7 @@
 //! From lines to samples to the tree.
 
+use std::borrow::Cow;
+
 use super::line::{self, Header, StackLine};
 use super::names::Names;
 use super::symbols::Symbols;
@@ -60,7 +62,7 @@ struct Reader<'o> {
     options: &'o ReadOptions,
     profile: Profile,
     /// The event of each value.
-    events: Vec<Vec<u8>>,
+    events: Vec<String>,
     symbols: Symbols,
     sample: Option<Sample>,
     /// The frames before those of the stack: thread and command.
@@ -139,15 +141,14 @@ impl<'o> Reader<'o> {
 
     /// The value an event counts to; a new one for an event seen first.
     fn value_of(&mut self, event: Option<&[u8]>) -> Result<Option<usize>> {
-        let wanted = self.options.perf.event_filter.as_deref();
-        let mut name = event.unwrap_or_default();
-        if let (Some(wanted), Some(event)) = (wanted, event) {
-            if event != wanted.as_bytes() && without_modifiers(event) != wanted.as_bytes() {
-                return Ok(None);
-            }
-            name = wanted.as_bytes();
-        }
-        if let Some(known) = self.events.iter().position(|event| event == name) {
+        let name = match (event, self.options.perf.event_filter.as_deref()) {
+            (Some(event), Some(wanted)) if !is_event(event, wanted) => return Ok(None),
+            // What does not say its event is taken for the one that is wanted.
+            (_, Some(wanted)) => Cow::Borrowed(wanted),
+            (Some(event), None) => String::from_utf8_lossy(event),
+            (None, None) => Cow::Borrowed("samples"),
+        };
+        if let Some(known) = self.events.iter().position(|event| *event == name) {
             return Ok(Some(known));
         }
         if self.events.len() == MOST_EVENTS {
@@ -156,8 +157,8 @@ impl<'o> Reader<'o> {
                 limit: MOST_EVENTS as u64,
             });
         }
-        self.events.push(name.to_vec());
-        let value = ValueType::new(String::from_utf8_lossy(name), "count");
+        let value = ValueType::new(&*name, "count");
+        self.events.push(name.into_owned());
         self.profile
             .push_value(value, self.options.limits.cells)
             .map(Some)
@@ -266,16 +267,16 @@ impl<'o> Reader<'o> {
                 reason,
             });
         }
-        if self.events.is_empty() {
-            self.profile
-                .push_value(ValueType::samples(), self.options.limits.cells)?;
-        }
         if self.events.len() == 1 {
             self.profile.rename_value(0, ValueType::samples());
         }
         self.profile.add_malformed_lines(self.malformed);
         Ok(self.profile)
     }
+}
+
+fn is_event(event: &[u8], wanted: &str) -> bool {
+    event == wanted.as_bytes() || without_modifiers(event) == wanted.as_bytes()
 }
 
 /// `cycles` of `cycles:uppp`; a trace point's `sched:sched_switch` has no modifiers.

@@ -30,6 +30,8 @@ impl Column {
             (None, other) => return Err(wrong(format!("unknown unit {other:?}"))),
         };
         let known = profile.values().iter().position(|value| *value == meaning);
+        // Our own files have one profile for each value, and values may be alike.
+        let known = known.filter(|_| head.value.is_none());
         let value = match known {
             Some(known) => known,
             None if profile.values().len() == MOST_VALUES => {

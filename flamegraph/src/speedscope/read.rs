@@ -14,7 +14,6 @@ use crate::input::Input;
 use crate::limits::Limits;
 use crate::options::ReadOptions;
 use crate::profile::{Labels, Profile};
-use crate::values::ValueType;
 
 /// Members a speedscope file may begin with.
 const MEMBERS: &[&str] = &[
@@ -132,9 +131,6 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
         Error::Speedscope(reason) => wrong(format!("profiles: {reason}")),
         other => other,
     })?;
-    if profile.values().is_empty() {
-        profile.push_value(ValueType::samples(), limits.cells)?;
-    }
     if let Some(labels) = file.labels {
         profile.set_labels(read_labels(labels)?);
     }

@@ -1,0 +1,103 @@
+"""Where the fuzzers start: golden texts, and what our writers and the tools on this machine make of them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, Iterator, List, Tuple
+
+from hprofiler._flamegraph import Profile
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+Seed = Tuple[str, str, bytes]
+"""Of which target, a name, the bytes."""
+
+
+def main(corpus: Path) -> None:
+    for target, name, content in seeds():
+        folder = corpus / target
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+def seeds() -> Iterator[Seed]:
+    for path in sorted((CHECKOUT / "tests/golden/flamegraph").glob("*.folded")):
+        yield from written(path.stem, path.read_bytes())
+    yield from written("small", b"main;a.B.c_[j];read_[k] 3\nmain;a.B.c_[0] 4\n")
+    yield "folded", "two-counts", b"a;b 1 2\na 3 4\n"
+    yield from perf_script_texts()
+    with tempfile.TemporaryDirectory() as folder:
+        yield from perf_recordings(Path(folder))
+        yield from jfr_recordings(Path(folder))
+
+
+def written(name: str, text: bytes) -> Iterator[Seed]:
+    profile = Profile.from_bytes(text, "folded").with_labels({"host": "h"})
+    yield "folded", name, text
+    yield "pprof", name, gzip.decompress(profile.to_pprof())
+    yield "detected", f"{name}.pb.gz", profile.to_pprof()
+    with tempfile.NamedTemporaryFile(suffix=".speedscope.json") as file:
+        profile.write(file.name)
+        content = Path(file.name).read_bytes()
+    yield "speedscope", name, content
+    yield "detected", f"{name}.json", content
+    zstd = shutil.which("zstd")
+    if zstd:
+        packed = subprocess.run([zstd, "-c"], input=text, check=True, capture_output=True).stdout
+        yield "detected", f"{name}.zst", packed
+
+
+def perf_script_texts() -> Iterator[Seed]:
+    from textwrap import dedent
+
+    from tests.exact.test_perf_script_golden import CASES
+
+    for number, case in enumerate(CASES):
+        yield "perf_script", f"case-{number}", dedent(case.text).lstrip("\n").encode()
+
+
+def perf_recordings(folder: Path) -> Iterator[Seed]:
+    perf = shutil.which("perf")
+    if perf is None:
+        print("no perf on this machine: no seeds of perf.data", file=sys.stderr)
+        return
+    shapes: Dict[str, List[str]] = {
+        "plain": ["-g"],
+        "events": ["-g", "-e", "cpu-clock,page-faults"],
+        "addresses": ["-d", "--sample-cpu"],
+    }
+    work = ["sh", "-c", "i=0; while [ $i -lt 9000 ]; do i=$((i+1)); done"]
+    for name, options in shapes.items():
+        path = folder / f"{name}.data"
+        command = [perf, "record", "-q", "-F", "500", *options, "-o", str(path), "--", *work]
+        if subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+            yield "perf_data", name, path.read_bytes()
+    piped = subprocess.run([perf, "record", "-q", "-g", "-o", "-", "--", *work], capture_output=True)
+    if piped.returncode == 0:
+        yield "perf_data", "pipe", piped.stdout
+
+
+def jfr_recordings(folder: Path) -> Iterator[Seed]:
+    java = shutil.which("java")
+    if java is None:
+        print("no java on this machine: no seeds of JFR", file=sys.stderr)
+        return
+    sampling = ["jdk.ExecutionSample#enabled=true", "jdk.ExecutionSample#period=10ms"]
+    path = folder / "jdk.jfr"
+    recording = ",".join(["settings=none", *(f"+{setting}" for setting in sampling), f"filename={path}"])
+    command = [java, f"-XX:StartFlightRecording:{recording}", "-version"]
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if path.exists():
+        yield "jfr", "jdk", path.read_bytes()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    sys.path.insert(0, os.fspath(CHECKOUT))
+    main(Path(sys.argv[1]))
