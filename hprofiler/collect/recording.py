@@ -150,9 +150,7 @@ class _RecordingVisit(Visit):
     def _record(self, session: AgentSession) -> None:
         for event in session.events():
             if isinstance(event, Began):
-                self.processes = event.processes
-                self.enter("record", self._sampling.duration + self.reach.timeout)
-                self._mind_a_stop(session)
+                self._began(event.processes)
             elif isinstance(event, ProfileHeader):
                 self.enter("fetch", self.reach.timeout + event.size / _SLOWEST)
                 self._fetch(session, event)
@@ -213,9 +211,12 @@ class _RecordingVisit(Visit):
 
         threading.Thread(target=ask, name="hprofiler-stop-host", daemon=True).start()
 
-    def _mind_a_stop(self, session: AgentSession) -> None:
-        """A stop that came while the recording began gets its short time limit back."""
-        if self._crew.stop.level:
+    def _began(self, processes: int) -> None:
+        if self.stage != "start":
+            raise HostError("record", "the agent began to record twice")
+        self.processes = processes
+        self.enter("record", self._sampling.duration + self.reach.timeout)
+        if self._crew.stop.level:  # it came in between; its time limit is the short one
             self.limit(self.reach.timeout)
 
     def result(self) -> HostResult:

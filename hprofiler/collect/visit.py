@@ -121,6 +121,7 @@ class Visit:
             self.check()
             self.enter("connect")  # the transport keeps its own time: a passphrase may be asked for
             self.transport.connect()
+            self.check()
             self.limit(self.reach.timeout)
             self.session = AgentSession.open(
                 self.transport, self.reach.binaries, enter=lambda stage: self.enter(stage, self.reach.timeout)
@@ -135,6 +136,7 @@ class Visit:
         if selector.kind == "pipe":
             listed = session.list()
             pipe = str(query.get("pipe", selector.text))
+            self.limit(2 * self.reach.timeout)  # the pipe keeps its own time, and says more when it is over
             query = {"kind": "pids", "pids": pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)}
         found = session.find(query)
         self.processes = len(found.processes)
@@ -186,9 +188,11 @@ class Visit:
             with self._lock:
                 self._clock("")
                 self.limit(None)
-            self._close()
-            self.ended = True
-            self._crew.ended()
+            try:
+                self._close()
+            finally:
+                self.ended = True
+                self._crew.ended()
 
     def _close(self) -> None:
         try:
@@ -229,9 +233,13 @@ class Crew:
                 self.finished.set()
 
     def listener(self, progress: HostProgress) -> None:
-        """One at a time, so that no listener has to think of threads."""
+        """One at a time, so that no listener has to think of threads; one that fails is not told again."""
         with self._telling:
-            self._listener(progress)
+            try:
+                self._listener(progress)
+            except Exception:  # a closed terminal must not lose a host
+                _log.exception("telling of %s", progress)
+                self._listener = silent
 
 
 def visit_all(visits: Sequence[Visit], crew: Crew, on_stop: Callable[[int], None]) -> None:

@@ -352,6 +352,21 @@ def test_stop_requests_made_early_count():
     assert stop.level == 1
 
 
+def test_a_listener_that_fails_loses_no_host(fleet):
+    hosts = fleet(one=GOOD)
+
+    def closed(step):
+        raise BrokenPipeError
+
+    hosts.listener = closed
+    assert line(hosts.collect()["one"], 7)[0] is Status.OK
+
+
+def test_an_agent_that_begins_again_and_again_gains_no_time(fleet):
+    body = GOOD.replace("recording(7)", "recording(7); say('recording', processes=1)")
+    assert "twice" in line(fleet(one=body).collect()["one"])[2]
+
+
 def test_hosts_keep_their_order(fleet):
     hosts = fleet(**dict.fromkeys("zyx", "hello(); found(); read()"))
     assert [result.host for result in find_only(hosts.hosts, ANY, hosts.reach)] == [

@@ -31,7 +31,9 @@ def socket_failure(error: OSError, route: Route, seconds: float) -> HostError:
 
 
 def timed_out(route: Route, seconds: float) -> HostError:
-    return HostError("connect", f"timed out after {seconds:.3g} s connecting to {route.where}", _TIMEOUT_REMEDY)
+    return HostError(
+        "connect", f"timed out after {seconds:.3g} s connecting to {route.where}", _TIMEOUT_REMEDY
+    )
 
 
 def closed(route: Route) -> HostError:
