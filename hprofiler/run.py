@@ -46,13 +46,14 @@ class Coverage:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run came to, and where its page is."""
+    """What a run came to, where its page is, and how much is covered, in the page's words."""
 
     folder: RunFolder
     coverage: Coverage
     results: Tuple[HostResult, ...]
     interrupted: bool
     page: Path
+    covered: str
 
 
 def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
@@ -69,7 +70,7 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
     interrupted = stop.level > 0
     folder.write_run(_run_record(request, results, coverage, started, interrupted))
     report = make_report(folder.path)
-    return RunResult(folder, coverage, results, interrupted, report.page)
+    return RunResult(folder, coverage, results, interrupted, report.page, report.coverage)
 
 
 class FolderSink:

@@ -67,17 +67,10 @@ def print_summary(result: RunResult, selector: Selector) -> None:
         return
     from hprofiler.report import hottest
 
-    print(f"recorded {_covered(result)}{' before the interrupt' if result.interrupted else ''}")
+    print(f"recorded {result.covered}{' before the interrupt' if result.interrupted else ''}")
     print()
     print(hottest(_cluster(result), HOTTEST))
     print(f"report: {result.page}")
-
-
-def _covered(result: RunResult) -> str:
-    coverage = result.coverage
-    words = f"{coverage.processes_recorded} of {coverage.processes_found} processes on "
-    words += f"{coverage.hosts_recorded} of {coverage.hosts_all} hosts"
-    return words + (f" ({coverage.hosts_idle} idle)" if coverage.hosts_idle else "")
 
 
 def _print_failures(result: RunResult) -> None:
