@@ -101,7 +101,8 @@ def library(agent: Agent, library_file: Path) -> str:
 
 @pytest.fixture
 def burn(tmp_path: Path) -> Iterator[Burn]:
-    """Starts burners on a JDK (`jdk=17`) as a user (`user=12345`), with environment (`env`); all are killed."""
+    """Starts burners on a JDK (`jdk=17`) as a user (`user=12345`), with environment (`env`), in a
+    folder (`cwd`), by a command (`prefix`); all are killed."""
     burners: List[Burner] = []
 
     def start(
@@ -109,16 +110,19 @@ def burn(tmp_path: Path) -> Iterator[Burn]:
         user: Optional[int] = None,
         env: Optional[Dict[str, str]] = None,
         options: Sequence[str] = (),
+        cwd: str = ".",
+        prefix: Sequence[str] = (),
         **more: Any,
     ) -> Burner:
         words = ["env", *[f"{name}={value}" for name, value in (env or {}).items()]]
         if user is not None:
             options = [f"-Xbootclasspath/a:{open_classes(tmp_path)}", *options]
             words += as_user(user)
-        java = str(jdks.home(jdk) / "bin" / "java") if jdk else "java"
+        words += prefix
+        java = str(java_home(jdk) / "bin" / "java") if jdk else "java"
         launcher = tmp_path / f"launch-{len(burners)}" / "java"
         launcher.parent.mkdir()
-        launcher.write_text(f'#!/bin/sh\nexec {" ".join(words)} {java} "$@"\n')
+        launcher.write_text(f'#!/bin/sh\ncd {cwd} && exec {" ".join(words)} {java} "$@"\n')
         launcher.chmod(0o755)
         burners.append(Burner(java=str(launcher), options=options, **more))
         return burners[-1]
@@ -127,6 +131,13 @@ def burn(tmp_path: Path) -> Iterator[Burn]:
     for burner in burners:
         burner.outer.kill(18)  # one that is stopped goes on first
         burner.kill()
+
+
+def java_home(version: int) -> Path:
+    try:
+        return jdks.home(version)
+    except jdks.Unavailable as why:
+        pytest.skip(str(why))
 
 
 def open_classes(folder: Path) -> Path:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
 from tests.burners import build
-from tests.contract.conftest import OTHER_USER, as_user, found, is_profiled, namespace_tmp, open_classes, shares
+from tests.burners.burner import Burner
+from tests.contract.conftest import OTHER_USER, as_user, found, is_profiled, namespace_tmp, shares
 from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: namespaces")
@@ -21,13 +24,12 @@ def contained(setup="mount -t tmpfs -o mode=1777 tmpfs /tmp", user=None):
     script = f'cp -r {build.classes()} /run/classes && {setup} && exec {become} "$@"'
     inside = ["sh", "-c", f"mount -t tmpfs tmpfs /run && {script}", "sh"]
     enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    return lambda argv: [*enter, *inside, *(str(word).replace(str(build.classes()), "/run/classes") for word in argv)]
+    classes = str(build.classes())
+    return lambda argv: [*enter, *inside, *(word.replace(classes, "/run/classes") for word in argv)]
 
 
 @pytest.fixture
-def burn_contained(request):
-    from tests.burners.burner import Burner
-
+def burn_contained():
     burners = []
 
     def start(setup="mount -t tmpfs -o mode=1777 tmpfs /tmp", user=None, **more):
@@ -64,18 +66,18 @@ def test_the_library_is_put_where_it_can_be_run(agent, library, burn_contained):
     burner = burn_contained(noexec, user=OTHER_USER)
     ready, refused = agent.prepare(library, found(agent, burner), duration=1)
     assert ready == [burner.outer.pid], refused
-    folder = f"/proc/{burner.outer.pid}/root/var/tmp/.hprofiler-ap-{library[:16]}-{OTHER_USER}"
-    assert os.listdir(folder) == ["libasyncProfiler.so"]
-    assert os.stat(folder).st_mode & 0o7777 == 0o700
+    folder = Path(f"/proc/{burner.outer.pid}/root/var/tmp/.hprofiler-ap-{library[:16]}-{OTHER_USER}")
+    assert [path.name for path in folder.iterdir()] == ["libasyncProfiler.so"]
+    assert folder.stat().st_mode & 0o7777 == 0o700
     agent.start()
     result = agent.collect()
     assert (result.outcomes[burner.outer.pid]["status"], result.left) == ("ok", [])
-    assert not os.path.exists(folder)
+    assert not folder.exists()
 
 
 def test_no_folder_will_do(agent, library, burn_contained):
-    bare = " && ".join(f"mount -t tmpfs -o mode=1777,noexec tmpfs {path}" for path in ("/tmp", "/var/tmp", "/dev/shm"))
-    burner = burn_contained(bare + " && cd /proc", user=OTHER_USER)
+    mounts = [f"mount -t tmpfs -o mode=1777,noexec tmpfs {path}" for path in ("/tmp", "/var/tmp", "/dev/shm")]
+    burner = burn_contained(" && ".join([*mounts, "cd /proc"]), user=OTHER_USER)
     ready, refused = agent.prepare(library, found(agent, burner))
     assert ready == []
     outcome = refused[burner.outer.pid]
@@ -99,26 +101,28 @@ def test_what_a_container_wrote_is_read_after_its_end(agent, library, burn_conta
 
 def test_traps_in_a_shared_tmp(agent, library, burn):
     """Another user lays links where the agent will write; nothing is written through them."""
-    burner = burn(user=OTHER_USER)
-    victim = "/tmp/hprofiler-contract-victim"
+    home, victim = Path(tempfile.mkdtemp()), Path(tempfile.mkdtemp())
+    os.chown(home, OTHER_USER, OTHER_USER)
+    burner = burn(user=OTHER_USER, cwd=str(home))
+    session = procs.Identity.of(agent.process.pid)
     traps = [
-        f"/tmp/.hprofiler-ap-{library[:16]}-{OTHER_USER}",
-        f"/tmp/.hprofiler-run-{agent.process.pid}-{procs.Identity.of(agent.process.pid).start_time}-{OTHER_USER}",
-        f"/tmp/.attach_pid{burner.outer.pid}",
+        Path(f"/tmp/.hprofiler-ap-{library[:16]}-{OTHER_USER}"),
+        Path(f"/tmp/.hprofiler-run-{session.pid}-{session.start_time}-{OTHER_USER}"),
+        Path(f"/tmp/.attach_pid{burner.outer.pid}"),
     ]
-    os.mkdir(victim)
-    os.chmod(victim, 0o777)
+    victim.chmod(0o777)
     for trap in traps:
-        os.symlink(victim, trap)
+        trap.symlink_to(victim)
         os.lchown(trap, OTHER_USER + 1, OTHER_USER + 1)
     try:
         result = record(agent, library, burner, duration=1)
         assert result.outcomes[burner.outer.pid]["status"] == "ok"
-        assert os.listdir(victim) == []
+        assert not [*victim.iterdir(), *home.iterdir()]
     finally:
         for trap in traps:
-            os.unlink(trap)
-        os.rmdir(victim)
+            trap.unlink()
+        victim.rmdir()
+        home.rmdir()
 
 
 def test_cleaning_reaches_into_containers(start_agent, library_file, burn_contained):

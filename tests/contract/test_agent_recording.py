@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +17,7 @@ from tests.contract.conftest import OTHER_USER, found, is_profiled, shares, wait
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
 
 
-@pytest.mark.parametrize("jdk", [17, 25])
+@pytest.mark.parametrize("jdk", [8, 11, 17, 21, 25])
 def test_shares_are_those_that_were_burnt(agent, library, burn, jdk):
     burner = burn(jdk=jdk)
     ready, refused = agent.prepare(library, found(agent, burner), duration=4)
@@ -170,6 +172,17 @@ def test_a_jvm_that_ends_between_prepare_and_start(agent, library, burn):
     assert result.outcomes[burner.outer.pid]["stage"] == "start"
     assert "has ended" in result.outcomes[burner.outer.pid]["reason"]
     assert (result.recording, result.left) == (0, [])
+
+
+def test_without_perf_events_a_timer_takes_their_place(agent, library, burn):
+    burner = burn(prefix=[sys.executable, str(Path(__file__).with_name("without_perf_events.py"))])
+    agent.prepare(library, found(agent, burner), duration=3)
+    assert agent.start() == {burner.outer.pid: "ctimer"}
+    result = agent.collect()
+    outcome = result.outcomes[burner.outer.pid]
+    assert outcome["status"] == "degraded"
+    assert "perf events cannot be used" in outcome["reason"]
+    assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.12)
 
 
 def test_an_event_that_cannot_be_had_says_why(agent, library, burn):

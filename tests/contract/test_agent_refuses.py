@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -112,11 +113,10 @@ def test_another_session_is_at_work(start_agent, agent, library, library_file, b
 
 
 def test_another_vendors_profiler(agent, library, burn, tmp_path):
-    libc = next(
-        line.split()[-1] for line in open("/proc/self/maps") if "/libm.so" in line or "/libz.so" in line
-    )
+    mapped = Path("/proc/self/maps").read_text().split()
+    some = next(path for path in mapped if path.endswith(".so.6") and "/libm" in path)
     fake = tmp_path / "libyjpagent.so"
-    shutil.copy(libc, fake)
+    shutil.copy(some, fake)
     burner = burn(env={"LD_PRELOAD": str(fake)})
     outcome = refusal(agent, library, *found(agent, burner))
     assert "YourKit" in outcome["reason"] and "restart" in outcome["remedy"]

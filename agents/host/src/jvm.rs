@@ -108,11 +108,11 @@ impl Jvm {
 
     /// The JVM's name for a file of this recording.
     fn file(&self, kind: &str) -> String {
-        format!("{}/{}.{kind}", self.run.path, self.target.pid)
+        format!("{}/{}.{kind}", self.run.path, self.target.file_stem())
     }
 
     fn read(&self, kind: &str, limit: u64) -> std::io::Result<Vec<u8>> {
-        let name = format!("{}.{kind}", self.target.pid);
+        let name = format!("{}.{kind}", self.target.file_stem());
         read_regular(self.run.dir.as_fd(), &name, Some(self.shoes.uid), limit)
     }
 
@@ -372,9 +372,14 @@ enum Load {
     Failed(Failure),
 }
 
+/// Its being there in a folder that is held means that a session is at work on the process.
+pub fn status_file(target: &Target) -> String {
+    format!("{}.status", target.file_stem())
+}
+
 /// Load a library, which does no harm to one that is loaded, and ask it what it is doing.
 fn status(target: &Target, shoes: &Shoes, library: &str, run: &Held) -> Result<String, Load> {
-    let name = format!("{}.status", target.pid);
+    let name = status_file(target);
     let command = profiler::status(&format!("{}/{name}", run.path));
     let reply = Attach { target, shoes }
         .load(library, &command, ANSWER)

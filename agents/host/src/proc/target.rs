@@ -16,6 +16,7 @@ use crate::outcome::Failure;
 /// A descriptor of `/proc/PID` goes on meaning the same process; once that has ended, reads through it fail.
 pub struct Target {
     pub pid: i32,
+    pub start_time: u64,
     pub status: Status,
     dir: OwnedFd,
     /// None on kernels before 5.3.
@@ -39,6 +40,7 @@ impl Target {
         let status = status::parse(pid, &text).ok_or_else(gone)?;
         let target = Self {
             pid,
+            start_time,
             status,
             dir,
             pidfd,
@@ -51,6 +53,11 @@ impl Target {
             ))),
             None => Err(gone()),
         }
+    }
+
+    /// What files of this process are called: the same for every agent, whatever pid namespace it is in.
+    pub fn file_stem(&self) -> String {
+        format!("{}-{}", self.status.namespace_pid, self.start_time)
     }
 
     /// State and times now; None once the process has ended.
