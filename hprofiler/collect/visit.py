@@ -65,6 +65,7 @@ class Visit:
         self._lock = threading.RLock()
         self._since = time.monotonic()
         self._limit: Optional[int] = None
+        self._limited = object()
         self._why: Optional[HostError] = None
         self._running = ""
         self.ended = False
@@ -83,10 +84,10 @@ class Visit:
         """Give the present stage another time limit, from now on."""
         with self._lock:
             self._crew.watchdog.cancel(self._limit)
-            stage = self.stage
             self._limit = None
+            token = self._limited = object()
             if seconds is not None:
-                self._limit = self._crew.watchdog.after(seconds, lambda: self._expire(stage, seconds))
+                self._limit = self._crew.watchdog.after(seconds, lambda: self._expire(token, seconds))
 
     def tell(self, stage: str, detail: str = "") -> None:
         self._crew.listener(HostProgress(self.host.name, stage, detail, self.processes))
@@ -97,9 +98,13 @@ class Visit:
             self.timings[self._running] = self.timings.get(self._running, 0.0) + now - self._since
         self._running, self._since = stage, now
 
-    def _expire(self, stage: str, seconds: float) -> None:
-        remedy = "give it more time with --timeout, or leave the host out"
-        self.abort(HostError(stage, f"timed out after {seconds:.3g} s", remedy))
+    def _expire(self, token: object, seconds: float) -> None:
+        with self._lock:
+            if token is not self._limited:
+                return  # the worker went on in the very moment
+            remedy = "give it more time with --timeout, or leave the host out"
+            why = HostError(self.ledger_stage, f"timed out after {seconds:.3g} s", remedy)
+        self.abort(why)
 
     def abort(self, why: HostError) -> None:
         """Close the connection from another thread; the worker ends with `why`."""

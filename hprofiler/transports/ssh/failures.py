@@ -7,6 +7,7 @@ import socket
 
 from hprofiler.errors import HostError
 from hprofiler.transports.ssh.route import Route
+from hprofiler.transports.text import printable
 
 _TIMEOUT_REMEDY = (
     "check that the host is up and that nothing filters the port, or give it more time with --timeout"
@@ -43,19 +44,19 @@ def closed(route: Route) -> HostError:
 def refused_banner(route: Route, tries: int, said: str) -> HostError:
     return HostError(
         "connect",
-        f"sshd on {route.where} closed the connection before the login, {tries} times ({said})",
+        f"sshd on {route.where} closed the connection before the login, {tries} times ({printable(said)})",
         "it may have too many connections (MaxStartups): connect to fewer hosts at once with --parallel",
     )
 
 
 def no_agreement(route: Route, said: str) -> HostError:
-    return HostError("connect", f"no SSH connection to {route.where}: {said}")
+    return HostError("connect", f"no SSH connection to {route.where}: {printable(said)}")
 
 
 def not_forwarded(jump: Route, route: Route, said: str) -> HostError:
     return HostError(
         "connect",
-        f"the jump host {jump.where} does not reach {route.where}: {said or 'it hung up'}",
+        f"the jump host {jump.where} does not reach {route.where}: {printable(said) or 'it hung up'}",
         "check that the host is up and that sshd on the jump host allows forwarding",
     )
 
