@@ -314,8 +314,10 @@ def test_a_proxy_command(site):
 
 
 def test_a_proxy_command_that_fails(site):
-    site.config.write_text("ProxyCommand exit 1\n")
-    with pytest.raises(HostError, match="closed the connection before the login"):
+    site.config.write_text("ProxyCommand echo no way to %h >&2\n")
+    with pytest.raises(
+        HostError, match=r"ProxyCommand for target ended before the login, .* times: no way to target"
+    ):
         site.connector(timeout=1.0).transport(Host("t", "target")).connect()
 
 

@@ -49,6 +49,14 @@ def refused_banner(route: Route, tries: int, said: str) -> HostError:
     )
 
 
+def proxy_ended(route: Route, tries: int, said: str) -> HostError:
+    return HostError(
+        "connect",
+        f"the ProxyCommand for {route.where} ended before the login, {tries} times: {printable(said[-500:])}",
+        "try the command by hand; it is in ssh_config",
+    )
+
+
 def no_agreement(route: Route, said: str) -> HostError:
     return HostError("connect", f"no SSH connection to {route.where}: {printable(said)}")
 
