@@ -193,3 +193,18 @@ def test_an_event_that_cannot_be_had_says_why(agent, library, burn):
     assert (outcome["status"], outcome["stage"]) == ("failed", "start")
     assert "[ERROR]" in outcome["reason"]
     assert not is_profiled(burner.outer.pid)
+
+
+@pytest.mark.parametrize(
+    ("event", "value"),
+    [("wall", ("wall", "nanoseconds")), ("alloc", ("alloc", "bytes")), ("ctimer", ("cpu", "nanoseconds"))],
+)
+def test_other_events_keep_their_units(agent, library, burn, event, value):
+    burner = burn(role="alloc")
+    agent.prepare(library, found(agent, burner), event=event, duration=1)
+    assert agent.start() == {burner.outer.pid: event}
+    result = agent.collect()
+    assert result.outcomes[burner.outer.pid]["status"] != "failed"  # a timer may lose samples
+    profile = Profile.from_bytes(result.profiles[burner.outer.pid])
+    assert profile.values[-1] == value
+    assert 0 < result.heads[burner.outer.pid]["samples"]["taken"] < profile.total(len(profile.values) - 1)

@@ -4,9 +4,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use flamegraph::Profile;
 use rustix::param::clock_ticks_per_second;
 
-use crate::engine::async_profiler::Plan;
+use crate::engine::async_profiler::{Choice, Folded, Plan};
 use crate::files::sha256;
 use crate::jvm::{Jvm, Recorded};
 use crate::outcome::{Failure, Outcome, Stage, Status};
@@ -128,7 +129,7 @@ fn record(
 
 /// How a recording began.
 pub struct Started {
-    pub choice: crate::engine::async_profiler::Choice,
+    pub choice: Choice,
     /// Why the ways tried before did not work.
     pub refused: String,
 }
@@ -181,11 +182,7 @@ impl Clock {
 }
 
 /// The profile, and whether the JVM's end had cut it short.
-fn fold(
-    plan: &Plan,
-    choice: &crate::engine::async_profiler::Choice,
-    recorded: Recorded,
-) -> Result<(flamegraph::Profile, bool), Failure> {
+fn fold(plan: &Plan, choice: &Choice, recorded: Recorded) -> Result<(Folded, bool), Failure> {
     let damaged = |error| Failure::plain(format!("the profiler's output cannot be read: {error}"));
     match recorded {
         Recorded::Whole { samples, total } => Ok((
@@ -203,48 +200,51 @@ fn finish(
     job: &Job,
     plan: &Plan,
     started: &Started,
-    mut profile: flamegraph::Profile,
+    folded: Folded,
     clock: &Clock,
     ended: bool,
 ) -> Result<(Recording, Outcome), Failure> {
-    let unusable = |error: flamegraph::Error| {
-        Failure::plain(format!("the profile cannot be written: {error}"))
-    };
     let pid = job.chosen.pid;
-    for (name, value) in &job.chosen.labels {
-        profile.set_label(name, value);
-    }
-    profile.set_label("host", &job.host);
-    profile.set_label("pid", pid.to_string());
-    profile.set_label("process", &job.chosen.label);
-    let last = profile.values().len() - 1;
-    let taken = profile.total(0).map_err(unusable)?.max(0) as u64;
+    let bytes = pprof(job, folded.profile)?;
     // Of a process that has ended the CPU time is only known up to the last look.
-    let sampled_seconds = profile.total(last).map_err(unusable)? as f64 / 1e9;
     let cpu_seconds = if ended {
-        clock.cpu_seconds.max(sampled_seconds)
+        clock.cpu_seconds.max(folded.cpu_seconds)
     } else {
         clock.cpu_seconds
     };
-    let expected = plan.expected(&started.choice, cpu_seconds);
-    let samples = Samples {
-        expected,
-        taken,
-        lost: expected.saturating_sub(taken),
-    };
-    let mut bytes = Vec::new();
-    profile.write_pprof(&mut bytes).map_err(unusable)?;
+    let (expected, taken) = (plan.expected(&started.choice, cpu_seconds), folded.taken);
     let head = ProfileHead {
         pid,
         event: started.choice.event.clone(),
         seconds: clock.seconds,
         cpu_seconds,
-        samples,
+        samples: Samples {
+            expected,
+            taken,
+            lost: expected.saturating_sub(taken),
+        },
         sha256: sha256(&bytes),
         size: bytes.len(),
     };
     let outcome = judge(pid, started, &head, ended);
     Ok(((head, bytes), outcome))
+}
+
+/// The profile with its labels, gzipped. What the selector derived cannot take the place of what is known for sure.
+fn pprof(job: &Job, mut profile: Profile) -> Result<Vec<u8>, Failure> {
+    for (name, value) in &job.chosen.labels {
+        profile.set_label(name, value);
+    }
+    profile.set_label("host", &job.host);
+    profile.set_label("pid", job.chosen.pid.to_string());
+    profile.set_label("process", &job.chosen.label);
+    let mut bytes = Vec::new();
+    match profile.write_pprof(&mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(error) => Err(Failure::plain(format!(
+            "the profile cannot be written: {error}"
+        ))),
+    }
 }
 
 /// Whether a result is as good as was asked for.
