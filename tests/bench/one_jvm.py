@@ -51,8 +51,8 @@ def throughput() -> List[Row]:
     lost_wall, noise_wall = _lost([tuple(rate.by_wall for rate in turn) for turn in rates])
     taken = 100 * statistics.median(own)
     measured = (
-        f"{lost:.1f} % of a CPU second's rounds (off beside off: {noise:.1f} %) and {taken:.1f} % of a CPU for "
-        f"hprofiler itself; by wall clock {lost_wall:.1f} % (off beside off: {noise_wall:.1f} %)"
+        f"{lost:.1f} % of a CPU second's rounds (off beside off: {noise:.1f} %) and {taken:.1f} % of a CPU "
+        f"for hprofiler itself; by wall clock {lost_wall:.1f} % (off beside off: {noise_wall:.1f} %)"
     )
     return [Row(f"throughput lost at {FREQUENCY} Hz", measured, "under 2 %", lost + taken < 2)]
 
