@@ -13,6 +13,7 @@ mod hsperf;
 mod identity;
 mod inbox;
 mod jvm;
+mod loading;
 mod outcome;
 mod output;
 mod preflight;
