@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from hprofiler import __version__
 from hprofiler.collect import Listener, Reach, Stop, collect
 from hprofiler.errors import HostError
 from hprofiler.model import Host, HostResult, Recording, Sampling, Selector, Status, Target
 from hprofiler.store import FORMAT, RunFolder, replacing
+
+if TYPE_CHECKING:
+    from hprofiler.report import Report
 
 
 @dataclass(frozen=True)
@@ -46,14 +49,13 @@ class Coverage:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run came to, where its page is, and how much is covered, in the page's words."""
+    """What a run came to; `report.cluster` is None when there was not one sample."""
 
     folder: RunFolder
     coverage: Coverage
     results: Tuple[HostResult, ...]
     interrupted: bool
-    page: Path
-    covered: str
+    report: Report
 
 
 def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
@@ -70,7 +72,7 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
     interrupted = stop.level > 0
     folder.write_run(_run_record(request, results, coverage, started, interrupted))
     report = make_report(folder.path)
-    return RunResult(folder, coverage, results, interrupted, report.page, report.coverage)
+    return RunResult(folder, coverage, results, interrupted, report)
 
 
 class FolderSink:

@@ -12,7 +12,6 @@ from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
 
 if TYPE_CHECKING:
-    from hprofiler._flamegraph import Profile
     from hprofiler.collect import Reach
     from hprofiler.model import Host, Selector, Target
     from hprofiler.run import RunResult
@@ -53,24 +52,23 @@ def record(
 def exit_code(result: RunResult) -> Exit:
     if result.interrupted:
         return Exit.INTERRUPTED
-    if result.coverage.processes_recorded == 0:
+    if result.report.cluster is None:
         return Exit.NOTHING
     return Exit.OK if result.coverage.complete else Exit.PARTIAL
 
 
 def print_summary(result: RunResult, selector: Selector) -> None:
     """Troubles on stderr; hottest methods and the report's path on stdout."""
-    coverage = result.coverage
     _print_failures(result)
-    if coverage.processes_recorded == 0:
+    if result.report.cluster is None:
         _print_nothing(result, selector)
         return
     from hprofiler.report import hottest
 
-    print(f"recorded {result.covered}{' before the interrupt' if result.interrupted else ''}")
+    print(f"recorded {result.report.coverage}{' before the interrupt' if result.interrupted else ''}")
     print()
-    print(hottest(_cluster(result), HOTTEST))
-    print(f"report: {result.page}")
+    print(hottest(result.report.cluster, HOTTEST))
+    print(f"report: {result.report.page}")
 
 
 def _print_failures(result: RunResult) -> None:
@@ -83,13 +81,15 @@ def _print_failures(result: RunResult) -> None:
         print(f"  {where}: {reason}" + (f"\n    {remedy}" if remedy else ""), file=sys.stderr)
     if len(failed) > FAILURES_SHOWN:
         more = len(failed) - FAILURES_SHOWN
-        print(f"  … and {more} more: see the ledger in {result.page}", file=sys.stderr)
+        print(f"  … and {more} more: see the ledger in {result.report.page}", file=sys.stderr)
 
 
 def _print_nothing(result: RunResult, selector: Selector) -> None:
     reached = [r.host.name for r in result.results if r.facts is not None]
     found = result.coverage.processes_found
-    if found:
+    if result.coverage.processes_recorded:
+        what = f"{result.report.coverage}, without one sample: they used no CPU time"
+    elif found:
         what = f"none of {found} matching processes could be recorded"
     elif reached:
         what = f"no process matches {selector.text!r}; searched {_some(reached)}"
@@ -98,7 +98,7 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
     print(f"hprofiler: nothing recorded: {what}", file=sys.stderr)
     if reached and not found:
         print("  see what is there with: hprofiler ps -j java … (same host options)", file=sys.stderr)
-    print(f"  the ledger is in {result.page}", file=sys.stderr)
+    print(f"  the ledger is in {result.report.page}", file=sys.stderr)
 
 
 def _some(names: List[str], most: int = 8) -> str:
@@ -115,7 +115,7 @@ def print_json(result: RunResult, selector: Selector) -> None:
         json.dumps(
             {
                 "folder": str(Path(result.folder.path).resolve()),
-                "report": str(Path(result.page).resolve()),
+                "report": str(Path(result.report.page).resolve()),
                 "interrupted": result.interrupted,
                 "coverage": record["coverage"],
                 "failures": [dict(zip(("where", "reason", "remedy"), f)) for f in failures(result.results)],
@@ -127,13 +127,5 @@ def print_json(result: RunResult, selector: Selector) -> None:
 
 
 def _hottest_records(result: RunResult) -> List[Dict[str, object]]:
-    if result.coverage.processes_recorded == 0:
-        return []
-    methods = _cluster(result).top(HOTTEST)
+    methods = result.report.cluster.top(HOTTEST) if result.report.cluster else []
     return [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in methods]
-
-
-def _cluster(result: RunResult) -> Profile:
-    from hprofiler._flamegraph import Profile
-
-    return Profile.read(str(result.folder.cluster_dir / "cpu.pb.gz"))

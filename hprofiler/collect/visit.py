@@ -10,7 +10,7 @@ from typing import Callable, Dict, List, Optional, Sequence
 
 from hprofiler.agent import AgentBinaries, AgentSession, Found
 from hprofiler.agent.pipe import pids_of_pipe
-from hprofiler.collect.stop import AT_ONCE, Stop
+from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import Host, HostFacts, Outcome, Selector, Status
@@ -259,18 +259,10 @@ def visit_all(visits: Sequence[Visit], crew: Crew, on_stop: Callable[[int], None
             crew.watchdog.after(_LAST_WORDS, crew.finished.set)
         on_stop(level)
 
-    with crew.watchdog, crew.stop.telling(stopped):
+    with crew.watchdog, crew.stop.telling(stopped), on_interrupt(crew.stop.request):
         for visit in visits:
             threading.Thread(target=visit.run, name=f"hprofiler-{visit.host.name}", daemon=True).start()
-        _wait(crew)
+        crew.finished.wait()
     for visit in visits:
         if not visit.ended:
             visit.failed(HostError(visit.ledger_stage, "interrupted"))
-
-
-def _wait(crew: Crew) -> None:
-    while not crew.finished.is_set():
-        try:
-            crew.finished.wait()
-        except KeyboardInterrupt:
-            crew.stop.request()
