@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import hashlib
 import os
 import platform
@@ -116,7 +118,7 @@ def burn(tmp_path: Path) -> Iterator[Burn]:
     ) -> Burner:
         words = ["env", *[f"{name}={value}" for name, value in (env or {}).items()]]
         if user is not None:
-            options = [f"-Xbootclasspath/a:{open_classes(tmp_path)}", *options]
+            options = [f"-Xbootclasspath/a:{open_classes()}", *options]
             words += as_user(user)
         words += prefix
         java = str(java_home(jdk) / "bin" / "java") if jdk else "java"
@@ -140,13 +142,13 @@ def java_home(version: int) -> Path:
         pytest.skip(str(why))
 
 
-def open_classes(folder: Path) -> Path:
+@functools.cache
+def open_classes() -> Path:
     """The burner's classes where every user can read them."""
-    classes = Path(tempfile.gettempdir()) / f"hprofiler-contract-classes-{build.classes().name}"
-    if not classes.exists():
-        shutil.copytree(build.classes(), classes)
-        classes.chmod(0o755)
-    return classes
+    folder = Path(tempfile.mkdtemp(prefix="hprofiler-contract-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder.chmod(0o755)
+    return Path(shutil.copytree(build.classes(), folder / "classes"))
 
 
 def as_user(user: int) -> List[str]:

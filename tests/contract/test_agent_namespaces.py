@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import tempfile
@@ -12,19 +13,34 @@ import pytest
 
 from tests.burners import build
 from tests.burners.burner import Burner
-from tests.contract.conftest import OTHER_USER, as_user, found, is_profiled, namespace_tmp, shares
+from tests.contract.conftest import (
+    OTHER_USER,
+    as_user,
+    found,
+    is_profiled,
+    namespace_tmp,
+    open_classes,
+    shares,
+)
 from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: namespaces")
 
 
-def contained(setup="mount -t tmpfs -o mode=1777 tmpfs /tmp", user=None):
-    """What starts a command in namespaces of its own, after `setup` there."""
-    become = " ".join(as_user(user)) if user is not None else ""
-    script = f'cp -r {build.classes()} /run/classes && {setup} && exec {become} "$@"'
-    inside = ["sh", "-c", f"mount -t tmpfs tmpfs /run && {script}", "sh"]
-    enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+OWN_TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp"
+
+
+def contained(setup=OWN_TMP, user=None, mapped=False):
+    """What starts a command in namespaces of its own, after `setup` there.
+
+    It runs as `user`; with `mapped` as root of a user namespace that this user made.
+    """
+    become = as_user(user) if user is not None else []
+    inner, outer = ([], [*become, "unshare", "--user", "--map-root-user"]) if mapped else (become, [])
     classes = str(build.classes())
+    script = f'cp -r {open_classes()} /run/classes && {setup} && exec {" ".join(inner)} "$@"'
+    inside = ["sh", "-c", f"mount -t tmpfs tmpfs /run && {script}", "sh"]
+    enter = [*outer, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     return lambda argv: [*enter, *inside, *(word.replace(classes, "/run/classes") for word in argv)]
 
 
@@ -32,8 +48,8 @@ def contained(setup="mount -t tmpfs -o mode=1777 tmpfs /tmp", user=None):
 def burn_contained():
     burners = []
 
-    def start(setup="mount -t tmpfs -o mode=1777 tmpfs /tmp", user=None, **more):
-        burners.append(Burner(wrap=contained(setup, user), **more))
+    def start(setup=OWN_TMP, user=None, mapped=False, **more):
+        burners.append(Burner(wrap=contained(setup, user, mapped), **more))
         return burners[-1]
 
     yield start
@@ -56,6 +72,28 @@ def test_a_jvm_with_its_own_tmp(agent, library, burn_contained, user):
     assert process["uid"] == (user or 0)
     result = record(agent, library, burner)
     assert result.outcomes[burner.outer.pid]["status"] == "ok"
+    assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.06)
+    assert namespace_tmp(burner) == []
+    assert not is_profiled(burner.outer.pid)
+
+
+def test_a_jvm_that_is_root_in_a_user_namespace(agent, library, burn_contained):
+    burner = burn_contained(user=OTHER_USER, mapped=True)
+    (process,) = found(agent, burner)
+    assert process["uid"] == OTHER_USER
+    result = record(agent, library, burner)
+    assert result.outcomes[burner.outer.pid]["status"] == "ok"
+    assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.06)
+    assert namespace_tmp(burner) == []
+
+
+def test_an_agent_that_may_not_enter_the_namespace(start_agent, library_file, burn_contained):
+    """Of the JVM's own user, but not root: it goes through /proc/PID/root."""
+    burner = burn_contained(user=OTHER_USER)
+    agent = start_agent(user=OTHER_USER)
+    agent.hello()
+    result = record(agent, agent.put(library_file.read_bytes()), burner)
+    assert (result.outcomes[burner.outer.pid]["status"], result.left) == ("ok", [])
     assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.06)
     assert namespace_tmp(burner) == []
     assert not is_profiled(burner.outer.pid)
@@ -141,3 +179,43 @@ def test_cleaning_reaches_into_containers(start_agent, library_file, burn_contai
     assert burner.outer.pid in cleaned["stopped"]
     assert namespace_tmp(burner) == []
     assert not is_profiled(burner.outer.pid)
+
+
+def test_a_folder_that_is_never_let_go(agent, library, burn):
+    """Its user holds it, as a session that deletes it would: another place is taken."""
+    burner = burn(user=OTHER_USER)
+    held = Path(f"/tmp/.hprofiler-ap-{library[:16]}-{OTHER_USER}")
+    held.mkdir(mode=0o700)
+    os.chown(held, OTHER_USER, OTHER_USER)
+    descriptor = os.open(held, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        result = record(agent, library, burner, duration=1)
+        assert (result.outcomes[burner.outer.pid]["status"], result.left) == ("ok", [])
+    finally:
+        os.close(descriptor)
+        held.rmdir()
+
+
+def test_a_frozen_jvm_does_not_hold_up_the_others(agent, library, burn):
+    """As `docker pause` does it: it looks alive and never answers."""
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    cgroups = next((Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"), None)
+    if cgroups is None:
+        pytest.skip("no cgroup v2 is mounted")
+    group = cgroups / "hprofiler-contract"
+    group.mkdir()
+    frozen, other = burn(), burn(role="beta")
+    try:
+        (group / "cgroup.procs").write_text(str(frozen.outer.pid))
+        (group / "cgroup.freeze").write_text("1")
+        procs.wait_for(lambda: "frozen 1" in (group / "cgroup.events").read_text(), 10, "the freezing")
+        ready, refused = agent.prepare(library, found(agent, frozen, other), duration=1)
+        assert ready == [other.outer.pid]
+        assert "SIGQUIT" in refused[frozen.outer.pid]["reason"]
+        agent.start()
+        assert agent.collect().outcomes[other.outer.pid]["status"] == "ok"
+    finally:
+        (group / "cgroup.freeze").write_text("0")
+        frozen.kill()
+        group.rmdir()

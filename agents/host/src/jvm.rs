@@ -22,7 +22,7 @@ use crate::recording::{Library, Started};
 /// How long a JVM may take to answer.
 pub const ANSWER: Duration = Duration::from_secs(10);
 /// How long for writing what was recorded.
-const WRITE: Duration = Duration::from_secs(20);
+const WRITE: Duration = Duration::from_secs(15);
 /// How long when nobody waits for the result any more.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// The attach protocol of JDK 8 takes no longer argument.
