@@ -13,7 +13,7 @@ const MAX_ENTRIES: u32 = 20_000;
 
 /// The options and flags the JVM says it was started with, from wherever they came; empty where it publishes nothing.
 pub fn options(shoes: &Shoes, namespace_pid: i32) -> Vec<String> {
-    let Some(bytes) = find(shoes, namespace_pid) else {
+    let Some(bytes) = find(&shoes.path("/tmp"), shoes.uid, namespace_pid) else {
         return Vec::new();
     };
     // What came from a file of flags stands there as in that file, without what begins an option.
@@ -27,11 +27,19 @@ pub fn options(shoes: &Shoes, namespace_pid: i32) -> Vec<String> {
         .collect()
 }
 
-fn find(shoes: &Shoes, namespace_pid: i32) -> Option<Vec<u8>> {
+/// The version the JVM says it is; `tmp` is where the caller finds the JVM's `/tmp`.
+pub fn version(tmp: &str, uid: u32, namespace_pid: i32) -> Option<String> {
+    text_entry(
+        &find(tmp, uid, namespace_pid)?,
+        "java.property.java.version",
+    )
+}
+
+fn find(tmp: &str, uid: u32, namespace_pid: i32) -> Option<Vec<u8>> {
     let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let tmp = openat(
         CWD,
-        shoes.path("/tmp"),
+        tmp,
         OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
         Mode::empty(),
     )
@@ -42,9 +50,7 @@ fn find(shoes: &Shoes, namespace_pid: i32) -> Option<Vec<u8>> {
         }
         let bytes = openat(&tmp, entry.file_name(), folder, Mode::empty())
             .ok()
-            .and_then(|dir| {
-                read_regular(&dir, &namespace_pid.to_string(), Some(shoes.uid), LIMIT).ok()
-            });
+            .and_then(|dir| read_regular(&dir, &namespace_pid.to_string(), Some(uid), LIMIT).ok());
         if bytes.is_some() {
             return bytes;
         }

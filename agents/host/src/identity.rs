@@ -14,6 +14,7 @@ use rustix::thread::{
 
 use crate::outcome::Failure;
 use crate::proc::target::Target;
+use crate::proc::users::Users;
 
 /// Worn by the thread that called `put_on`, until that thread ends.
 pub struct Shoes {
@@ -34,10 +35,12 @@ impl Shoes {
         let status = &target.status;
         let own = geteuid().as_raw();
         if own != 0 && own != status.uid {
+            let users = Users::read();
             return Err(Failure::new(
                 format!(
-                    "the JVM runs as user {} and the agent as user {own}: the JVM would refuse it",
-                    status.uid
+                    "the JVM runs as user {} and the agent as user {}: the JVM would refuse it",
+                    users.name(status.uid),
+                    users.name(own)
                 ),
                 "connect as the JVM's user, or become root with --become sudo",
             ));

@@ -127,9 +127,10 @@ pub fn stop(file: &str, log: &str) -> String {
     format!("stop,file={file},collapsed,total,ann,log={log}")
 }
 
-/// Write the samples of the recording that was ended. Without `log=`, so that the JVM closes the last log.
+/// Write the samples of the recording that was ended. Without `log=`, so that the JVM closes the last log; what
+/// is only information (that there were no samples) would then go to the application's output.
 pub fn dump(file: &str) -> String {
-    format!("dump,file={file},collapsed,samples,ann")
+    format!("dump,file={file},collapsed,samples,ann,loglevel=error")
 }
 
 /// Write whether a recording is going on.

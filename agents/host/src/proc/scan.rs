@@ -10,8 +10,10 @@ use rustix::fs::OFlags;
 
 use super::cmdline::{self, Launch};
 use super::maps::{self, file_name};
+use super::status::Status;
 use super::users::Users;
 use super::{mask, read_bounded, read_text, stat, status};
+use crate::hsperf;
 use crate::protocol::{JvmFacts, Process};
 
 /// A command line is never longer than this in practice; what is over is left out.
@@ -55,7 +57,7 @@ fn process(pid: i32, users: &Users) -> Option<Seen> {
     if command.is_empty() {
         return None;
     }
-    let jvm = jvm(&dir, &command);
+    let jvm = jvm(&dir, &status, &command);
     let launch = match jvm {
         Some(_) => cmdline::parse(&command, |name| argument_file(&dir, name)),
         None => Launch::default(),
@@ -86,11 +88,16 @@ pub fn split_zero(bytes: &[u8]) -> Vec<String> {
 }
 
 /// A process that maps `libjvm.so`; where the map is not ours to read, one whose program is called `java`.
-fn jvm(dir: &str, command: &[String]) -> Option<JvmFacts> {
+fn jvm(dir: &str, status: &Status, command: &[String]) -> Option<JvmFacts> {
     let map = File::open(format!("{dir}/maps")).ok();
     match map.and_then(|map| maps::libraries(map, |path| file_name(path) == "libjvm.so")) {
         Some(found) => found.first().map(|library| JvmFacts {
-            version: version(dir, library).unwrap_or_default(),
+            version: version(dir, library)
+                .or_else(|| {
+                    hsperf::version(&format!("{dir}/root/tmp"), status.uid, status.namespace_pid)
+                })
+                .map(|version| version.chars().take(64).collect())
+                .unwrap_or_default(),
         }),
         None => {
             let program = fs::read_link(format!("{dir}/exe")).ok();
@@ -105,7 +112,7 @@ fn jvm(dir: &str, command: &[String]) -> Option<JvmFacts> {
     }
 }
 
-/// The JDK's own word: `JAVA_VERSION="17.0.9"` in the file `release` of its home.
+/// The JDK's own word: `JAVA_VERSION="17.0.9"` in the file `release` of its home, which not every JDK 8 has.
 fn version(dir: &str, library: &str) -> Option<String> {
     let (home, _) = library.rsplit_once("/lib/")?;
     let home = home.strip_suffix("/jre").unwrap_or(home);
@@ -113,7 +120,7 @@ fn version(dir: &str, library: &str) -> Option<String> {
     let version = text
         .lines()
         .find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
-    Some(version.trim_matches('"').chars().take(64).collect())
+    Some(version.trim_matches('"').to_owned())
 }
 
 /// The text of an `@file` of a command line, found as the process `dir` (`/proc/PID`) finds it.
