@@ -59,9 +59,7 @@ class PlainLines:
             return
         self._said.add(step)
         words = WORDS.get(progress.stage, progress.stage)
-        processes = (
-            f" {progress.processes} processes" if progress.stage == "record" and progress.processes else ""
-        )
+        processes = f" {progress.processes} JVMs" if progress.stage == "record" and progress.processes else ""
         detail = f": {progress.detail}" if progress.detail else ""
         print(f"{progress.host}: {words}{processes}{detail}", file=sys.stderr, flush=True)
 

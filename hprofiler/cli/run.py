@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Dict, List, Sequence
 
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
+from hprofiler.model import Status
 
 if TYPE_CHECKING:
     from hprofiler.collect import Reach
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 HOTTEST = 5
 FAILURES_SHOWN = 20
+DEGRADED_SHOWN = 5
 
 
 def command(options: argparse.Namespace) -> int:
@@ -60,6 +62,7 @@ def exit_code(result: RunResult) -> Exit:
 def print_summary(result: RunResult, selector: Selector) -> None:
     """Troubles on stderr; hottest methods and the report's path on stdout."""
     _print_failures(result)
+    _print_degraded(result)
     if result.report.cluster is None:
         _print_nothing(result, selector)
         return
@@ -82,6 +85,15 @@ def _print_failures(result: RunResult) -> None:
     if len(failed) > FAILURES_SHOWN:
         more = len(failed) - FAILURES_SHOWN
         print(f"  … and {more} more: see the ledger in {result.report.page}", file=sys.stderr)
+
+
+def _print_degraded(result: RunResult) -> None:
+    degraded = [o for host in result.results for o in host.outcomes if o.status is Status.DEGRADED]
+    for outcome in degraded[:DEGRADED_SHOWN]:
+        where = f"{outcome.host} pid {outcome.pid}" if outcome.pid else outcome.host
+        print(f"note: {where}: {outcome.reason}", file=sys.stderr)
+    if len(degraded) > DEGRADED_SHOWN:
+        print(f"note: {len(degraded) - DEGRADED_SHOWN} more such notes are in the ledger", file=sys.stderr)
 
 
 def _print_nothing(result: RunResult, selector: Selector) -> None:

@@ -11,7 +11,7 @@ from hprofiler.agent import Recording as Began
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.ledger import Ledger, first_failure
 from hprofiler.collect.stop import AT_ONCE, Stop
-from hprofiler.collect.visit import Crew, Listener, Reach, Visit, silent, visit_all
+from hprofiler.collect.visit import Crew, Listener, Reach, Visit, idle_reason, silent, visit_all
 from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import Host, HostResult, Outcome, Recording, Sampling, Selector, Status
 
@@ -129,8 +129,7 @@ class _RecordingVisit(Visit):
         return library
 
     def _idle(self, session: AgentSession, found: Found) -> None:
-        ignored = f"; left out: {found.ignored[0].pid} ({found.ignored[0].reason})" if found.ignored else ""
-        reason = f"no process matches ({found.searched} searched{ignored})"
+        reason = idle_reason(found)
         self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason))
         self._end(session)
         self.tell("idle", reason)

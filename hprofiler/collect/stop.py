@@ -8,7 +8,6 @@ import threading
 from contextlib import contextmanager
 from typing import Callable, Iterator, List
 
-GENTLY = 1
 AT_ONCE = 2
 
 

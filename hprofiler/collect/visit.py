@@ -266,3 +266,9 @@ def visit_all(visits: Sequence[Visit], crew: Crew, on_stop: Callable[[int], None
     for visit in visits:
         if not visit.ended:
             visit.failed(HostError(visit.ledger_stage, "interrupted"))
+
+
+def idle_reason(found: Found) -> str:
+    """Why a host has nothing to offer, with the first process that nearly was something."""
+    ignored = f"; left out: {found.ignored[0].pid} ({found.ignored[0].reason})" if found.ignored else ""
+    return f"no process matches ({found.searched} searched{ignored})"

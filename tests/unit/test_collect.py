@@ -242,7 +242,7 @@ say("cleaned", removed=["/tmp/a"], stopped=[5], failed=[{"what": "/tmp/b", "reas
     hosts = fleet(one=body)
     (result,) = clean(hosts.hosts, hosts.reach)
     assert (result.removed, result.stopped) == (("/tmp/a",), (5,))
-    assert line(result) == (Status.DEGRADED, "clean", "cannot clean up /tmp/b: busy")
+    assert line(result) == (Status.FAILED, "clean", "cannot clean up /tmp/b: busy")
 
 
 def test_few_connect_at_once(fleet):
