@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from hprofiler._flamegraph import Profile
 from tests.burners import build
-from tests.burners.burner import Burner
+from tests.burners.burner import HOT, Burner
 from tests.contract.conftest import (
     OTHER_USER,
     as_user,
@@ -22,7 +23,7 @@ from tests.contract.conftest import (
     open_classes,
     shares,
 )
-from tests.lab import procs
+from tests.lab import attach, procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: namespaces")
 
@@ -219,3 +220,33 @@ def test_a_frozen_jvm_does_not_hold_up_the_others(agent, library, burn):
         (group / "cgroup.freeze").write_text("0")
         frozen.kill()
         group.rmdir()
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["in one session's recording", "one after the other"])
+def test_jvms_of_one_number_in_one_tmp(agent, library, burn_contained, tmp_path, together):
+    """Each is the same number in its own pid namespace; only one can have the attach socket of that number."""
+    tmp_path.chmod(0o1777)
+    share = f"mount --bind {tmp_path} /tmp"
+    burners = {role: burn_contained(share, role=role) for role in ("alpha", "beta")}
+    pids = {role: burner.outer.pid for role, burner in burners.items()}
+    assert len({process["namespace_pid"] for process in found(agent, *burners.values())}) == 1
+    refused, profiles = {}, {}
+    for group in [list(burners.values())] if together else [[burner] for burner in burners.values()]:
+        _, outcomes = agent.prepare(library, found(agent, *group), duration=1)
+        refused.update(outcomes)
+        agent.start()
+        profiles.update(agent.collect().profiles)
+    assert len(profiles) == len(refused) == 1, refused
+    for role, pid in pids.items():
+        other = pids["beta" if role == "alpha" else "alpha"]
+        if pid in profiles:
+            folded = Profile.from_bytes(profiles[pid]).to_folded(1, False).decode()
+            assert HOT[role] in folded and HOT["beta" if role == "alpha" else "alpha"] not in folded
+        else:
+            assert all(f"process {number}" in refused[pid]["reason"] for number in (pid, other))
+            assert "/tmp" in refused[pid]["remedy"]
+            assert not attach.profiler_libraries(pid)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith((".hprofiler", ".attach"))]
+    for burner in burners.values():
+        burner.finish()
+        assert "Full thread dump" not in "\n".join(burner.other_lines)

@@ -16,6 +16,7 @@ mod jvm;
 mod loading;
 mod outcome;
 mod output;
+mod peer;
 mod preflight;
 mod proc;
 mod protocol;
@@ -24,6 +25,7 @@ mod recordings;
 mod selector;
 mod session;
 mod store;
+mod turns;
 
 use std::process::ExitCode;
 

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use rustix::process::{kill_process, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 
 use super::maps;
+use super::read_text;
 use super::stat::{self, Stat};
 use super::status::{self, Status};
 use crate::outcome::Failure;
@@ -18,6 +19,8 @@ pub struct Target {
     pub pid: i32,
     pub start_time: u64,
     pub status: Status,
+    /// The inode of its pid namespace, the same for every agent; 0 where that is not ours to see.
+    pid_namespace: u64,
     dir: OwnedFd,
     /// None on kernels before 5.3.
     pidfd: Option<OwnedFd>,
@@ -28,6 +31,7 @@ impl Target {
     pub fn open(pid: i32, start_time: u64) -> Result<Self, Failure> {
         let gone = || Failure::plain(format!("process {pid} has ended"));
         let number = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(gone)?;
+        refuse_foreign_numbers()?;
         let dir = openat(
             CWD,
             format!("/proc/{pid}"),
@@ -42,6 +46,7 @@ impl Target {
             pid,
             start_time,
             status,
+            pid_namespace: pid_namespace(&dir).unwrap_or(0),
             dir,
             pidfd,
         };
@@ -55,9 +60,11 @@ impl Target {
         }
     }
 
-    /// What files of this process are called: the same for every agent, whatever pid namespace it is in.
+    /// What files of this process are called: unlike those of any other process, in whatever pid namespace that is, and
+    /// the same for every agent, in whatever pid namespace that is.
     pub fn file_stem(&self) -> String {
-        format!("{}-{}", self.status.namespace_pid, self.start_time)
+        let number = self.status.namespace_pid;
+        format!("{}-{number}-{}", self.pid_namespace, self.start_time)
     }
 
     /// State and times now; None once the process has ended.
@@ -111,9 +118,49 @@ impl Target {
     }
 }
 
+/// Signals go to numbers of the agent's own pid namespace, and `/proc` may show those of another.
+fn refuse_foreign_numbers() -> Result<(), Failure> {
+    let shown = read_text("/proc/self/stat", 4096)
+        .and_then(|text| text.split(' ').next()?.parse::<u32>().ok());
+    if shown == Some(std::process::id()) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "/proc shows another pid namespace than the agent's own",
+        "run the agent where /proc is that of its own pid namespace",
+    ))
+}
+
+/// From `pid:[4026531836]`.
+fn pid_namespace(dir: &OwnedFd) -> Option<u64> {
+    let link = readlinkat(dir, "ns/pid", Vec::new())
+        .ok()?
+        .into_string()
+        .ok()?;
+    link.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
+}
+
 fn read_at(dir: &OwnedFd, name: &str, limit: u64) -> Option<String> {
     let file = openat(dir, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut bytes = Vec::new();
     File::from(file).take(limit).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_by_number_and_namespace() {
+        let pid = std::process::id() as i32;
+        let start_time = stat::parse(&read_text("/proc/self/stat", 4096).unwrap())
+            .unwrap()
+            .start_time;
+        let stem = Target::open(pid, start_time).unwrap().file_stem();
+        let parts: Vec<u64> = stem.split('-').map(|part| part.parse().unwrap()).collect();
+        let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap();
+        assert!(namespace.to_str().unwrap().contains(&parts[0].to_string()));
+        assert_eq!(parts[2], start_time);
+    }
 }
