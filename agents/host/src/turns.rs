@@ -38,7 +38,7 @@ impl Turns {
         taken
             .get_or_insert_default()
             .insert(place)
-            .then_some(Turn { turns: self, place })
+            .then(|| Turn { turns: self, place })
     }
 }
 
