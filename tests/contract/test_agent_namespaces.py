@@ -224,7 +224,7 @@ def test_a_frozen_jvm_does_not_hold_up_the_others(agent, library, burn):
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one session's recording", "one after the other"])
 def test_jvms_of_one_number_in_one_tmp(agent, library, burn_contained, tmp_path, together):
-    """Each is the same number in its own pid namespace; only one can have the attach socket of that number."""
+    """Each is the same number in its own pid namespace; only one can have that number's attach socket."""
     tmp_path.chmod(0o1777)
     share = f"mount --bind {tmp_path} /tmp"
     burners = {role: burn_contained(share, role=role) for role in ("alpha", "beta")}

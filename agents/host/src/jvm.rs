@@ -63,10 +63,10 @@ impl Jvm {
         session: &str,
     ) -> Result<Self, Failure> {
         let shoes = Shoes::put_on(&target)?;
-        refuse_disabled(target.pid, &findings.options)?;
+        refuse_disabled(target.pid, &findings.launched.options(&shoes.named))?;
         refuse_disabled(
             target.pid,
-            &hsperf::options(&shoes, target.status.namespace_pid),
+            &hsperf::options(&shoes.named, &findings.performance_data),
         )?;
         let bases = bases(&shoes, findings, library);
         let run =

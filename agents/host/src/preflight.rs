@@ -1,8 +1,10 @@
 //! What speaks against profiling a JVM, seen before it is touched.
 
+use crate::hsperf;
 use crate::outcome::Failure;
-use crate::proc::maps::file_name;
-use crate::proc::scan::{argument_file, split_zero};
+use crate::proc::maps::{file_name, Mapped};
+use crate::proc::named::Named;
+use crate::proc::scan::split_zero;
 use crate::proc::target::Target;
 use crate::proc::{cmdline, read_text};
 
@@ -20,14 +22,22 @@ const OTHER_PROFILERS: [(&str, &str); 5] = [
 
 /// What was seen of a JVM.
 pub struct Findings {
-    /// Options it was started with, the last of a kind counts.
-    pub options: Vec<String>,
+    /// How it was started.
+    pub launched: Launched,
+    /// What it publishes of itself.
+    pub performance_data: Vec<Mapped>,
     /// Paths of async-profiler libraries that hprofiler sessions loaded.
     pub ours: Vec<String>,
     /// Paths of async-profiler libraries that somebody else loaded.
     pub foreign: Vec<String>,
     /// Whether the kernel lets this JVM sample kernel stacks.
     pub kernel: bool,
+}
+
+/// How a JVM was started.
+pub struct Launched {
+    environment: String,
+    command: Vec<String>,
 }
 
 /// Look at a JVM from outside. To be called before the thread takes the JVM's user: some of this is only root's to read.
@@ -44,7 +54,8 @@ pub fn look(target: &Target) -> Result<Findings, Failure> {
     let paranoid = read_text("/proc/sys/kernel/perf_event_paranoid", 64)
         .and_then(|text| text.trim().parse::<i32>().ok());
     Ok(Findings {
-        options: options(target),
+        launched: Launched::read(target),
+        performance_data: target.mapped(hsperf::is_data).unwrap_or_default(),
         ours,
         foreign,
         kernel: target.status.may_profile_kernel() || paranoid.is_some_and(|level| level <= 1),
@@ -97,38 +108,34 @@ fn refuse_other_profiler(target: &Target, libraries: &[String]) -> Result<(), Fa
     Ok(())
 }
 
-/// In the order in which the JVM takes them, a later one overrides.
-fn options(target: &Target) -> Vec<String> {
-    let environment = target.read("environ", 4 << 20).unwrap_or_default();
-    let variable = |name: &str| {
-        let pairs = environment
-            .split('\0')
-            .filter_map(|pair| pair.split_once('='));
-        let value = pairs
-            .filter(|pair| pair.0 == name)
-            .map(|pair| pair.1)
-            .next()
-            .unwrap_or_default();
-        value
-            .split_ascii_whitespace()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    let command = split_zero(
-        target
-            .read("cmdline", 4 << 20)
-            .unwrap_or_default()
-            .as_bytes(),
-    );
-    let dir = format!("/proc/{}", target.pid);
-    let launch = cmdline::parse(&command, |name| argument_file(&dir, name));
-    [
-        variable("JAVA_TOOL_OPTIONS"),
-        variable("JDK_JAVA_OPTIONS"),
-        launch.options,
-        variable("_JAVA_OPTIONS"),
-    ]
-    .concat()
+impl Launched {
+    fn read(target: &Target) -> Self {
+        let text = |name| target.read(name, 4 << 20).unwrap_or_default();
+        Self {
+            environment: text("environ"),
+            command: split_zero(text("cmdline").as_bytes()),
+        }
+    }
+
+    /// The options, in the order in which the JVM takes them: a later one overrides. To be called by a thread that has
+    /// no more rights than the JVM's user, since its files of arguments are read.
+    pub fn options(&self, named: &Named) -> Vec<String> {
+        let launch = cmdline::parse(&self.command, |name| named.text(name));
+        [
+            self.variable("JAVA_TOOL_OPTIONS"),
+            self.variable("JDK_JAVA_OPTIONS"),
+            launch.options,
+            self.variable("_JAVA_OPTIONS"),
+        ]
+        .concat()
+    }
+
+    fn variable(&self, name: &str) -> Vec<String> {
+        let mut pairs = self.environment.split('\0');
+        let value = pairs.find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        let words = value.unwrap_or_default().split_ascii_whitespace();
+        words.map(str::to_owned).collect()
+    }
 }
 
 /// Refuse a JVM whose options forbid attaching: asking it would put a thread dump in its output.

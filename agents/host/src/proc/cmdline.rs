@@ -74,7 +74,10 @@ pub fn parse(command: &[String], read_file: impl Fn(&str) -> Option<String>) -> 
                 launch.main = main_of("-m", option["--module=".len()..].to_owned());
                 break;
             }
-            option if option.starts_with('-') => launch.options.push(argument),
+            // An `@file` that cannot be read may hold anything, but it is no class.
+            option if option.starts_with('-') || (rest.enabled && option.starts_with('@')) => {
+                launch.options.push(argument);
+            }
             _ => {
                 launch.main = argument;
                 break;
@@ -246,6 +249,8 @@ mod tests {
                 1,
             ),
             ("java @args two", "p.Main", "Main", 2, 2),
+            ("java @secret p.Main two", "p.Main", "Main", 1, 1),
+            ("java @secret", "", "", 1, 0),
             ("java --disable-@files -cp x @args", "@args", "@args", 3, 0),
             (
                 "jsvc.exec -user hdfs -cp c -outfile o a.b.Starter",

@@ -1,5 +1,6 @@
 //! One process, held fast: later steps cannot hit another one that was given the same pid.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 
@@ -8,7 +9,8 @@ use rustix::fs::{openat, readlinkat, Mode, OFlags, CWD};
 use rustix::io::Errno;
 use rustix::process::{kill_process, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 
-use super::maps;
+use super::maps::{self, Mapped};
+use super::named::Named;
 use super::read_text;
 use super::stat::{self, Stat};
 use super::status::{self, Status};
@@ -78,8 +80,8 @@ impl Target {
         read_at(&self.dir, name, limit)
     }
 
-    /// The mapped files that `wanted` accepts; None where the map is not ours to read.
-    pub fn libraries(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+    /// The mapped files whose paths `wanted` accepts; None where the map is not ours to read.
+    pub fn mapped(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<Mapped>> {
         let map = openat(
             &self.dir,
             "maps",
@@ -87,7 +89,25 @@ impl Target {
             Mode::empty(),
         )
         .ok()?;
-        maps::libraries(File::from(map), wanted)
+        maps::files(File::from(map), wanted)
+    }
+
+    /// The paths of `mapped`, each once.
+    pub fn libraries(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+        let mut seen = HashSet::new();
+        let mapped = self.mapped(wanted)?.into_iter();
+        Some(
+            mapped
+                .map(|file| file.path)
+                .filter(|path| seen.insert(path.clone()))
+                .collect(),
+        )
+    }
+
+    /// The files its user named, in its own root.
+    pub fn named(&self) -> Result<Named, Errno> {
+        let root = self.open_link("root", OFlags::PATH | OFlags::DIRECTORY)?;
+        Ok(Named::new(root, self.read_link("cwd")))
     }
 
     /// Signals caught and ids as they are now.
