@@ -42,6 +42,14 @@ pub struct Jvm {
     running: bool,
 }
 
+/// How a recording was over.
+#[derive(Clone, Copy)]
+pub enum Stopped {
+    AsTold,
+    /// By the JVM's end.
+    WithTheJvm,
+}
+
 /// What the profiler wrote, as folded text.
 pub enum Recorded {
     Whole {
@@ -161,33 +169,40 @@ impl Jvm {
         }
     }
 
-    /// End the recording and read what it yielded.
-    pub fn stop(&mut self, plan: &Plan, choice: &Choice) -> Result<Recorded, Failure> {
-        match self.fetch() {
-            Ok(recorded) => Ok(recorded),
-            Err(_) if self.target.stat().is_none() => self.ended(),
+    /// End the recording and have the JVM write what it yielded.
+    pub fn stop(&mut self, plan: &Plan, choice: &Choice) -> Result<Stopped, Failure> {
+        match self.write() {
+            Ok(()) => Ok(Stopped::AsTold),
+            Err(_) if self.target.stat().is_none() => {
+                self.running = false;
+                Ok(Stopped::WithTheJvm)
+            }
             Err(failure) => Err(self.let_go_later(plan, choice, failure)),
         }
     }
 
-    fn fetch(&mut self) -> Result<Recorded, Failure> {
+    fn write(&mut self) -> Result<(), Failure> {
         let failed = |jvm: &Self, what: &str, reply: &Reply| {
-            Failure::plain(format!(
+            Err(Failure::plain(format!(
                 "async-profiler could not {what}: {}",
                 jvm.explain(reply)
-            ))
+            )))
         };
         match self.command(
             &profiler::stop(&self.file("total"), &self.file("log")),
             WRITE,
         )? {
             Reply::Returned(0) => self.running = false,
-            reply => return Err(failed(self, "stop", &reply)),
+            reply => return failed(self, "stop", &reply),
         }
         match self.command(&profiler::dump(&self.file("samples")), WRITE)? {
-            Reply::Returned(0) => {}
-            reply => return Err(failed(self, "write its samples", &reply)),
+            Reply::Returned(0) => Ok(()),
+            reply => failed(self, "write its samples", &reply),
         }
+    }
+
+    /// Read what a recording yielded: up to half a gibibyte.
+    pub fn recorded(&self, stopped: Stopped) -> Result<Recorded, Failure> {
         let read = |kind| {
             self.read(kind, MAX_OUTPUT).map_err(|error| {
                 Failure::new(
@@ -196,14 +211,16 @@ impl Jvm {
                 )
             })
         };
-        Ok(Recorded::Whole {
-            samples: read("samples")?,
-            total: read("total")?,
-        })
+        match stopped {
+            Stopped::AsTold => Ok(Recorded::Whole {
+                samples: read("samples")?,
+                total: read("total")?,
+            }),
+            Stopped::WithTheJvm => self.ended(),
+        }
     }
 
-    fn ended(&mut self) -> Result<Recorded, Failure> {
-        self.running = false;
+    fn ended(&self) -> Result<Recorded, Failure> {
         match self.read("end", MAX_OUTPUT) {
             Ok(samples) => Ok(Recorded::Ended { samples }),
             Err(_) => Err(Failure::new(

@@ -58,7 +58,7 @@ pub struct Job {
     pub library: Arc<Library>,
     pub session: String,
     pub host: String,
-    /// Folding takes memory and a processor that the application needs: one process at a time.
+    /// Held while one process's output is read and folded.
     pub folding: Arc<Mutex<()>>,
 }
 
@@ -117,14 +117,28 @@ fn record(
     if !keep {
         return Err(Failure::plain("ended before its time").at(pid, Stage::Record));
     }
-    let recorded = jvm
-        .stop(plan, &started.choice)
-        .map_err(|failure| failure.at(pid, Stage::Record))?;
-    let _one_at_a_time = job.folding.lock();
-    let (profile, ended) =
-        fold(plan, &started.choice, recorded).map_err(|failure| failure.at(pid, Stage::Fetch))?;
-    finish(job, plan, &started, profile, &clock, ended)
+    let choice = &started.choice;
+    let stop = |jvm: &mut Jvm| jvm.stop(plan, choice);
+    let read = |jvm: &Jvm, stopped| {
+        let folded = fold(plan, choice, jvm.recorded(stopped)?);
+        Ok(folded.and_then(|(folded, ended)| finish(job, plan, &started, folded, &clock, ended)))
+    };
+    in_turn(&job.folding, jvm, stop, read)
+        .map_err(|failure: Failure| failure.at(pid, Stage::Record))?
         .map_err(|failure| failure.at(pid, Stage::Fetch))
+}
+
+/// Of JVMs that end together all are stopped at once, but what they wrote is read and folded one by one: that takes
+/// memory and a processor which the applications need.
+fn in_turn<J, S, T, E>(
+    folding: &Mutex<()>,
+    jvm: &mut J,
+    stop: impl FnOnce(&mut J) -> Result<S, E>,
+    fold: impl FnOnce(&J, S) -> Result<T, E>,
+) -> Result<T, E> {
+    let stopped = stop(jvm)?;
+    let _one_at_a_time = folding.lock();
+    fold(jvm, stopped)
 }
 
 /// How a recording began.
@@ -291,5 +305,33 @@ pub fn tagged<T: From<(i32, Report)>>(pid: i32, sender: Sender<T>) -> impl Fn(Re
     move |report| {
         // The session may be over; then nobody needs to know.
         let _ = sender.send((pid, report).into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::Barrier;
+    use std::thread;
+
+    #[test]
+    fn all_are_stopped_together_and_folded_one_by_one() {
+        const JVMS: usize = 4;
+        let (folding, stops) = (Mutex::new(()), Barrier::new(JVMS));
+        let (folds, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let jvm = || {
+            // Would wait for ever if one could only be stopped after another was folded.
+            let stop = |_: &mut ()| Ok::<_, ()>(stops.wait());
+            let fold = |_: &(), _| {
+                most.fetch_max(folds.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                thread::yield_now();
+                folds.fetch_sub(1, Ordering::SeqCst);
+                Ok(())
+            };
+            in_turn(&folding, &mut (), stop, fold).unwrap();
+        };
+        thread::scope(|scope| (0..JVMS).for_each(|_| drop(scope.spawn(jvm))));
+        assert_eq!(most.into_inner(), 1);
     }
 }
