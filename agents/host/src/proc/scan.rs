@@ -224,7 +224,13 @@ impl Seen {
             uid: self.uid,
             user: self.user,
             ppid: self.ppid,
-            main_class: self.launch.main_class().chars().take(1000).collect(),
+            main_class: self
+                .launch
+                .masked()
+                .main_class()
+                .chars()
+                .take(1000)
+                .collect(),
             command: mask::command(&self.command, limit),
             label,
             labels,
@@ -234,14 +240,13 @@ impl Seen {
 
     /// The label of a process of which nothing better is known: its main class, else its program.
     pub fn plain_label(&self) -> String {
-        let name = self.launch.simple_name();
-        let program = self
-            .command
-            .first()
-            .map_or("", |program| file_name(program));
-        if name.is_empty() { program } else { name }
-            .chars()
-            .take(200)
-            .collect()
+        let launch = self.launch.masked();
+        let program = mask::words(self.command.get(..1).unwrap_or_default());
+        let program = program.first().map_or("", |program| file_name(program));
+        let name = match launch.simple_name() {
+            "" => program,
+            name => name,
+        };
+        name.chars().take(200).collect()
     }
 }
