@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import time
@@ -208,3 +209,23 @@ def test_other_events_keep_their_units(agent, library, burn, event, value):
     profile = Profile.from_bytes(result.profiles[burner.outer.pid])
     assert profile.values[-1] == value
     assert 0 < result.heads[burner.outer.pid]["samples"]["taken"] < profile.total(len(profile.values) - 1)
+
+
+def test_a_jvm_on_musl_finds_the_same_file_the_next_time(agent, library, burn, tmp_path):
+    """Under another inode musl would load it once more. A library of that name is all there is of musl here."""
+    mapped = Path("/proc/self/maps").read_text().split()
+    some = next(path for path in mapped if path.endswith(".so.6") and "/libm" in path)
+    shutil.copy(some, tmp_path / "ld-musl-x86_64.so.1")
+    burner = burn(env={"LD_PRELOAD": str(tmp_path / "ld-musl-x86_64.so.1")})
+    staged = Path(f"/tmp/.hprofiler-ap-{library[:16]}-{os.geteuid()}")
+    inodes = set()
+    for _ in range(2):
+        ready, refused = agent.prepare(library, found(agent, burner), duration=0.5)
+        assert ready, refused
+        agent.start()
+        result = agent.collect()
+        assert (result.outcomes[burner.outer.pid]["status"], result.left) == ("ok", [])
+        inodes.add((staged / "libasyncProfiler.so").stat().st_ino)
+    assert len(inodes) == 1
+    agent.send("clean", kept=True)
+    assert str(staged) in agent.expect("cleaned", 60)["removed"]

@@ -46,6 +46,9 @@ impl Held {
         Err(format!("{path} cannot be held"))
     }
 
+    /// Let it go and leave it there.
+    pub fn keep(self) {}
+
     /// Delete the named files, and the folder once no other session or recording holds it. Err: what is left.
     pub fn release(self, ours: impl Fn(&str) -> bool) -> Result<(), String> {
         delete_unheld(&self.dir, &self.seen_as, ours)

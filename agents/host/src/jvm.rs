@@ -10,10 +10,10 @@ use rustix::fd::AsFd;
 use crate::attach::{Attach, Reply};
 use crate::engine::async_profiler::{self as profiler, Choice, Plan};
 use crate::files::read_regular;
-use crate::foothold::{is_library_file, library_folder, run_folder, Held, LIBRARY};
+use crate::foothold::{library_folder, run_folder, Held, LIBRARY};
 use crate::hsperf;
 use crate::identity::Shoes;
-use crate::loading::{bases, refuse_others, stage_and_load};
+use crate::loading::{bases, let_library_go, refuse_others, stage_and_load};
 use crate::outcome::Failure;
 use crate::preflight::{refuse_disabled, Findings};
 use crate::proc::target::Target;
@@ -38,6 +38,7 @@ pub struct Jvm {
     shoes: Shoes,
     library: Held,
     run: Held,
+    musl: bool,
     /// Whether a recording of ours may be going on in it.
     running: bool,
 }
@@ -81,13 +82,14 @@ impl Jvm {
             run_folder(&shoes, &bases, session).map_err(|tried| no_folder(target.pid, &tried))?;
         let folder = library_folder("", &library.sha256, shoes.uid);
         let staged = refuse_others(&target, &shoes, findings, &run, &folder)
-            .and_then(|()| stage_and_load(&target, &shoes, &bases, library, &run));
+            .and_then(|()| stage_and_load(&target, &shoes, findings, &bases, library, &run));
         match staged {
             Ok(library) => Ok(Self {
                 target,
                 shoes,
                 library,
                 run,
+                musl: findings.musl,
                 running: false,
             }),
             Err(failure) => {
@@ -255,7 +257,7 @@ impl Jvm {
             self.running = false;
         }
         let left = [
-            self.library.release(is_library_file),
+            let_library_go(self.library, self.musl),
             self.run.release(|_| true),
         ];
         left.into_iter().filter_map(Result::err).collect()

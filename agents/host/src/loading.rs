@@ -77,6 +77,7 @@ pub fn refuse_others(
 pub fn stage_and_load(
     target: &Target,
     shoes: &Shoes,
+    findings: &Findings,
     bases: &[String],
     library: &Library,
     run: &Held,
@@ -93,11 +94,11 @@ pub fn stage_and_load(
         match status(target, shoes, &format!("{}/{LIBRARY}", held.path), run) {
             Ok(text) if profiler::is_idle(&text) => return Ok(held),
             Ok(_) => {
-                let _ = held.release(is_library_file);
+                let _ = let_library_go(held, findings.musl);
                 return Err(already_profiled(target.pid));
             }
             Err(Load::Failed(failure)) => {
-                let _ = held.release(is_library_file);
+                let _ = let_library_go(held, findings.musl);
                 return Err(failure);
             }
             Err(Load::Refused(text)) => {
@@ -110,6 +111,19 @@ pub fn stage_and_load(
         format!("process {} cannot load async-profiler: {}", target.pid, tried.join("; ")),
         "the JVM's user needs a writable folder that is not mounted noexec, among /tmp, /var/tmp and /dev/shm",
     ))
+}
+
+/// Delete the library, unless its JVM is on musl. musl knows a library again by its inode and not by its path, so one
+/// that is put there anew is loaded once more, and none is ever unloaded: there it stays for the next run, until
+/// `clean`. Err: what is left.
+pub fn let_library_go(library: Held, musl: bool) -> Result<(), String> {
+    match musl {
+        true => {
+            library.keep();
+            Ok(())
+        }
+        false => library.release(is_library_file),
+    }
 }
 
 fn already_profiled(pid: i32) -> Failure {

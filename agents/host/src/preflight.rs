@@ -24,6 +24,8 @@ const OTHER_PROFILERS: [(&str, &str); 5] = [
 pub struct Findings {
     /// How it was started.
     pub launched: Launched,
+    /// Whether its C library is musl.
+    pub musl: bool,
     /// What it publishes of itself.
     pub performance_data: Vec<Mapped>,
     /// Paths of async-profiler libraries that hprofiler sessions loaded.
@@ -47,6 +49,7 @@ pub fn look(target: &Target) -> Result<Findings, Failure> {
         .unwrap_or_default();
     refuse_other_jvm(target, &libraries)?;
     refuse_other_profiler(target, &libraries)?;
+    let musl = libraries.iter().any(|path| is_musl(file_name(path)));
     let async_profilers = libraries
         .into_iter()
         .filter(|path| file_name(path).starts_with(ASYNC_PROFILER));
@@ -55,6 +58,7 @@ pub fn look(target: &Target) -> Result<Findings, Failure> {
         .and_then(|text| text.trim().parse::<i32>().ok());
     Ok(Findings {
         launched: Launched::read(target),
+        musl,
         performance_data: target.mapped(hsperf::is_data).unwrap_or_default(),
         ours,
         foreign,
@@ -65,9 +69,16 @@ pub fn look(target: &Target) -> Result<Findings, Failure> {
 fn is_of_interest(name: &str) -> bool {
     name.starts_with("libj9vm")
         || name.starts_with(ASYNC_PROFILER)
+        || is_musl(name)
         || OTHER_PROFILERS
             .iter()
             .any(|(prefix, _)| name.starts_with(prefix))
+}
+
+/// Whether this is musl's one library: under its own name, or where that is a link, what the link leads to. (The C
+/// library of glibc has a version at its end.)
+fn is_musl(name: &str) -> bool {
+    name.starts_with("ld-musl-") || name.starts_with("libc.musl-") || name == "libc.so"
 }
 
 /// Whether a library's path is one that a session of this tool uses.
@@ -184,6 +195,14 @@ mod tests {
         assert!(!refused(
             "-XX:+EnableDynamicAgentLoading -XX: -Dx=-XX:+DisableAttachMechanism"
         ));
+    }
+
+    #[test]
+    fn whose_c_library_it_is() {
+        for name in ["ld-musl-x86_64.so.1", "libc.musl-aarch64.so.1", "libc.so"] {
+            assert!(is_musl(name) && is_of_interest(name), "{name}");
+        }
+        assert!(!is_musl("libc.so.6") && !is_musl("ld-linux-x86-64.so.2"));
     }
 
     #[test]
