@@ -41,3 +41,7 @@ class RunFolderError(UsageError):
 
 class ProfileError(HprofilerError):
     """A profile cannot be read: not the format it claims, truncated, or over a limit."""
+
+
+class PicturesError(HprofilerError):
+    """What was recorded is kept, but its report could not be made (exit code 3)."""

@@ -107,7 +107,7 @@ class Outcome:
     """One line of the ledger. Data, not an exception: one dead host never ends a run.
 
     `pid` is None when the line speaks of the whole host. `stage` says how far it came:
-    connect, push, find, prepare, start, record, fetch, clean.
+    connect, push, find, prepare, start, record, fetch, clean, report.
     """
 
     host: str

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from hprofiler import __version__
-from hprofiler.collect import Listener, Reach, Stop, collect
-from hprofiler.errors import HostError
+from hprofiler.collect import Listener, Reach, Stop, collect, on_interrupt
+from hprofiler.errors import HostError, PicturesError, RunFolderError
 from hprofiler.model import Host, HostResult, Recording, Sampling, Selector, Status, Target
 from hprofiler.store import FORMAT, RunFolder, replacing
+
+if TYPE_CHECKING:
+    from hprofiler.report import Report
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class Coverage:
     """How much of what was meant is in the pictures: "37 of 40 processes on 9 of 10 hosts"."""
 
     hosts_all: int
+    hosts_reached: int
     hosts_recorded: int
     hosts_idle: int
     hosts_failed: int
@@ -47,30 +51,42 @@ class Coverage:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run came to, and where its page is."""
+    """What a run came to; `report.cluster` is None when there was not one sample."""
 
     folder: RunFolder
     coverage: Coverage
     results: Tuple[HostResult, ...]
     interrupted: bool
-    page: Path
+    report: Report
 
 
 def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
-    """Record, keep and draw. Raises RunFolderError before anything is touched when nothing can be written."""
+    """Record, keep and draw.
+
+    Raises RunFolderError before anything is touched when nothing can be written, PicturesError when the
+    recordings are kept but the report cannot be made.
+    """
     from hprofiler.report import make_report
 
     folder = RunFolder.create(request.output, request.force)
     started = datetime.now(timezone.utc)
     stop = Stop()
-    results = tuple(
-        collect(request.hosts, request.selector, request.sampling, reach, FolderSink(folder), listener, stop)
-    )
-    coverage = coverage_of(results)
-    interrupted = stop.level > 0
-    folder.write_run(_run_record(request, results, coverage, started, interrupted))
-    report = make_report(folder.path, request.raw_names)
-    return RunResult(folder, coverage, results, interrupted, report.page)
+    sink = FolderSink(folder)
+    with on_interrupt(stop.request):  # until run.json says what lies in the folder
+        results = tuple(
+            collect(request.hosts, request.selector, request.sampling, reach, sink, listener, stop)
+        )
+        coverage = coverage_of(results)
+        interrupted = stop.level > 0
+        folder.write_run(_run_record(request, results, coverage, started, interrupted))
+    later = f"the recordings are kept: `hprofiler report {folder.path}` makes the pictures"
+    try:
+        report = make_report(folder.path, request.raw_names)
+    except (RunFolderError, OSError) as error:
+        raise PicturesError(f"cannot make the report: {error}", later) from error
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(later) from None
+    return RunResult(folder, coverage, results, interrupted, report)
 
 
 class FolderSink:
@@ -98,6 +114,7 @@ def coverage_of(results: Sequence[HostResult]) -> Coverage:
     idle = sum(_host_idle(result) for result in results)
     return Coverage(
         hosts_all=len(results),
+        hosts_reached=sum(result.facts is not None for result in results),
         hosts_recorded=sum(n > 0 for n in recorded),
         hosts_idle=idle,
         hosts_failed=failed,
@@ -146,7 +163,7 @@ def _coverage_record(coverage: Coverage) -> Dict[str, Dict[str, int]]:
     return {
         "hosts": {
             "all": coverage.hosts_all,
-            "reached": coverage.hosts_all - coverage.hosts_failed,
+            "reached": coverage.hosts_reached,
             "recorded": coverage.hosts_recorded,
             "idle": coverage.hosts_idle,
             "failed": coverage.hosts_failed,

@@ -154,8 +154,14 @@ def _refuse_near_name(typed: str, names: Iterable[str]) -> None:
     known = list(names)
     near = [name for name in known if (name + "-").startswith(typed) or name.endswith("-" + typed)]
     near += [name for name in difflib.get_close_matches(typed, known, n=5, cutoff=0.7) if name not in near]
+    near += [name for name in known if name not in near and _near_a_word(typed, name)]
     if near:
         raise SelectorError(
             f"no selector is called {typed!r}; near it: {', '.join(near)}",
             f"`hprofiler selectors` lists all; text:{typed} matches the text in the command line",
         )
+
+
+def _near_a_word(typed: str, name: str) -> bool:
+    """Whether it is a misspelling of one of the words of a name: `sprk` of spark-executor."""
+    return bool(difflib.get_close_matches(typed, name.split("-"), n=1, cutoff=0.85))

@@ -153,7 +153,9 @@ def _free_path(path: Path, force: bool) -> Path:
 def _remove_run(path: Path) -> None:
     """Remove what a run writes and nothing else: a file the user put beside it stays."""
     for name in ("cluster", "hosts"):
-        if (path / name).is_dir() and not (path / name).is_symlink():
+        if (path / name).is_symlink():
+            (path / name).unlink()
+        elif (path / name).is_dir():
             shutil.rmtree(path / name)
     for name in ("report.html", RUN_FILE):
         (path / name).unlink(missing_ok=True)

@@ -28,6 +28,8 @@ test)
   need ssh openssh-client
   need ip iproute2
   need sudo sudo
+  need zsh zsh
+  need fish fish
   need patchelf patchelf
   need chromium chromium
   need npm npm

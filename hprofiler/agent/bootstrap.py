@@ -11,11 +11,12 @@ import contextlib
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, List, Mapping, NamedTuple, Optional, Protocol, Tuple
+from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Protocol, Tuple
 
-from hprofiler.agent.wire import PIECE, BadEvent, Wire, printable
+from hprofiler.agent.wire import PIECE, BadEvent, Wire
 from hprofiler.errors import HostError
 from hprofiler.transports.base import Channel, Transport
+from hprofiler.transports.text import printable
 
 MARK = "HPROFILER"
 _MARK_LIMIT = 4096
@@ -204,10 +205,11 @@ def _quoted(folder: str) -> str:
     return '"' + "".join("\\" + mark if mark in '$`"' else mark for mark in folder) + '"'
 
 
-def pieces(path: Path) -> List[bytes]:
-    """A file in pieces that fit a channel."""
-    content = path.read_bytes()
-    return [content[start : start + PIECE] for start in range(0, len(content), PIECE)]
+def pieces(path: Path) -> Iterator[bytes]:
+    """A file in pieces; never more than one of them in memory."""
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            yield piece
 
 
 def sudo_refusal(stderr: str) -> Optional[Tuple[str, str]]:

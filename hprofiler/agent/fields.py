@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from hprofiler.agent.wire import BadEvent, printable
+from hprofiler.agent.wire import BadEvent
+from hprofiler.transports.text import printable
 
 PID_LIMIT = 1 << 22
 TEXT_LIMIT = 4096

@@ -9,9 +9,9 @@ import shlex
 from typing import Dict, List, Mapping, Sequence
 
 from hprofiler.agent.events import Listed
-from hprofiler.agent.wire import printable
 from hprofiler.errors import HostError
 from hprofiler.transports.base import Transport
+from hprofiler.transports.text import printable
 
 HEADER = "UID          PID    PPID  C STIME TTY          TIME CMD"
 

@@ -10,7 +10,20 @@ import contextlib
 import hashlib
 import threading
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    TypeVar,
+)
 
 from hprofiler.agent import bootstrap, events
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
@@ -25,10 +38,11 @@ from hprofiler.agent.events import (
     ProfileHeader,
     RecordEvent,
 )
-from hprofiler.agent.wire import BadEvent, printable
+from hprofiler.agent.wire import BadEvent
 from hprofiler.errors import HostError
 from hprofiler.model import Process, Sampling
 from hprofiler.transports.base import Channel, Transport
+from hprofiler.transports.text import printable
 
 PROTOCOL = 1
 LEASE_SECONDS = 30
@@ -212,7 +226,7 @@ class AgentSession:
             except HostError:
                 return  # whoever reads will be told
 
-    def _send(self, request: Mapping[str, Any], payload: Sequence[bytes] = ()) -> None:
+    def _send(self, request: Mapping[str, Any], payload: Iterable[bytes] = ()) -> None:
         try:
             self._wire.send(request, payload)
         except HostError as error:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 from typing import Any, Dict, Iterable, Iterator, Mapping, Optional
 
 from hprofiler.transports.base import Channel
+from hprofiler.transports.text import printable
 
 MAX_LINE = 16 << 20
 MAX_MEMBERS = 400_000
@@ -17,17 +17,9 @@ _BIG_LINE = 1 << 20
 # Python objects take many times the room of their JSON: big lines are decoded one at a time for all hosts.
 _one_big_line = threading.Lock()
 
-# What could move a terminal's cursor, reorder the text around it, or fail to encode (lone surrogates).
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
 
 class BadEvent(ValueError):
     """What the agent sent breaks the protocol; the text says how."""
-
-
-def printable(text: str) -> str:
-    """`text` with everything replaced that could do more than be read."""
-    return _UNPRINTABLE.sub("\ufffd", text.replace("\n", " ").replace("\t", " "))
 
 
 class Wire:

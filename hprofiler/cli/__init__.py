@@ -7,7 +7,7 @@ import sys
 from typing import Optional, Sequence
 
 from hprofiler.cli.exits import Exit
-from hprofiler.errors import HprofilerError, UsageError
+from hprofiler.errors import HprofilerError, PicturesError, UsageError
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
@@ -19,14 +19,20 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return int(options.command(options))
     except HprofilerError as error:
         print_error(error)
-        return Exit.USAGE if isinstance(error, UsageError) else Exit.NOTHING
-    except KeyboardInterrupt:
-        print("hprofiler: interrupted", file=sys.stderr)
+        return exit_code(error)
+    except KeyboardInterrupt as interrupt:
+        print(": ".join(["hprofiler: interrupted", *map(str, interrupt.args)]), file=sys.stderr)
         return Exit.INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (`| head`); a second flush at exit must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
+
+
+def exit_code(error: HprofilerError) -> Exit:
+    if isinstance(error, UsageError):
+        return Exit.USAGE
+    return Exit.PARTIAL if isinstance(error, PicturesError) else Exit.NOTHING
 
 
 def print_error(error: HprofilerError) -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from typing import TYPE_CHECKING, List
 
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
-from hprofiler.model import Status
+from hprofiler.model import Outcome, Status
+
+if TYPE_CHECKING:
+    from hprofiler.collect import HostCleaned
 
 
 def command(options: argparse.Namespace) -> int:
@@ -16,10 +20,16 @@ def command(options: argparse.Namespace) -> int:
 
     target, hosts = chosen.target(options)
     cleaned = clean(hosts, chosen.reach(options, target))
-    failed = [outcome for host in cleaned for outcome in host.outcomes if outcome.status is Status.FAILED]
+    failed = [outcome for host in cleaned for outcome in _failed(host)]
     if options.json:
         record = [
-            {"host": h.host.name, "removed": list(h.removed), "stopped": list(h.stopped)} for h in cleaned
+            {
+                "host": host.host.name,
+                "removed": list(host.removed),
+                "stopped": list(host.stopped),
+                "failed": [{"reason": outcome.reason, "remedy": outcome.remedy} for outcome in _failed(host)],
+            }
+            for host in cleaned
         ]
         print(json.dumps(record, indent=2))
     else:
@@ -34,4 +44,8 @@ def command(options: argparse.Namespace) -> int:
             print(f"  {outcome.remedy}", file=sys.stderr)
     if not failed:
         return Exit.OK
-    return Exit.NOTHING if len(failed) >= len(cleaned) else Exit.PARTIAL
+    return Exit.PARTIAL if any(not _failed(host) or host.removed for host in cleaned) else Exit.NOTHING
+
+
+def _failed(host: HostCleaned) -> List[Outcome]:
+    return [outcome for outcome in host.outcomes if outcome.status is Status.FAILED]

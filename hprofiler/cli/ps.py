@@ -40,9 +40,9 @@ def _print_table(found: Sequence[HostFound]) -> None:
             if outcome.remedy:
                 print(f"  {outcome.remedy}", file=sys.stderr)
     total = sum(len(host.processes) for host in found)
-    print(
-        f"{total} processes on {sum(bool(h.processes) for h in found)} of {len(found)} hosts", file=sys.stderr
-    )
+    hosts = sum(bool(host.processes) for host in found)
+    processes = "1 process" if total == 1 else f"{total} processes"
+    print(f"{processes} on {hosts} of {len(found)} hosts", file=sys.stderr)
 
 
 def _row(host: str, process: Process) -> str:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Dict, List, Sequence
 
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
+from hprofiler.model import Status
 
 if TYPE_CHECKING:
-    from hprofiler._flamegraph import Profile
     from hprofiler.collect import Reach
     from hprofiler.model import Host, Selector, Target
     from hprofiler.run import RunResult
 
 HOTTEST = 5
 FAILURES_SHOWN = 20
+DEGRADED_SHOWN = 5
 
 
 def command(options: argparse.Namespace) -> int:
@@ -54,31 +55,24 @@ def record(
 def exit_code(result: RunResult) -> Exit:
     if result.interrupted:
         return Exit.INTERRUPTED
-    if result.coverage.processes_recorded == 0:
+    if result.report.cluster is None:
         return Exit.NOTHING
     return Exit.OK if result.coverage.complete else Exit.PARTIAL
 
 
 def print_summary(result: RunResult, selector: Selector) -> None:
     """Troubles on stderr; hottest methods and the report's path on stdout."""
-    coverage = result.coverage
     _print_failures(result)
-    if coverage.processes_recorded == 0:
+    _print_degraded(result)
+    if result.report.cluster is None:
         _print_nothing(result, selector)
         return
     from hprofiler.report import hottest
 
-    print(f"recorded {_covered(result)}{' before the interrupt' if result.interrupted else ''}")
+    print(f"recorded {result.report.coverage}{' before the interrupt' if result.interrupted else ''}")
     print()
-    print(hottest(_cluster(result), HOTTEST))
-    print(f"report: {result.page}")
-
-
-def _covered(result: RunResult) -> str:
-    coverage = result.coverage
-    words = f"{coverage.processes_recorded} of {coverage.processes_found} processes on "
-    words += f"{coverage.hosts_recorded} of {coverage.hosts_all} hosts"
-    return words + (f" ({coverage.hosts_idle} idle)" if coverage.hosts_idle else "")
+    print(hottest(result.report.cluster, HOTTEST))
+    print(f"report: {result.report.page}")
 
 
 def _print_failures(result: RunResult) -> None:
@@ -91,13 +85,24 @@ def _print_failures(result: RunResult) -> None:
         print(f"  {where}: {reason}" + (f"\n    {remedy}" if remedy else ""), file=sys.stderr)
     if len(failed) > FAILURES_SHOWN:
         more = len(failed) - FAILURES_SHOWN
-        print(f"  … and {more} more: see the ledger in {result.page}", file=sys.stderr)
+        print(f"  … and {more} more: see the ledger in {result.report.page}", file=sys.stderr)
+
+
+def _print_degraded(result: RunResult) -> None:
+    degraded = [o for host in result.results for o in host.outcomes if o.status is Status.DEGRADED]
+    for outcome in degraded[:DEGRADED_SHOWN]:
+        where = f"{outcome.host} pid {outcome.pid}" if outcome.pid else outcome.host
+        print(f"note: {where}: {outcome.reason}", file=sys.stderr)
+    if len(degraded) > DEGRADED_SHOWN:
+        print(f"note: {len(degraded) - DEGRADED_SHOWN} more such notes are in the ledger", file=sys.stderr)
 
 
 def _print_nothing(result: RunResult, selector: Selector) -> None:
     reached = [r.host.name for r in result.results if r.facts is not None]
     found = result.coverage.processes_found
-    if found:
+    if result.coverage.processes_recorded:
+        what = f"{result.report.coverage}, without one sample: they used no CPU time"
+    elif found:
         what = f"none of {found} matching processes could be recorded"
     elif reached:
         what = f"no process matches {selector.text!r}; searched {_some(reached)}"
@@ -106,7 +111,7 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
     print(f"hprofiler: nothing recorded: {what}", file=sys.stderr)
     if reached and not found:
         print("  see what is there with: hprofiler ps -j java … (same host options)", file=sys.stderr)
-    print(f"  the ledger is in {result.page}", file=sys.stderr)
+    print(f"  the ledger is in {result.report.page}", file=sys.stderr)
 
 
 def _some(names: List[str], most: int = 8) -> str:
@@ -123,7 +128,7 @@ def print_json(result: RunResult, selector: Selector) -> None:
         json.dumps(
             {
                 "folder": str(Path(result.folder.path).resolve()),
-                "report": str(Path(result.page).resolve()),
+                "report": str(Path(result.report.page).resolve()),
                 "interrupted": result.interrupted,
                 "coverage": record["coverage"],
                 "failures": [dict(zip(("where", "reason", "remedy"), f)) for f in failures(result.results)],
@@ -135,13 +140,5 @@ def print_json(result: RunResult, selector: Selector) -> None:
 
 
 def _hottest_records(result: RunResult) -> List[Dict[str, object]]:
-    if result.coverage.processes_recorded == 0:
-        return []
-    methods = _cluster(result).top(HOTTEST)
+    methods = result.report.cluster.top(HOTTEST) if result.report.cluster else []
     return [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in methods]
-
-
-def _cluster(result: RunResult) -> Profile:
-    from hprofiler._flamegraph import Profile
-
-    return Profile.read(str(result.folder.cluster_dir / "cpu.pb.gz"))

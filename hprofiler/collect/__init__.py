@@ -2,7 +2,7 @@
 
 from hprofiler.collect.looking import HostCleaned, HostFound, clean, find_only
 from hprofiler.collect.recording import ProfileSink, collect
-from hprofiler.collect.stop import Stop
+from hprofiler.collect.stop import Stop, on_interrupt
 from hprofiler.collect.visit import HostProgress, Listener, Reach
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "clean",
     "collect",
     "find_only",
+    "on_interrupt",
 ]

@@ -7,7 +7,7 @@ from typing import List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent import Cleaned, Found, Ignored
 from hprofiler.collect.stop import Stop
-from hprofiler.collect.visit import Crew, Listener, Reach, Visit, silent, visit_all
+from hprofiler.collect.visit import Crew, Listener, Reach, Visit, idle_reason, silent, visit_all
 from hprofiler.model import Host, HostFacts, Outcome, Process, Selector, Status
 
 
@@ -77,8 +77,7 @@ class _FindingVisit(Visit):
         session = self.open_session()
         self._found = self.find(session, self._selector)
         if not self._found.processes:
-            reason = f"no process matches ({self._found.searched} searched)"
-            self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason))
+            self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", idle_reason(self._found)))
         self.finish(session)
         self.tell("done" if self._found.processes else "idle")
 
@@ -107,7 +106,7 @@ class _CleaningVisit(Visit):
         self._cleaned = session.clean(self._kept)
         for failure in self._cleaned.failed:
             reason = f"cannot clean up {failure.what}: {failure.reason}"
-            self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "clean", reason))
+            self.outcomes.append(Outcome(self.host.name, Status.FAILED, "clean", reason))
         self.finish(session)
         self.tell("done")
 

@@ -11,7 +11,7 @@ from hprofiler.agent import Recording as Began
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.ledger import Ledger, first_failure
 from hprofiler.collect.stop import AT_ONCE, Stop
-from hprofiler.collect.visit import Crew, Listener, Reach, Visit, silent, visit_all
+from hprofiler.collect.visit import Crew, Listener, Reach, Visit, idle_reason, silent, visit_all
 from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import Host, HostResult, Outcome, Recording, Sampling, Selector, Status
 
@@ -129,8 +129,7 @@ class _RecordingVisit(Visit):
         return library
 
     def _idle(self, session: AgentSession, found: Found) -> None:
-        ignored = f"; left out: {found.ignored[0].pid} ({found.ignored[0].reason})" if found.ignored else ""
-        reason = f"no process matches ({found.searched} searched{ignored})"
+        reason = idle_reason(found)
         self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason))
         self._end(session)
         self.tell("idle", reason)
@@ -150,9 +149,7 @@ class _RecordingVisit(Visit):
     def _record(self, session: AgentSession) -> None:
         for event in session.events():
             if isinstance(event, Began):
-                self.processes = event.processes
-                self.enter("record", self._sampling.duration + self.reach.timeout)
-                self._mind_a_stop(session)
+                self._began(event.processes)
             elif isinstance(event, ProfileHeader):
                 self.enter("fetch", self.reach.timeout + event.size / _SLOWEST)
                 self._fetch(session, event)
@@ -213,9 +210,12 @@ class _RecordingVisit(Visit):
 
         threading.Thread(target=ask, name="hprofiler-stop-host", daemon=True).start()
 
-    def _mind_a_stop(self, session: AgentSession) -> None:
-        """A stop that came while the recording began gets its short time limit back."""
-        if self._crew.stop.level:
+    def _began(self, processes: int) -> None:
+        if self.stage != "start":
+            raise HostError("record", "the agent began to record twice")
+        self.processes = processes
+        self.enter("record", self._sampling.duration + self.reach.timeout)
+        if self._crew.stop.level:  # it came in between; its time limit is the short one
             self.limit(self.reach.timeout)
 
     def result(self) -> HostResult:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import queue
+import signal
 import threading
 from contextlib import contextmanager
 from typing import Callable, Iterator, List
 
-GENTLY = 1
 AT_ONCE = 2
 
 
@@ -38,3 +38,20 @@ class Stop:
         while self._requests.get():
             self.level += 1
             listener(self.level)
+
+
+@contextmanager
+def on_interrupt(action: Callable[[], None]) -> Iterator[None]:
+    """While the block runs, Ctrl-C (SIGINT) calls `action` and raises nothing.
+
+    A KeyboardInterrupt may come up where Python throws exceptions away (a callback, a `__del__`) and be
+    lost. Only the main thread may set a handler; elsewhere this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda number, frame: action())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

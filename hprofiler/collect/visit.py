@@ -10,7 +10,7 @@ from typing import Callable, Dict, List, Optional, Sequence
 
 from hprofiler.agent import AgentBinaries, AgentSession, Found
 from hprofiler.agent.pipe import pids_of_pipe
-from hprofiler.collect.stop import AT_ONCE, Stop
+from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import Host, HostFacts, Outcome, Selector, Status
@@ -65,6 +65,7 @@ class Visit:
         self._lock = threading.RLock()
         self._since = time.monotonic()
         self._limit: Optional[int] = None
+        self._limited = object()
         self._why: Optional[HostError] = None
         self._running = ""
         self.ended = False
@@ -83,10 +84,10 @@ class Visit:
         """Give the present stage another time limit, from now on."""
         with self._lock:
             self._crew.watchdog.cancel(self._limit)
-            stage = self.stage
             self._limit = None
+            token = self._limited = object()
             if seconds is not None:
-                self._limit = self._crew.watchdog.after(seconds, lambda: self._expire(stage, seconds))
+                self._limit = self._crew.watchdog.after(seconds, lambda: self._expire(token, seconds))
 
     def tell(self, stage: str, detail: str = "") -> None:
         self._crew.listener(HostProgress(self.host.name, stage, detail, self.processes))
@@ -97,9 +98,13 @@ class Visit:
             self.timings[self._running] = self.timings.get(self._running, 0.0) + now - self._since
         self._running, self._since = stage, now
 
-    def _expire(self, stage: str, seconds: float) -> None:
-        remedy = "give it more time with --timeout, or leave the host out"
-        self.abort(HostError(stage, f"timed out after {seconds:.3g} s", remedy))
+    def _expire(self, token: object, seconds: float) -> None:
+        with self._lock:
+            if token is not self._limited:
+                return  # the worker went on in the very moment
+            remedy = "give it more time with --timeout, or leave the host out"
+            why = HostError(self.ledger_stage, f"timed out after {seconds:.3g} s", remedy)
+        self.abort(why)
 
     def abort(self, why: HostError) -> None:
         """Close the connection from another thread; the worker ends with `why`."""
@@ -121,6 +126,7 @@ class Visit:
             self.check()
             self.enter("connect")  # the transport keeps its own time: a passphrase may be asked for
             self.transport.connect()
+            self.check()
             self.limit(self.reach.timeout)
             self.session = AgentSession.open(
                 self.transport, self.reach.binaries, enter=lambda stage: self.enter(stage, self.reach.timeout)
@@ -135,6 +141,7 @@ class Visit:
         if selector.kind == "pipe":
             listed = session.list()
             pipe = str(query.get("pipe", selector.text))
+            self.limit(2 * self.reach.timeout)  # the pipe keeps its own time, and says more when it is over
             query = {"kind": "pids", "pids": pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)}
         found = session.find(query)
         self.processes = len(found.processes)
@@ -186,9 +193,11 @@ class Visit:
             with self._lock:
                 self._clock("")
                 self.limit(None)
-            self._close()
-            self.ended = True
-            self._crew.ended()
+            try:
+                self._close()
+            finally:
+                self.ended = True
+                self._crew.ended()
 
     def _close(self) -> None:
         try:
@@ -229,9 +238,13 @@ class Crew:
                 self.finished.set()
 
     def listener(self, progress: HostProgress) -> None:
-        """One at a time, so that no listener has to think of threads."""
+        """One at a time, so that no listener has to think of threads; one that fails is not told again."""
         with self._telling:
-            self._listener(progress)
+            try:
+                self._listener(progress)
+            except Exception:  # a closed terminal must not lose a host
+                _log.exception("telling of %s", progress)
+                self._listener = silent
 
 
 def visit_all(visits: Sequence[Visit], crew: Crew, on_stop: Callable[[int], None]) -> None:
@@ -246,18 +259,16 @@ def visit_all(visits: Sequence[Visit], crew: Crew, on_stop: Callable[[int], None
             crew.watchdog.after(_LAST_WORDS, crew.finished.set)
         on_stop(level)
 
-    with crew.watchdog, crew.stop.telling(stopped):
+    with crew.watchdog, crew.stop.telling(stopped), on_interrupt(crew.stop.request):
         for visit in visits:
             threading.Thread(target=visit.run, name=f"hprofiler-{visit.host.name}", daemon=True).start()
-        _wait(crew)
+        crew.finished.wait()
     for visit in visits:
         if not visit.ended:
             visit.failed(HostError(visit.ledger_stage, "interrupted"))
 
 
-def _wait(crew: Crew) -> None:
-    while not crew.finished.is_set():
-        try:
-            crew.finished.wait()
-        except KeyboardInterrupt:
-            crew.stop.request()
+def idle_reason(found: Found) -> str:
+    """Why a host has nothing to offer, with the first process that nearly was something."""
+    ignored = f"; left out: {found.ignored[0].pid} ({found.ignored[0].reason})" if found.ignored else ""
+    return f"no process matches ({found.searched} searched{ignored})"

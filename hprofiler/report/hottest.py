@@ -97,7 +97,7 @@ def _most(one: Method, hosts: Sequence[Shares], total: int) -> str:
     most = max(hosts, key=lambda host: host.share(one.name))
     share = percent(most.share(one.name), 1)
     if not stands_out(most.share(one.name), one.self_value / total):
-        return f'<td class="soft">even, up to {share}</td>'
+        return f'<td class="soft">up to {share}</td>'
     return f'<td class="most"><b><bdi>{text(most.name)}</bdi></b> {share}</td>'
 
 

@@ -5,6 +5,7 @@ import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.Locale;
+import java.util.SplittableRandom;
 
 /**
  * A JVM whose profile is known beforehand: one thread gives each of its methods a fixed share of its
@@ -18,10 +19,14 @@ import java.util.Locale;
  * {@code hot=ns warm=ns cool=ns rounds=n}, rounds being those of the hot method.
  */
 public final class Burner {
-    private static final long SLICE_NANOS = 1_000_000;
+    private static final int LEAST_SLICE_NANOS = 300_000;
+    private static final int SLICE_RANGE_NANOS = 1_400_000;
     private static final long WARM_UP_NANOS = 200_000_000;
     private static final int ROUND = 20_000;
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
+    /** Slices of unlike length: a steady rhythm would beat with the sampling frequency. Used by one thread. */
+    private static final SplittableRandom LENGTHS = new SplittableRandom();
 
     static volatile long sink;
     static volatile byte[] garbage;
@@ -40,7 +45,7 @@ public final class Burner {
 
         final void slice() {
             long before = cpuNanos();
-            rounds += burn(before + SLICE_NANOS);
+            rounds += burn(before + LEAST_SLICE_NANOS + LENGTHS.nextInt(SLICE_RANGE_NANOS));
             nanos += cpuNanos() - before;
         }
     }

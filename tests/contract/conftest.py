@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import hashlib
 import os
 import platform
@@ -15,7 +17,7 @@ import pytest
 from hprofiler._flamegraph import Profile
 from tests.burners import build
 from tests.burners.burner import Burner
-from tests.contract.agent_driver import Agent, leftovers
+from tests.contract.agent_driver import Agent, leftovers, wait_for
 from tests.lab import attach, jdks, procs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,7 +103,8 @@ def library(agent: Agent, library_file: Path) -> str:
 
 @pytest.fixture
 def burn(tmp_path: Path) -> Iterator[Burn]:
-    """Starts burners on a JDK (`jdk=17`) as a user (`user=12345`), with environment (`env`); all are killed."""
+    """Starts burners on a JDK (`jdk=17`) as a user (`user=12345`), with environment (`env`), in a
+    folder (`cwd`), by a command (`prefix`); all are killed."""
     burners: List[Burner] = []
 
     def start(
@@ -109,16 +112,19 @@ def burn(tmp_path: Path) -> Iterator[Burn]:
         user: Optional[int] = None,
         env: Optional[Dict[str, str]] = None,
         options: Sequence[str] = (),
+        cwd: str = ".",
+        prefix: Sequence[str] = (),
         **more: Any,
     ) -> Burner:
         words = ["env", *[f"{name}={value}" for name, value in (env or {}).items()]]
         if user is not None:
-            options = [f"-Xbootclasspath/a:{open_classes(tmp_path)}", *options]
+            options = [f"-Xbootclasspath/a:{open_classes()}", *options]
             words += as_user(user)
-        java = str(jdks.home(jdk) / "bin" / "java") if jdk else "java"
+        words += prefix
+        java = str(java_home(jdk) / "bin" / "java") if jdk else "java"
         launcher = tmp_path / f"launch-{len(burners)}" / "java"
         launcher.parent.mkdir()
-        launcher.write_text(f'#!/bin/sh\nexec {" ".join(words)} {java} "$@"\n')
+        launcher.write_text(f'#!/bin/sh\ncd {cwd} && exec {" ".join(words)} {java} "$@"\n')
         launcher.chmod(0o755)
         burners.append(Burner(java=str(launcher), options=options, **more))
         return burners[-1]
@@ -129,13 +135,20 @@ def burn(tmp_path: Path) -> Iterator[Burn]:
         burner.kill()
 
 
-def open_classes(folder: Path) -> Path:
+def java_home(version: int) -> Path:
+    try:
+        return jdks.home(version)
+    except jdks.Unavailable as why:
+        pytest.skip(str(why))
+
+
+@functools.cache
+def open_classes() -> Path:
     """The burner's classes where every user can read them."""
-    classes = Path(tempfile.gettempdir()) / f"hprofiler-contract-classes-{build.classes().name}"
-    if not classes.exists():
-        shutil.copytree(build.classes(), classes)
-        classes.chmod(0o755)
-    return classes
+    folder = Path(tempfile.mkdtemp(prefix="hprofiler-contract-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder.chmod(0o755)
+    return Path(shutil.copytree(build.classes(), folder / "classes"))
 
 
 def as_user(user: int) -> List[str]:
@@ -147,7 +160,8 @@ def nothing_left() -> Iterator[None]:
     """No test may leave anything beside a JVM."""
     before = set(leftovers())
     yield
-    assert set(leftovers()) <= before
+    # Sessions of somebody else on this machine may be about to delete theirs.
+    wait_for("nothing left behind", lambda: set(leftovers()) <= before, 5)
 
 
 def found(agent: Agent, *burners: Burner) -> List[Dict[str, Any]]:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import threading
 from pathlib import Path
-from typing import List, Optional
+from typing import List, Optional, Sequence
 
 from hprofiler.model import Host
 from hprofiler.transports import SshConnector, SshOptions
@@ -16,9 +16,9 @@ from hprofiler.transports import SshConnector, SshOptions
 SSHD = "/usr/sbin/sshd"
 
 
-def free_port(address: str = "127.0.0.1") -> int:
+def free_port() -> int:
     with socket.socket() as probe:
-        probe.bind((address, 0))
+        probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
@@ -39,11 +39,13 @@ class Sshd:
         extra: str = "",
         address: str = "127.0.0.1",
         port: int = 0,
+        wrap: Sequence[str] = (),
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.address = address
-        self.port = port or free_port(address)
+        self.port = port or free_port()
+        self._wrap = wrap
         self.host_key = folder / "host_key"
         if not self.host_key.exists():
             make_key(self.host_key)
@@ -59,7 +61,7 @@ class Sshd:
     def start(self) -> Sshd:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         self.process = subprocess.Popen(
-            [SSHD, "-D", "-e", "-f", str(self._config)],
+            [*self._wrap, SSHD, "-D", "-e", "-f", str(self._config)],
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,

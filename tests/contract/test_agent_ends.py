@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_nobody_reads_what_it_tells(private, library_file, burn):
     hello = {"type": "hello", "protocol": 1, "lease_seconds": 2}
     process.stdin.write(json.dumps(hello).encode() + b"\n" + b'{"type":"list"}\n' * 200)
     process.stdin.flush()
-    assert process.wait(30) == 0
+    assert process.wait(30) in (0, 1)  # it gives up writing, or waiting for a ping, whichever it sees first
     process.stdin.close()
     process.stdout.close()
     assert nothing_of_it(burner)
@@ -148,15 +149,15 @@ def test_cleaning_follows_no_link(agent, tmp_path):
     victim = tmp_path / "victim"
     victim.mkdir(mode=0o700)
     (victim / "libasyncProfiler.so").write_text("precious")
-    trap = f"/tmp/.hprofiler-ap-0123456789abcdef-{os.geteuid()}"
-    os.symlink(victim, trap)
+    trap = Path(f"/tmp/.hprofiler-ap-0123456789abcdef-{os.geteuid()}")
+    trap.symlink_to(victim)
     try:
         agent.send("clean", kept=True)
         cleaned = agent.expect("cleaned", 60)
-        assert trap not in cleaned["removed"]
+        assert str(trap) not in cleaned["removed"]
         assert (victim / "libasyncProfiler.so").read_text() == "precious"
     finally:
-        os.unlink(trap)
+        trap.unlink()
 
 
 def test_a_jvm_that_stops_in_the_middle(agent, library, burn):
@@ -170,7 +171,8 @@ def test_a_jvm_that_stops_in_the_middle(agent, library, burn):
     assert result.outcomes[other.outer.pid]["status"] == "ok"
     stopped.outer.kill(signal.SIGCONT)
     agent.send("clean", kept=True)
-    assert stopped.outer.pid in agent.expect("cleaned", 60)["stopped"]
+    cleaned = agent.expect("cleaned", 60)
+    assert stopped.outer.pid in cleaned["stopped"], (cleaned, leftovers(held=True))
     assert nothing_of_it(stopped, other)
 
 
@@ -192,7 +194,7 @@ def test_the_jvms_keep_no_file_of_ours_open(agent, library, burn):
     burner = burn()
     begin(agent, library, burner, duration=1)
     agent.collect()
-    descriptors = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{burner.outer.pid}/fd")]
+    descriptors = [str(entry.readlink()) for entry in Path(f"/proc/{burner.outer.pid}/fd").iterdir()]
     assert not [target for target in descriptors if ".hprofiler" in target]
     assert attach.profiler_libraries(burner.outer.pid)
 

@@ -2,36 +2,55 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
+from hprofiler._flamegraph import Profile
 from tests.burners import build
-from tests.contract.conftest import OTHER_USER, as_user, found, is_profiled, namespace_tmp, open_classes, shares
-from tests.lab import procs
+from tests.burners.burner import HOT, Burner
+from tests.contract.conftest import (
+    OTHER_USER,
+    as_user,
+    found,
+    is_profiled,
+    namespace_tmp,
+    open_classes,
+    shares,
+)
+from tests.lab import attach, procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: namespaces")
 
 
-def contained(setup="mount -t tmpfs -o mode=1777 tmpfs /tmp", user=None):
-    """What starts a command in namespaces of its own, after `setup` there."""
-    become = " ".join(as_user(user)) if user is not None else ""
-    script = f'cp -r {build.classes()} /run/classes && {setup} && exec {become} "$@"'
+OWN_TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp"
+
+
+def contained(setup=OWN_TMP, user=None, mapped=False):
+    """What starts a command in namespaces of its own, after `setup` there.
+
+    It runs as `user`; with `mapped` as root of a user namespace that this user made.
+    """
+    become = as_user(user) if user is not None else []
+    inner, outer = ([], [*become, "unshare", "--user", "--map-root-user"]) if mapped else (become, [])
+    classes = str(build.classes())
+    script = f'cp -r {open_classes()} /run/classes && {setup} && exec {" ".join(inner)} "$@"'
     inside = ["sh", "-c", f"mount -t tmpfs tmpfs /run && {script}", "sh"]
-    enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    return lambda argv: [*enter, *inside, *(str(word).replace(str(build.classes()), "/run/classes") for word in argv)]
+    enter = [*outer, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    return lambda argv: [*enter, *inside, *(word.replace(classes, "/run/classes") for word in argv)]
 
 
 @pytest.fixture
-def burn_contained(request):
-    from tests.burners.burner import Burner
-
+def burn_contained():
     burners = []
 
-    def start(setup="mount -t tmpfs -o mode=1777 tmpfs /tmp", user=None, **more):
-        burners.append(Burner(wrap=contained(setup, user), **more))
+    def start(setup=OWN_TMP, user=None, mapped=False, **more):
+        burners.append(Burner(wrap=contained(setup, user, mapped), **more))
         return burners[-1]
 
     yield start
@@ -59,23 +78,45 @@ def test_a_jvm_with_its_own_tmp(agent, library, burn_contained, user):
     assert not is_profiled(burner.outer.pid)
 
 
+def test_a_jvm_that_is_root_in_a_user_namespace(agent, library, burn_contained):
+    burner = burn_contained(user=OTHER_USER, mapped=True)
+    (process,) = found(agent, burner)
+    assert process["uid"] == OTHER_USER
+    result = record(agent, library, burner)
+    assert result.outcomes[burner.outer.pid]["status"] == "ok"
+    assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.06)
+    assert namespace_tmp(burner) == []
+
+
+def test_an_agent_that_may_not_enter_the_namespace(start_agent, library_file, burn_contained):
+    """Of the JVM's own user, but not root: it goes through /proc/PID/root."""
+    burner = burn_contained(user=OTHER_USER)
+    agent = start_agent(user=OTHER_USER)
+    agent.hello()
+    result = record(agent, agent.put(library_file.read_bytes()), burner)
+    assert (result.outcomes[burner.outer.pid]["status"], result.left) == ("ok", [])
+    assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.06)
+    assert namespace_tmp(burner) == []
+    assert not is_profiled(burner.outer.pid)
+
+
 def test_the_library_is_put_where_it_can_be_run(agent, library, burn_contained):
     noexec = "mount -t tmpfs -o mode=1777,noexec tmpfs /tmp && mount -t tmpfs -o mode=1777 tmpfs /var/tmp"
     burner = burn_contained(noexec, user=OTHER_USER)
     ready, refused = agent.prepare(library, found(agent, burner), duration=1)
     assert ready == [burner.outer.pid], refused
-    folder = f"/proc/{burner.outer.pid}/root/var/tmp/.hprofiler-ap-{library[:16]}-{OTHER_USER}"
-    assert os.listdir(folder) == ["libasyncProfiler.so"]
-    assert os.stat(folder).st_mode & 0o7777 == 0o700
+    folder = Path(f"/proc/{burner.outer.pid}/root/var/tmp/.hprofiler-ap-{library[:16]}-{OTHER_USER}")
+    assert [path.name for path in folder.iterdir()] == ["libasyncProfiler.so"]
+    assert folder.stat().st_mode & 0o7777 == 0o700
     agent.start()
     result = agent.collect()
     assert (result.outcomes[burner.outer.pid]["status"], result.left) == ("ok", [])
-    assert not os.path.exists(folder)
+    assert not folder.exists()
 
 
 def test_no_folder_will_do(agent, library, burn_contained):
-    bare = " && ".join(f"mount -t tmpfs -o mode=1777,noexec tmpfs {path}" for path in ("/tmp", "/var/tmp", "/dev/shm"))
-    burner = burn_contained(bare + " && cd /proc", user=OTHER_USER)
+    mounts = [f"mount -t tmpfs -o mode=1777,noexec tmpfs {path}" for path in ("/tmp", "/var/tmp", "/dev/shm")]
+    burner = burn_contained(" && ".join([*mounts, "cd /proc"]), user=OTHER_USER)
     ready, refused = agent.prepare(library, found(agent, burner))
     assert ready == []
     outcome = refused[burner.outer.pid]
@@ -99,26 +140,28 @@ def test_what_a_container_wrote_is_read_after_its_end(agent, library, burn_conta
 
 def test_traps_in_a_shared_tmp(agent, library, burn):
     """Another user lays links where the agent will write; nothing is written through them."""
-    burner = burn(user=OTHER_USER)
-    victim = "/tmp/hprofiler-contract-victim"
+    home, victim = Path(tempfile.mkdtemp()), Path(tempfile.mkdtemp())
+    os.chown(home, OTHER_USER, OTHER_USER)
+    burner = burn(user=OTHER_USER, cwd=str(home))
+    session = procs.Identity.of(agent.process.pid)
     traps = [
-        f"/tmp/.hprofiler-ap-{library[:16]}-{OTHER_USER}",
-        f"/tmp/.hprofiler-run-{agent.process.pid}-{procs.Identity.of(agent.process.pid).start_time}-{OTHER_USER}",
-        f"/tmp/.attach_pid{burner.outer.pid}",
+        Path(f"/tmp/.hprofiler-ap-{library[:16]}-{OTHER_USER}"),
+        Path(f"/tmp/.hprofiler-run-{session.pid}-{session.start_time}-{OTHER_USER}"),
+        Path(f"/tmp/.attach_pid{burner.outer.pid}"),
     ]
-    os.mkdir(victim)
-    os.chmod(victim, 0o777)
+    victim.chmod(0o777)
     for trap in traps:
-        os.symlink(victim, trap)
+        trap.symlink_to(victim)
         os.lchown(trap, OTHER_USER + 1, OTHER_USER + 1)
     try:
         result = record(agent, library, burner, duration=1)
         assert result.outcomes[burner.outer.pid]["status"] == "ok"
-        assert os.listdir(victim) == []
+        assert not [*victim.iterdir(), *home.iterdir()]
     finally:
         for trap in traps:
-            os.unlink(trap)
-        os.rmdir(victim)
+            trap.unlink()
+        victim.rmdir()
+        home.rmdir()
 
 
 def test_cleaning_reaches_into_containers(start_agent, library_file, burn_contained):
@@ -137,3 +180,73 @@ def test_cleaning_reaches_into_containers(start_agent, library_file, burn_contai
     assert burner.outer.pid in cleaned["stopped"]
     assert namespace_tmp(burner) == []
     assert not is_profiled(burner.outer.pid)
+
+
+def test_a_folder_that_is_never_let_go(agent, library, burn):
+    """Its user holds it, as a session that deletes it would: another place is taken."""
+    burner = burn(user=OTHER_USER)
+    held = Path(f"/tmp/.hprofiler-ap-{library[:16]}-{OTHER_USER}")
+    held.mkdir(mode=0o700)
+    os.chown(held, OTHER_USER, OTHER_USER)
+    descriptor = os.open(held, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        result = record(agent, library, burner, duration=1)
+        assert (result.outcomes[burner.outer.pid]["status"], result.left) == ("ok", [])
+    finally:
+        os.close(descriptor)
+        held.rmdir()
+
+
+def test_a_frozen_jvm_does_not_hold_up_the_others(agent, library, burn):
+    """As `docker pause` does it: it looks alive and never answers."""
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    cgroups = next((Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"), None)
+    if cgroups is None:
+        pytest.skip("no cgroup v2 is mounted")
+    group = cgroups / "hprofiler-contract"
+    group.mkdir()
+    frozen, other = burn(), burn(role="beta")
+    try:
+        (group / "cgroup.procs").write_text(str(frozen.outer.pid))
+        (group / "cgroup.freeze").write_text("1")
+        procs.wait_for(lambda: "frozen 1" in (group / "cgroup.events").read_text(), 10, "the freezing")
+        ready, refused = agent.prepare(library, found(agent, frozen, other), duration=1)
+        assert ready == [other.outer.pid]
+        assert "SIGQUIT" in refused[frozen.outer.pid]["reason"]
+        agent.start()
+        assert agent.collect().outcomes[other.outer.pid]["status"] == "ok"
+    finally:
+        (group / "cgroup.freeze").write_text("0")
+        frozen.kill()
+        group.rmdir()
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["in one session's recording", "one after the other"])
+def test_jvms_of_one_number_in_one_tmp(agent, library, burn_contained, tmp_path, together):
+    """Each is the same number in its own pid namespace; only one can have that number's attach socket."""
+    tmp_path.chmod(0o1777)
+    share = f"mount --bind {tmp_path} /tmp"
+    burners = {role: burn_contained(share, role=role) for role in ("alpha", "beta")}
+    pids = {role: burner.outer.pid for role, burner in burners.items()}
+    assert len({process["namespace_pid"] for process in found(agent, *burners.values())}) == 1
+    refused, profiles = {}, {}
+    for group in [list(burners.values())] if together else [[burner] for burner in burners.values()]:
+        _, outcomes = agent.prepare(library, found(agent, *group), duration=1)
+        refused.update(outcomes)
+        agent.start()
+        profiles.update(agent.collect().profiles)
+    assert len(profiles) == len(refused) == 1, refused
+    for role, pid in pids.items():
+        other = pids["beta" if role == "alpha" else "alpha"]
+        if pid in profiles:
+            folded = Profile.from_bytes(profiles[pid]).to_folded(1, False).decode()
+            assert HOT[role] in folded and HOT["beta" if role == "alpha" else "alpha"] not in folded
+        else:
+            assert all(f"process {number}" in refused[pid]["reason"] for number in (pid, other))
+            assert "/tmp" in refused[pid]["remedy"]
+            assert not attach.profiler_libraries(pid)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith((".hprofiler", ".attach"))]
+    for burner in burners.values():
+        burner.finish()
+        assert "Full thread dump" not in "\n".join(burner.other_lines)

@@ -29,7 +29,7 @@ def test_hello_tells_of_host_and_binary(start_agent, private):
     assert hello["sha256"] == hashlib.sha256(private.read_bytes()).hexdigest()
     host = hello["host"]
     assert host["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    assert host["pid_namespace"] == os.readlink("/proc/self/ns/pid")
+    assert host["pid_namespace"] == str(Path("/proc/self/ns/pid").readlink())
     assert (host["arch"], host["kernel"]) == (platform.machine(), platform.release())
     assert (host["uid"], host["name"]) == (os.geteuid(), platform.node())
     assert host["cpus"] >= 1 and host["memory_bytes"] > 1 << 28
@@ -150,7 +150,8 @@ def test_an_unsafe_private_folder_is_passed_over(agent_binary, tmp_path):
 
 
 def test_list_masks_secrets_and_leaves_the_session_out(agent):
-    with subprocess.Popen(["sh", "-c", "cat; exit", "-Dapi.token=hunter2", "x"], stdin=subprocess.PIPE) as process:
+    command = ["sh", "-c", "cat; exit", "-Dapi.token=hunter2", "x"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         try:
             agent.send("list")
             listed = {p["pid"]: p for p in agent.expect("processes")["processes"]}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +18,7 @@ from tests.contract.conftest import OTHER_USER, found, is_profiled, shares, wait
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
 
 
-@pytest.mark.parametrize("jdk", [17, 25])
+@pytest.mark.parametrize("jdk", [8, 11, 17, 21, 25])
 def test_shares_are_those_that_were_burnt(agent, library, burn, jdk):
     burner = burn(jdk=jdk)
     ready, refused = agent.prepare(library, found(agent, burner), duration=4)
@@ -172,6 +175,17 @@ def test_a_jvm_that_ends_between_prepare_and_start(agent, library, burn):
     assert (result.recording, result.left) == (0, [])
 
 
+def test_without_perf_events_a_timer_takes_their_place(agent, library, burn):
+    burner = burn(prefix=[sys.executable, str(Path(__file__).with_name("without_perf_events.py"))])
+    agent.prepare(library, found(agent, burner), duration=3)
+    assert agent.start() == {burner.outer.pid: "ctimer"}
+    result = agent.collect()
+    outcome = result.outcomes[burner.outer.pid]
+    assert outcome["status"] == "degraded"
+    assert "perf events cannot be used" in outcome["reason"]
+    assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.12)
+
+
 def test_an_event_that_cannot_be_had_says_why(agent, library, burn):
     burner = burn()
     agent.prepare(library, found(agent, burner), event="no-such-event")
@@ -180,3 +194,38 @@ def test_an_event_that_cannot_be_had_says_why(agent, library, burn):
     assert (outcome["status"], outcome["stage"]) == ("failed", "start")
     assert "[ERROR]" in outcome["reason"]
     assert not is_profiled(burner.outer.pid)
+
+
+@pytest.mark.parametrize(
+    ("event", "value"),
+    [("wall", ("wall", "nanoseconds")), ("alloc", ("alloc", "bytes")), ("ctimer", ("cpu", "nanoseconds"))],
+)
+def test_other_events_keep_their_units(agent, library, burn, event, value):
+    burner = burn(role="alloc")
+    agent.prepare(library, found(agent, burner), event=event, duration=1)
+    assert agent.start() == {burner.outer.pid: event}
+    result = agent.collect()
+    assert result.outcomes[burner.outer.pid]["status"] != "failed"  # a timer may lose samples
+    profile = Profile.from_bytes(result.profiles[burner.outer.pid])
+    assert profile.values[-1] == value
+    assert 0 < result.heads[burner.outer.pid]["samples"]["taken"] < profile.total(len(profile.values) - 1)
+
+
+def test_a_jvm_on_musl_finds_the_same_file_the_next_time(agent, library, burn, tmp_path):
+    """Under another inode musl would load it once more. A library of that name is all there is of musl here."""
+    mapped = Path("/proc/self/maps").read_text().split()
+    some = next(path for path in mapped if path.endswith(".so.6") and "/libm" in path)
+    shutil.copy(some, tmp_path / "ld-musl-x86_64.so.1")
+    burner = burn(env={"LD_PRELOAD": str(tmp_path / "ld-musl-x86_64.so.1")})
+    staged = Path(f"/tmp/.hprofiler-ap-{library[:16]}-{os.geteuid()}")
+    inodes = set()
+    for _ in range(2):
+        ready, refused = agent.prepare(library, found(agent, burner), duration=0.5)
+        assert ready, refused
+        agent.start()
+        result = agent.collect()
+        assert (result.outcomes[burner.outer.pid]["status"], result.left) == ("ok", [])
+        inodes.add((staged / "libasyncProfiler.so").stat().st_ino)
+    assert len(inodes) == 1
+    agent.send("clean", kept=True)
+    assert str(staged) in agent.expect("cleaned", 60)["removed"]

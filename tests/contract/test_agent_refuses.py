@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from tests.contract.conftest import OTHER_USER, found, is_profiled
+from tests.contract.conftest import OTHER_USER, as_user, found, is_profiled
 from tests.lab import attach, procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
@@ -112,11 +114,10 @@ def test_another_session_is_at_work(start_agent, agent, library, library_file, b
 
 
 def test_another_vendors_profiler(agent, library, burn, tmp_path):
-    libc = next(
-        line.split()[-1] for line in open("/proc/self/maps") if "/libm.so" in line or "/libz.so" in line
-    )
+    mapped = Path("/proc/self/maps").read_text().split()
+    some = next(path for path in mapped if path.endswith(".so.6") and "/libm" in path)
     fake = tmp_path / "libyjpagent.so"
-    shutil.copy(libc, fake)
+    shutil.copy(some, fake)
     burner = burn(env={"LD_PRELOAD": str(fake)})
     outcome = refusal(agent, library, *found(agent, burner))
     assert "YourKit" in outcome["reason"] and "restart" in outcome["remedy"]
@@ -155,3 +156,84 @@ def test_a_sampling_that_makes_no_sense(agent, library, burn, member, value):
     assert ready == []
     assert refused[burner.outer.pid]["status"] == "failed"
     assert not attach.profiler_libraries(burner.outer.pid)
+
+
+@pytest.fixture
+def pretend_jvm(tmp_path):
+    """Starts what maps a libjvm.so and has a file of arguments on its command line; all are ended."""
+    open_folder(tmp_path)
+    mapped = Path("/proc/self/maps").read_text().split()
+    library = next(path for path in mapped if path.endswith(".so.6") and "/libm" in path)
+    (tmp_path / "lib").mkdir(mode=0o755)
+    shutil.copy(library, tmp_path / "lib" / "libjvm.so")
+    started = []
+
+    def start(file):
+        command = [*as_user(READER), "env", f"LD_PRELOAD={tmp_path}/lib/libjvm.so", "cat", "-", f"@{file}"]
+        started.append(subprocess.Popen(command, stdin=subprocess.PIPE, cwd=tmp_path))
+        maps = Path(f"/proc/{started[-1].pid}/maps")
+        procs.wait_for(lambda: "libjvm.so" in maps.read_text(), 10, "the library")
+        return started[-1].pid
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+READER = 23456
+"""A user who wants root to read for him."""
+
+
+def open_folder(folder):
+    """Let every user through to a folder of the test."""
+    for parent in (folder, *folder.parents):
+        if parent.stat().st_uid == os.geteuid() and not parent.stat().st_mode & 0o001:
+            parent.chmod(0o755)
+
+
+def told(agent, pid):
+    """All that the agent says of a process, by the labels of a selector that wants everything."""
+    labels = {name: {"from": name, "regex": "(?s)(.*)"} for name in ("arguments", "options", "main_class")}
+    found_ = agent.find(kind="rule", any=[{}], labels=labels, process_label="{options}")["processes"]
+    agent.send("list")
+    listed = agent.expect("processes")["processes"]
+    return [process for process in (*found_, *listed) if process["pid"] == pid]
+
+
+@pytest.mark.parametrize("way", ["absolute", "relative", "link", "proc"])
+def test_root_reads_no_file_for_a_user_who_may_not(agent, pretend_jvm, tmp_path, way):
+    secret = tmp_path / "root-only"
+    secret.write_text("-Dx=first hunter2 third")
+    secret.chmod(0o600)
+    (tmp_path / "link").symlink_to(secret)
+    names = {
+        "absolute": secret,
+        "relative": "root-only",
+        "link": tmp_path / "link",
+        "proc": "/proc/self/environ",
+    }
+    (tmp_path / "release").symlink_to(secret)
+    secret.write_text(secret.read_text() + '\nJAVA_VERSION="hunter2"\n')
+    pid = pretend_jvm(names[way])
+    processes = told(agent, pid)
+    assert len(processes) == 2
+    assert "hunter2" not in json.dumps(processes) and "PATH" not in json.dumps(processes)
+    assert {process["main_class"] for process in processes} == {""}
+
+
+def test_root_reads_a_file_for_a_user_who_may(agent, pretend_jvm, tmp_path):
+    own = tmp_path / "arguments"
+    own.write_text("-Dx=first org.example.Main third")
+    own.chmod(0o600)
+    os.chown(own, READER, READER)
+    (tmp_path / "link").symlink_to("arguments")
+    assert {process["main_class"] for process in told(agent, pretend_jvm("link"))} == {"org.example.Main"}
+
+
+def test_a_file_that_hangs_does_not_hold_up_the_search(agent, pretend_jvm, tmp_path, burn):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    burner = burn(jdk=17)
+    assert {process["main_class"] for process in told(agent, pretend_jvm(pipe))} == {""}
+    assert found(agent, burner)[0]["jvm"]["version"].startswith("17.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -19,7 +20,7 @@ from hprofiler.transports import LocalTransport
 from tests.burners.burner import Burner
 from tests.contract import real
 from tests.contract.real import Profiles, of_host, of_processes
-from tests.contract.sshd import SSHD, Site, free_port
+from tests.contract.sshd import SSHD, Site, Sshd, free_port
 
 pytestmark = [
     pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),
@@ -115,31 +116,50 @@ def in_the_middle(act, hosts, transport_for, **options):
     return found
 
 
-def agents_running() -> list[str]:
-    listed = subprocess.run(["pgrep", "-f", r"\.hprofiler-[0-9]*/agent-"], capture_output=True, text=True)
-    return listed.stdout.split()
+def agents_of(server: Sshd) -> list[int]:
+    """Handles (pidfd) of the agents that run under a server's sessions."""
+    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True).stdout
+    parents, commands = {}, {}
+    for row in listed.splitlines():
+        pid, parent, command = row.split(None, 2)
+        parents[int(pid)], commands[int(pid)] = int(parent), command
+    return [
+        os.pidfd_open(pid) for pid in commands if "/agent-" in commands[pid] and under(pid, parents, server)
+    ]
 
 
-def gone(timeout=10.0) -> bool:
-    """Whether all agents of this machine end in time."""
-    end = time.monotonic() + timeout
-    while agents_running() and time.monotonic() < end:
-        time.sleep(0.05)  # other people's processes: there is nothing to wait on
-    return not agents_running()
+def under(pid: int, parents: dict, server: Sshd) -> bool:
+    while pid and pid != server.process.pid:
+        pid = parents.get(pid, 0)
+    return bool(pid)
+
+
+def ended(agents: list[int], timeout: float = 10.0) -> bool:
+    """Whether there were agents, and all of them end in time."""
+    ends = [bool(select.select([agent], [], [], timeout)[0]) for agent in agents]
+    for agent in agents:
+        os.close(agent)
+    return bool(ends) and all(ends)
 
 
 def test_a_connection_that_drops_in_the_middle(site, burner):
     """The host is lost, the agent cleans up, and a JVM that was being profiled can be profiled again."""
     server, other = site.server("a"), Burner(role="beta", load=0.3, extra=["other" + WORD])
+    agents: list[int] = []
+
+    def drop():
+        agents.extend(agents_of(server))
+        server.kill_sessions()
+
     try:
         host = site.host(server, "dropped")
         results, profiles = in_the_middle(
-            server.kill_sessions, [host], site.connector().transport, seconds=20.0, word="other" + WORD
+            drop, [host], site.connector().transport, seconds=20.0, word="other" + WORD
         )
         (line,) = of_host(results["dropped"])
         assert (line.status, line.stage) == (Status.FAILED, "record") and "lost" in line.reason
         assert [line.status for line in of_processes(results["dropped"])] == [Status.FAILED] and not profiles
-        assert gone()
+        assert ended(agents)
         results, _ = recorded([host], site.connector().transport, word="other" + WORD)
         good(results["dropped"], other)
     finally:
@@ -147,9 +167,11 @@ def test_a_connection_that_drops_in_the_middle(site, burner):
 
 
 def test_a_host_that_freezes_in_the_middle_loses_its_own_part_only(site, burner):
-    frozen = []
+    frozen: list[int] = []
+    agents: list[int] = []
 
     def freeze():
+        agents.extend(agents_of(server))
         listed = subprocess.run(["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True)
         frozen.extend(int(pid) for pid in listed.stdout.split())
         for pid in frozen:
@@ -168,7 +190,7 @@ def test_a_host_that_freezes_in_the_middle_loses_its_own_part_only(site, burner)
             with contextlib.suppress(ProcessLookupError):  # it may have seen its connection close
                 os.kill(pid, signal.SIGCONT)
                 os.kill(pid, signal.SIGTERM)
-    assert gone()
+    assert ended(agents)
 
 
 def test_ctrl_c_keeps_what_was_recorded(site, burner):

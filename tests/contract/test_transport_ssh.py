@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -313,8 +314,10 @@ def test_a_proxy_command(site):
 
 
 def test_a_proxy_command_that_fails(site):
-    site.config.write_text("ProxyCommand exit 1\n")
-    with pytest.raises(HostError, match="closed the connection before the login"):
+    site.config.write_text("ProxyCommand echo no way to %h >&2\n")
+    with pytest.raises(
+        HostError, match=r"ProxyCommand for target ended before the login, .* times: no way to target"
+    ):
         site.connector(timeout=1.0).transport(Host("t", "target")).connect()
 
 
@@ -399,3 +402,52 @@ def test_paramiko_writes_nothing_on_stderr(site):
     )
     done = subprocess.run([sys.executable, "-c", code, str(port)], capture_output=True, text=True)
     assert done.stdout == "HostError\n" and done.stderr == ""
+
+
+@pytest.fixture
+def far(site):
+    """(server in a network of its own, function that cuts the cable)."""
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("a network namespace needs root and iproute2")
+    holder = subprocess.Popen(
+        ["unshare", "--net", "sh", "-c", "echo ready; exec cat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    holder.stdout.readline()
+    name = f"hpt{os.getpid() % 100000}"
+    inside = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
+    for command in (
+        ["ip", "link", "add", name, "type", "veth", "peer", "name", "far", "netns", str(holder.pid)],
+        ["ip", "address", "add", "198.18.77.1/30", "dev", name],
+        ["ip", "link", "set", name, "up"],
+        [*inside, "ip", "address", "add", "198.18.77.2/30", "dev", "far"],
+        [*inside, "ip", "link", "set", "far", "up"],
+    ):
+        subprocess.run(command, check=True)
+    drop = [*inside, "ip", "address", "flush", "dev", "far"]
+    yield site.server("far", address="198.18.77.2", wrap=inside), lambda: subprocess.run(drop, check=True)
+    subprocess.run(["ip", "link", "delete", name], check=True)
+    holder.stdin.close()
+    holder.wait(10)
+    holder.stdout.close()
+
+
+def test_a_network_that_falls_silent_is_noticed_in_the_time_given(site, far):
+    server, cut = far
+    transport = connected(site, server, timeout=2.0)
+    channel = transport.open("cat")
+    channel.write(b"hello")
+    assert channel.read(100) == b"hello"
+    cut()
+    began = time.monotonic()
+    channel.write(b"anybody there?")
+    assert channel.read(100) == b"" and channel.exit_status(0) is None
+    assert 1 < time.monotonic() - began < 15
+
+
+def test_a_network_that_is_silent_from_the_start(site, far):
+    server, cut = far
+    cut()
+    error = refused(site, server, timeout=1.0)
+    assert "timed out after 1 s" in error.reason or "no route" in error.reason

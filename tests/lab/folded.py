@@ -30,6 +30,10 @@ class Stacks:
         """Percent of all samples with the method anywhere in the stack."""
         return 100 * self.count(method) / self.total
 
+    def tolerance(self) -> float:
+        """Points by which a 70 % share may be off: five, or four standard deviations of few samples."""
+        return float(max(5.0, 400 * (0.7 * 0.3 / self.total) ** 0.5))
+
     def path_share(self, path: Sequence[str]) -> float:
         """Percent of the samples with the path's last method that show the whole path, in this order."""
         through = sum(count for frames, count in self.stacks if _has(frames, path))

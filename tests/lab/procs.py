@@ -73,6 +73,27 @@ def inside(namespace: str) -> Iterator[Seen]:
         yield Seen(int(entry.name), int(facts["NSpid"][-1]), int(facts["Uid"][0]), text)
 
 
+def family(pid: int) -> List[int]:
+    """The process and all that it started, whichever of its threads did; empty when it is gone."""
+    children: List[int] = []
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children += map(int, file.read_text().split())
+        except OSError:
+            continue  # the thread ended while we looked
+    return [pid, *(member for child in children for member in family(child))]
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process so far; 0 when it is gone."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0.0
+    fields = stat[stat.rindex(")") + 2 :].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def namespace_of(pid: int, kind: str = "pid") -> str:
     """The namespace a process lives in, as `pid:[4026531836]`. OSError when the process is gone."""
     return str(Path(f"/proc/{pid}/ns/{kind}").readlink())

@@ -24,11 +24,6 @@ CONNECTIONS = {
 HOT_OF = {name: HOT[role] for name, (role, _) in LOADS.items()}
 
 
-def tolerance(stacks: Stacks) -> float:
-    """Five points, or four standard deviations of a 70 % share where there are few samples."""
-    return float(max(5.0, 400 * (0.7 * 0.3 / stacks.total) ** 0.5))
-
-
 def test_everything_is_recorded(main_run: Result, job: Dict[str, Burner]) -> None:
     assert main_run.code == 0, str(main_run)
     for name, burner in job.items():
@@ -41,7 +36,7 @@ def test_methods_show_the_share_they_burn(main_run: Result, name: str) -> None:
     stacks = main_run.stacks(f"hosts/{name}/cpu")
     expected = {HOT_OF[name]: 70, "Burner.warm": 20, "Burner.cool": 10}
     assert {method: stacks.share(method) for method in expected} == pytest.approx(
-        expected, abs=tolerance(stacks)
+        expected, abs=stacks.tolerance()
     )
 
 
@@ -131,7 +126,7 @@ def test_every_way_to_be_allowed_works(coordinator: Coordinator, job: Dict[str, 
     assert result.code == 0, str(result)
     assert {name: result.pids(name) for name in job} == {name: [burner.pid] for name, burner in job.items()}
     stacks = result.stacks("hosts/host1/cpu")
-    assert stacks.share(HOT_OF["host1"]) == pytest.approx(70, abs=tolerance(stacks))
+    assert stacks.share(HOT_OF["host1"]) == pytest.approx(70, abs=stacks.tolerance())
     assert active_profilers(job.values()) == []
 
 

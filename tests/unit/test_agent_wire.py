@@ -9,7 +9,8 @@ import pytest
 
 from hprofiler.agent import fields
 from hprofiler.agent.events import parse_found, parse_hello, parse_record_event
-from hprofiler.agent.wire import BadEvent, Wire, decode, printable
+from hprofiler.agent.wire import BadEvent, Wire, decode
+from hprofiler.transports.text import printable
 
 
 class Bytes:

@@ -242,7 +242,7 @@ say("cleaned", removed=["/tmp/a"], stopped=[5], failed=[{"what": "/tmp/b", "reas
     hosts = fleet(one=body)
     (result,) = clean(hosts.hosts, hosts.reach)
     assert (result.removed, result.stopped) == (("/tmp/a",), (5,))
-    assert line(result) == (Status.DEGRADED, "clean", "cannot clean up /tmp/b: busy")
+    assert line(result) == (Status.FAILED, "clean", "cannot clean up /tmp/b: busy")
 
 
 def test_few_connect_at_once(fleet):
@@ -350,6 +350,21 @@ def test_stop_requests_made_early_count():
     with stop.telling(lambda level: heard.set() if level == 1 else None):
         assert heard.wait(5)
     assert stop.level == 1
+
+
+def test_a_listener_that_fails_loses_no_host(fleet):
+    hosts = fleet(one=GOOD)
+
+    def closed(step):
+        raise BrokenPipeError
+
+    hosts.listener = closed
+    assert line(hosts.collect()["one"], 7)[0] is Status.OK
+
+
+def test_an_agent_that_begins_again_and_again_gains_no_time(fleet):
+    body = GOOD.replace("recording(7)", "recording(7); say('recording', processes=1)")
+    assert "twice" in line(fleet(one=body).collect()["one"])[2]
 
 
 def test_hosts_keep_their_order(fleet):

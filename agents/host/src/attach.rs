@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{openat, statat, unlinkat, AtFlags, FileType, Mode, OFlags, CWD};
+use rustix::fs::{openat, stat, statat, unlinkat, AtFlags, FileType, Mode, OFlags, CWD};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_timeout, Timeout};
 use rustix::net::{connect, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -17,11 +17,15 @@ use rustix::process::Signal;
 
 use crate::identity::Shoes;
 use crate::outcome::Failure;
+use crate::peer;
 use crate::proc::target::Target;
+use crate::turns::Turns;
 
 /// How long a JVM may take to open its socket.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_REPLY: u64 = 64 << 10;
+/// JVMs of the same number in one `/tmp` are asked one after the other: see `open_listener`.
+static OPENING: Turns = Turns::new();
 
 /// A JVM and the right to talk to it.
 pub struct Attach<'a> {
@@ -76,12 +80,41 @@ impl Attach<'_> {
     /// A connection to the JVM's socket, which is opened first where there is none.
     fn connection(&self) -> Result<OwnedFd, Failure> {
         self.refuse_stopped()?;
-        match self.connect() {
-            Ok(socket) => Ok(socket),
-            // Refused: the socket of an earlier process with this number. The JVM will replace it.
-            Err(Errno::NOENT | Errno::CONNREFUSED) => self.open_listener(),
-            Err(error) => Err(self.cannot_connect(error)),
+        match self.own_socket()? {
+            Some(socket) => Ok(socket),
+            None => self.open_listener(),
         }
+    }
+
+    /// A connection to the socket, if there is one and it is this JVM's own. Its name is no proof: JVMs of several pid
+    /// namespaces may have the same number and share a `/tmp`. (All HotSpot JVMs listen in their own process.)
+    fn own_socket(&self) -> Result<Option<OwnedFd>, Failure> {
+        let socket = match self.connect() {
+            Ok(socket) => socket,
+            // Refused: the socket of an earlier process with this number. The JVM will replace it.
+            Err(Errno::NOENT | Errno::CONNREFUSED) => return Ok(None),
+            Err(error) => return Err(self.cannot_connect(error)),
+        };
+        let listener = peer::listener(&socket).map_err(|error| self.cannot_connect(error))?;
+        // Looked at last: while the process lives nobody else has its number. One that has no number in the agent's own
+        // pid namespace is not the JVM either, which has one.
+        if listener == Some(self.target.pid) && self.target.stat().is_some() {
+            return Ok(Some(socket));
+        }
+        Err(self.not_its_own(listener))
+    }
+
+    fn not_its_own(&self, listener: Option<i32>) -> Failure {
+        let (pid, path) = (self.target.pid, self.socket_path());
+        let number = self.target.status.namespace_pid;
+        let other = listener.map_or(
+            "a process outside the agent's pid namespace".to_owned(),
+            |other| format!("process {other}"),
+        );
+        Failure::new(
+            format!("the attach socket {path} is that of {other} and not of process {pid}: both have the number {number} in their pid namespaces and share /tmp"),
+            "give each container a /tmp of its own, or end the other process first and try again",
+        )
     }
 
     fn refuse_stopped(&self) -> Result<(), Failure> {
@@ -136,7 +169,24 @@ impl Attach<'_> {
         Ok(socket)
     }
 
+    /// Where several JVMs have this number and this `/tmp`, asking one while another opens its socket would have it
+    /// take that away, or (the trigger being removed) dump its threads. So whoever comes second looks again.
     fn open_listener(&self) -> Result<OwnedFd, Failure> {
+        let tmp = stat(self.shoes.path("/tmp")).map_or((0, 0), |tmp| (tmp.st_dev, tmp.st_ino));
+        let place = (tmp.0, tmp.1, self.target.status.namespace_pid);
+        let Some(_turn) = OPENING.take(place, OPEN_TIMEOUT) else {
+            return Err(Failure::new(
+                format!("process {} has to wait for another JVM that has the same number and /tmp, and does not answer", self.target.pid),
+                "give each container a /tmp of its own",
+            ));
+        };
+        match self.own_socket()? {
+            Some(socket) => Ok(socket),
+            None => self.ask_for_socket(),
+        }
+    }
+
+    fn ask_for_socket(&self) -> Result<OwnedFd, Failure> {
         let pid = self.target.pid;
         if !self
             .target
@@ -164,10 +214,9 @@ impl Attach<'_> {
         let start = Instant::now();
         let mut pause = Duration::from_millis(5);
         loop {
-            match self.connect() {
-                Ok(socket) => return Ok(socket),
-                Err(Errno::NOENT | Errno::CONNREFUSED) => self.refuse_stopped()?,
-                Err(error) => return Err(self.cannot_connect(error)),
+            match self.own_socket()? {
+                Some(socket) => return Ok(socket),
+                None => self.refuse_stopped()?,
             }
             if start.elapsed() > OPEN_TIMEOUT {
                 return Err(Failure::new(
@@ -186,7 +235,8 @@ impl Attach<'_> {
     }
 }
 
-/// The file that tells the JVM what SIGQUIT means this time.
+/// The file that tells the JVM what SIGQUIT means this time. Another JVM of the same number may see it too, and look
+/// at it only when it gets a SIGQUIT itself.
 struct Trigger {
     dir: OwnedFd,
     name: String,

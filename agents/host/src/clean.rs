@@ -14,6 +14,7 @@ use crate::foothold::{
     delete_unheld, is_library_file, open_leftover, run_folder, Held, RUN_FOLDER,
 };
 use crate::identity::Shoes;
+use crate::jvm::status_file;
 use crate::outcome::Failure;
 use crate::preflight::{self, OUR_LIBRARY};
 use crate::proc::scan::{self, Seen};
@@ -42,7 +43,16 @@ pub fn clean(excluded: &HashSet<i32>) -> Cleaned {
 
 /// A thread that takes another user's identity keeps it, and ends with the work.
 fn on_thread(work: impl FnOnce() -> Cleaned + Send + 'static) -> Cleaned {
-    thread::spawn(work).join().unwrap_or_default()
+    match thread::Builder::new().spawn(work) {
+        Ok(thread) => thread.join().unwrap_or_default(),
+        Err(error) => Cleaned {
+            failed: vec![Undone {
+                what: "a thread".to_owned(),
+                reason: error.to_string(),
+            }],
+            ..Cleaned::default()
+        },
+    }
 }
 
 fn merge(into: &mut Cleaned, more: Cleaned) {
@@ -93,13 +103,9 @@ fn clean_as(uid: u32, gid: u32) -> Cleaned {
     cleaned
 }
 
-/// Whether a profiler was running and has been stopped. One whose library a live session holds is left alone.
+/// Whether a profiler was running and has been stopped. A process that a live session is at work on is left alone.
 fn stop_abandoned(target: &Target, shoes: &Shoes, library: &str) -> Result<bool, Failure> {
-    let folder = library.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let path = shoes.path(folder);
-    let held =
-        std::fs::symlink_metadata(&path).is_ok() && open_leftover(&path, shoes.uid).is_none();
-    if held || target.stat().is_none() {
+    if target.stat().is_none() || is_in_use(target, shoes) {
         return Ok(false);
     }
     let bases: Vec<String> = BASES.into_iter().map(str::to_owned).collect();
@@ -108,6 +114,30 @@ fn stop_abandoned(target: &Target, shoes: &Shoes, library: &str) -> Result<bool,
     let stopped = ask_and_stop(target, shoes, library, &run);
     let _ = run.release(|_| true);
     stopped
+}
+
+/// Whether a session that lives holds a run folder with files of this process.
+fn is_in_use(target: &Target, shoes: &Shoes) -> bool {
+    let bases = BASES
+        .into_iter()
+        .map(str::to_owned)
+        .chain(shoes.cwd_path.clone());
+    bases.into_iter().any(|base| {
+        let base = shoes.path(&base);
+        let runs = leftovers(&base)
+            .into_iter()
+            .filter(|name| name.starts_with(RUN_FOLDER));
+        runs.map(|name| format!("{base}/{name}")).any(|folder| {
+            let ours = openat(
+                CWD,
+                format!("{folder}/{}", status_file(target)),
+                OFlags::PATH,
+                Mode::empty(),
+            )
+            .is_ok();
+            ours && open_leftover(&folder, shoes.uid).is_none()
+        })
+    })
 }
 
 fn ask_and_stop(

@@ -4,6 +4,8 @@
 //! session can tell what is left over from what is in use, whatever pid namespace either lives in.
 
 use std::io;
+use std::thread::sleep;
+use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{flock, statvfs, unlinkat, AtFlags, Dir, FlockOperation, Mode, StatVfsMountFlags};
@@ -31,15 +33,21 @@ impl Held {
     /// Make or take a folder and hold it against cleaning.
     fn take(shoes: &Shoes, path: String) -> Result<Self, String> {
         let seen_as = shoes.path(&path);
-        // Another session may delete the folder between the opening and the lock; then it is made anew.
-        for _ in 0..5 {
+        // Another session may delete the folder between the opening and the lock; then it is made anew. The JVM's user
+        // may hold it for ever, so it is not waited for without end.
+        for _ in 0..100 {
             let dir = make_private(&seen_as, shoes.uid)?;
-            if flock(&dir, FlockOperation::LockShared).is_ok() && is_at(&dir, &seen_as) {
-                return Ok(Self { path, seen_as, dir });
+            match flock(&dir, FlockOperation::NonBlockingLockShared) {
+                Ok(()) if is_at(&dir, &seen_as) => return Ok(Self { path, seen_as, dir }),
+                Ok(()) => {}
+                Err(_) => sleep(Duration::from_millis(20)),
             }
         }
         Err(format!("{path} cannot be held"))
     }
+
+    /// Let it go and leave it there.
+    pub fn keep(self) {}
 
     /// Delete the named files, and the folder once no other session or recording holds it. Err: what is left.
     pub fn release(self, ours: impl Fn(&str) -> bool) -> Result<(), String> {

@@ -2,18 +2,28 @@
 //!
 //! The file belongs to the JVM's user and may hold anything: every offset is checked.
 
-use rustix::fs::{openat, Dir, Mode, OFlags, CWD};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 
-use crate::files::read_regular;
-use crate::identity::Shoes;
+use crate::proc::maps::Mapped;
+use crate::proc::named::Named;
 
 const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 const LIMIT: u64 = 4 << 20;
 const MAX_ENTRIES: u32 = 20_000;
 
+/// Whether a path is that of such a file.
+pub fn is_data(path: &str) -> bool {
+    let mut parts = path.rsplit('/');
+    parts.next().is_some_and(|name| name.parse::<u32>().is_ok())
+        && parts
+            .next()
+            .is_some_and(|folder| folder.starts_with("hsperfdata_"))
+}
+
 /// The options and flags the JVM says it was started with, from wherever they came; empty where it publishes nothing.
-pub fn options(shoes: &Shoes, namespace_pid: i32) -> Vec<String> {
-    let Some(bytes) = find(shoes, namespace_pid) else {
+pub fn options(named: &Named, mapped: &[Mapped]) -> Vec<String> {
+    let Some(bytes) = find(named, mapped) else {
         return Vec::new();
     };
     // What came from a file of flags stands there as in that file, without what begins an option.
@@ -27,29 +37,23 @@ pub fn options(shoes: &Shoes, namespace_pid: i32) -> Vec<String> {
         .collect()
 }
 
-fn find(shoes: &Shoes, namespace_pid: i32) -> Option<Vec<u8>> {
-    let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let tmp = openat(
-        CWD,
-        shoes.path("/tmp"),
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-    .ok()?;
-    for entry in Dir::read_from(&tmp).ok()?.flatten() {
-        if !entry.file_name().to_bytes().starts_with(b"hsperfdata_") {
-            continue;
+/// The version the JVM says it is.
+pub fn version(named: &Named, mapped: &[Mapped]) -> Option<String> {
+    text_entry(&find(named, mapped)?, "java.property.java.version")
+}
+
+/// The file that the JVM maps. A file of the right name may be another JVM's, which has the same number in another pid
+/// namespace and shares the folder. (The device is not compared: maps and stat name different ones on overlays.)
+fn find(named: &Named, mapped: &[Mapped]) -> Option<Vec<u8>> {
+    mapped.iter().find_map(|mapped| {
+        let file = named.open(&mapped.path)?;
+        if file.metadata().ok()?.ino() != mapped.inode {
+            return None;
         }
-        let bytes = openat(&tmp, entry.file_name(), folder, Mode::empty())
-            .ok()
-            .and_then(|dir| {
-                read_regular(&dir, &namespace_pid.to_string(), Some(shoes.uid), LIMIT).ok()
-            });
-        if bytes.is_some() {
-            return bytes;
-        }
-    }
-    None
+        let mut bytes = Vec::new();
+        file.take(LIMIT).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    })
 }
 
 /// The value of a text entry. Only the byte order of the machine is read: the JVM runs on it.
@@ -98,6 +102,38 @@ mod tests {
             bytes.extend(format!("{name}\0{value}\0").bytes());
         }
         bytes
+    }
+
+    #[test]
+    fn which_files_it_is() {
+        for (path, is) in [
+            ("/tmp/hsperfdata_yarn/7", true),
+            ("/tmp/hsperfdata_yarn/7x", false),
+            ("/tmp/perfdata/7", false),
+            ("/7", false),
+        ] {
+            assert_eq!(is_data(path), is, "{path}");
+        }
+    }
+
+    #[test]
+    fn only_the_file_that_is_mapped() {
+        let folder = std::env::temp_dir().join(format!("hsperfdata_test-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("7");
+        let bytes = file(&[("java.property.java.version", "1.8.0")]);
+        std::fs::write(&path, bytes).unwrap();
+        let inode = std::fs::metadata(&path).unwrap().ino();
+        let named = Named::new(std::fs::File::open("/").unwrap().into(), None);
+        let path = path.to_str().unwrap().to_owned();
+        for (inode, want) in [(inode, Some("1.8.0")), (inode + 1, None)] {
+            let mapped = Mapped {
+                path: path.clone(),
+                inode,
+            };
+            assert_eq!(version(&named, &[mapped]).as_deref(), want);
+        }
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

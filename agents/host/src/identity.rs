@@ -3,6 +3,10 @@
 //! Everything the agent does in folders that another user may write to (`/tmp`) is done by such a thread.
 //! Whatever traps that user lays there, the thread can do no more than the user could.
 
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{fstat, stat, OFlags};
 use rustix::io::Errno;
@@ -13,14 +17,16 @@ use rustix::thread::{
 };
 
 use crate::outcome::Failure;
+use crate::proc::named::Named;
 use crate::proc::target::Target;
+use crate::proc::users::Users;
 
 /// Worn by the thread that called `put_on`, until that thread ends.
 pub struct Shoes {
     /// What stands before an absolute path as the JVM sees it: nothing, where the thread sees the same.
     prefix: String,
-    /// Keeps the descriptor that the prefix names open.
-    _root: OwnedFd,
+    /// What the JVM's user named; keeps the descriptor that the prefix names open.
+    pub named: Named,
     /// The JVM's working directory.
     pub cwd: Option<OwnedFd>,
     /// Its path, as far as that can be told from outside.
@@ -34,10 +40,12 @@ impl Shoes {
         let status = &target.status;
         let own = geteuid().as_raw();
         if own != 0 && own != status.uid {
+            let users = Users::read();
             return Err(Failure::new(
                 format!(
-                    "the JVM runs as user {} and the agent as user {own}: the JVM would refuse it",
-                    status.uid
+                    "the JVM runs as user {} and the agent as user {}: the JVM would refuse it",
+                    users.name(status.uid),
+                    users.name(own)
                 ),
                 "connect as the JVM's user, or become root with --become sudo",
             ));
@@ -64,7 +72,7 @@ impl Shoes {
         }
         Ok(Self {
             prefix,
-            _root: root,
+            named: Named::new(root, cwd_path.clone()),
             cwd,
             cwd_path,
             uid: status.uid,
@@ -81,7 +89,7 @@ impl Shoes {
         );
         let shoes = Self {
             prefix: String::new(),
-            _root: root.map_err(cannot)?,
+            named: Named::new(root.map_err(cannot)?, None),
             cwd: None,
             cwd_path: None,
             uid,
@@ -96,6 +104,25 @@ impl Shoes {
     pub fn path(&self, path: &str) -> String {
         format!("{}{path}", self.prefix)
     }
+}
+
+/// What comes of `work` on a thread that has no more rights than the process's user; None where that cannot be, or
+/// takes too long: what it reads may be in a file system that hangs.
+pub fn as_its_user<T: Send + 'static>(
+    target: Target,
+    patience: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, receiver) = channel();
+    let run = move || {
+        // The rights of a set-user-ID program are not those of who chose its arguments.
+        let own =
+            target.status.one_user && (geteuid().as_raw() != 0 || become_user(&target).is_ok());
+        // Nobody may wait any more.
+        let _ = sender.send(own.then(work));
+    };
+    thread::Builder::new().spawn(run).ok()?;
+    receiver.recv_timeout(patience).ok().flatten()
 }
 
 fn sees_same_files(target: &Target, root: &OwnedFd) -> bool {

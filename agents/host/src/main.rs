@@ -13,8 +13,10 @@ mod hsperf;
 mod identity;
 mod inbox;
 mod jvm;
+mod loading;
 mod outcome;
 mod output;
+mod peer;
 mod preflight;
 mod proc;
 mod protocol;
@@ -23,6 +25,7 @@ mod recordings;
 mod selector;
 mod session;
 mod store;
+mod turns;
 
 use std::process::ExitCode;
 
@@ -33,5 +36,20 @@ fn main() -> ExitCode {
     }
     // Whatever is made here is for one user alone, whatever the session's habits are.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    allow_many_files();
     ExitCode::from(session::run())
+}
+
+/// Each JVM takes half a dozen descriptors, and the usual limit is that of a shell.
+fn allow_many_files() {
+    use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // Where it stays as it is, the last JVMs of a large host are refused with the reason.
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    );
 }

@@ -87,3 +87,14 @@ fn wait_writable(fd: BorrowedFd<'_>, patience: Duration) -> io::Result<()> {
         }
     }
 }
+
+#[cfg(test)]
+impl Output {
+    /// One that nobody listens to.
+    pub fn unheard() -> Self {
+        Self {
+            gone: true,
+            ..Self::new()
+        }
+    }
+}

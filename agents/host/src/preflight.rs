@@ -1,8 +1,10 @@
 //! What speaks against profiling a JVM, seen before it is touched.
 
+use crate::hsperf;
 use crate::outcome::Failure;
-use crate::proc::maps::file_name;
-use crate::proc::scan::{argument_file, split_zero};
+use crate::proc::maps::{file_name, Mapped};
+use crate::proc::named::Named;
+use crate::proc::scan::split_zero;
 use crate::proc::target::Target;
 use crate::proc::{cmdline, read_text};
 
@@ -20,14 +22,24 @@ const OTHER_PROFILERS: [(&str, &str); 5] = [
 
 /// What was seen of a JVM.
 pub struct Findings {
-    /// Options it was started with, the last of a kind counts.
-    pub options: Vec<String>,
+    /// How it was started.
+    pub launched: Launched,
+    /// Whether its C library is musl.
+    pub musl: bool,
+    /// What it publishes of itself.
+    pub performance_data: Vec<Mapped>,
     /// Paths of async-profiler libraries that hprofiler sessions loaded.
     pub ours: Vec<String>,
     /// Paths of async-profiler libraries that somebody else loaded.
     pub foreign: Vec<String>,
     /// Whether the kernel lets this JVM sample kernel stacks.
     pub kernel: bool,
+}
+
+/// How a JVM was started.
+pub struct Launched {
+    environment: String,
+    command: Vec<String>,
 }
 
 /// Look at a JVM from outside. To be called before the thread takes the JVM's user: some of this is only root's to read.
@@ -37,6 +49,7 @@ pub fn look(target: &Target) -> Result<Findings, Failure> {
         .unwrap_or_default();
     refuse_other_jvm(target, &libraries)?;
     refuse_other_profiler(target, &libraries)?;
+    let musl = libraries.iter().any(|path| is_musl(file_name(path)));
     let async_profilers = libraries
         .into_iter()
         .filter(|path| file_name(path).starts_with(ASYNC_PROFILER));
@@ -44,7 +57,9 @@ pub fn look(target: &Target) -> Result<Findings, Failure> {
     let paranoid = read_text("/proc/sys/kernel/perf_event_paranoid", 64)
         .and_then(|text| text.trim().parse::<i32>().ok());
     Ok(Findings {
-        options: options(target),
+        launched: Launched::read(target),
+        musl,
+        performance_data: target.mapped(hsperf::is_data).unwrap_or_default(),
         ours,
         foreign,
         kernel: target.status.may_profile_kernel() || paranoid.is_some_and(|level| level <= 1),
@@ -54,9 +69,16 @@ pub fn look(target: &Target) -> Result<Findings, Failure> {
 fn is_of_interest(name: &str) -> bool {
     name.starts_with("libj9vm")
         || name.starts_with(ASYNC_PROFILER)
+        || is_musl(name)
         || OTHER_PROFILERS
             .iter()
             .any(|(prefix, _)| name.starts_with(prefix))
+}
+
+/// Whether this is musl's one library: under its own name, or where that is a link, what the link leads to. (The C
+/// library of glibc has a version at its end.)
+fn is_musl(name: &str) -> bool {
+    name.starts_with("ld-musl-") || name.starts_with("libc.musl-") || name == "libc.so"
 }
 
 /// Whether a library's path is one that a session of this tool uses.
@@ -97,38 +119,34 @@ fn refuse_other_profiler(target: &Target, libraries: &[String]) -> Result<(), Fa
     Ok(())
 }
 
-/// In the order in which the JVM takes them, a later one overrides.
-fn options(target: &Target) -> Vec<String> {
-    let environment = target.read("environ", 4 << 20).unwrap_or_default();
-    let variable = |name: &str| {
-        let pairs = environment
-            .split('\0')
-            .filter_map(|pair| pair.split_once('='));
-        let value = pairs
-            .filter(|pair| pair.0 == name)
-            .map(|pair| pair.1)
-            .next()
-            .unwrap_or_default();
-        value
-            .split_ascii_whitespace()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    let command = split_zero(
-        target
-            .read("cmdline", 4 << 20)
-            .unwrap_or_default()
-            .as_bytes(),
-    );
-    let dir = format!("/proc/{}", target.pid);
-    let launch = cmdline::parse(&command, |name| argument_file(&dir, name));
-    [
-        variable("JAVA_TOOL_OPTIONS"),
-        variable("JDK_JAVA_OPTIONS"),
-        launch.options,
-        variable("_JAVA_OPTIONS"),
-    ]
-    .concat()
+impl Launched {
+    fn read(target: &Target) -> Self {
+        let text = |name| target.read(name, 4 << 20).unwrap_or_default();
+        Self {
+            environment: text("environ"),
+            command: split_zero(text("cmdline").as_bytes()),
+        }
+    }
+
+    /// The options, in the order in which the JVM takes them: a later one overrides. To be called by a thread that has
+    /// no more rights than the JVM's user, since its files of arguments are read.
+    pub fn options(&self, named: &Named) -> Vec<String> {
+        let launch = cmdline::parse(&self.command, |name| named.text(name));
+        [
+            self.variable("JAVA_TOOL_OPTIONS"),
+            self.variable("JDK_JAVA_OPTIONS"),
+            launch.options,
+            self.variable("_JAVA_OPTIONS"),
+        ]
+        .concat()
+    }
+
+    fn variable(&self, name: &str) -> Vec<String> {
+        let mut pairs = self.environment.split('\0');
+        let value = pairs.find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        let words = value.unwrap_or_default().split_ascii_whitespace();
+        words.map(str::to_owned).collect()
+    }
 }
 
 /// Refuse a JVM whose options forbid attaching: asking it would put a thread dump in its output.
@@ -177,6 +195,14 @@ mod tests {
         assert!(!refused(
             "-XX:+EnableDynamicAgentLoading -XX: -Dx=-XX:+DisableAttachMechanism"
         ));
+    }
+
+    #[test]
+    fn whose_c_library_it_is() {
+        for name in ["ld-musl-x86_64.so.1", "libc.musl-aarch64.so.1", "libc.so"] {
+            assert!(is_musl(name) && is_of_interest(name), "{name}");
+        }
+        assert!(!is_musl("libc.so.6") && !is_musl("ld-linux-x86-64.so.2"));
     }
 
     #[test]

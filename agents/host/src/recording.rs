@@ -4,9 +4,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use flamegraph::Profile;
 use rustix::param::clock_ticks_per_second;
 
-use crate::engine::async_profiler::Plan;
+use crate::engine::async_profiler::{Choice, Folded, Plan};
 use crate::files::sha256;
 use crate::jvm::{Jvm, Recorded};
 use crate::outcome::{Failure, Outcome, Stage, Status};
@@ -57,7 +58,7 @@ pub struct Job {
     pub library: Arc<Library>,
     pub session: String,
     pub host: String,
-    /// Folding takes memory and a processor that the application needs: one process at a time.
+    /// Held while one process's output is read and folded.
     pub folding: Arc<Mutex<()>>,
 }
 
@@ -116,19 +117,33 @@ fn record(
     if !keep {
         return Err(Failure::plain("ended before its time").at(pid, Stage::Record));
     }
-    let recorded = jvm
-        .stop(plan, &started.choice)
-        .map_err(|failure| failure.at(pid, Stage::Record))?;
-    let _one_at_a_time = job.folding.lock();
-    let (profile, ended) =
-        fold(plan, &started.choice, recorded).map_err(|failure| failure.at(pid, Stage::Fetch))?;
-    finish(job, plan, &started, profile, &clock, ended)
+    let choice = &started.choice;
+    let stop = |jvm: &mut Jvm| jvm.stop(plan, choice);
+    let read = |jvm: &Jvm, stopped| {
+        let folded = fold(plan, choice, jvm.recorded(stopped)?);
+        Ok(folded.and_then(|(folded, ended)| finish(job, plan, &started, folded, &clock, ended)))
+    };
+    in_turn(&job.folding, jvm, stop, read)
+        .map_err(|failure: Failure| failure.at(pid, Stage::Record))?
         .map_err(|failure| failure.at(pid, Stage::Fetch))
+}
+
+/// Of JVMs that end together all are stopped at once, but what they wrote is read and folded one by one: that takes
+/// memory and a processor which the applications need.
+fn in_turn<J, S, T, E>(
+    folding: &Mutex<()>,
+    jvm: &mut J,
+    stop: impl FnOnce(&mut J) -> Result<S, E>,
+    fold: impl FnOnce(&J, S) -> Result<T, E>,
+) -> Result<T, E> {
+    let stopped = stop(jvm)?;
+    let _one_at_a_time = folding.lock();
+    fold(jvm, stopped)
 }
 
 /// How a recording began.
 pub struct Started {
-    pub choice: crate::engine::async_profiler::Choice,
+    pub choice: Choice,
     /// Why the ways tried before did not work.
     pub refused: String,
 }
@@ -181,11 +196,7 @@ impl Clock {
 }
 
 /// The profile, and whether the JVM's end had cut it short.
-fn fold(
-    plan: &Plan,
-    choice: &crate::engine::async_profiler::Choice,
-    recorded: Recorded,
-) -> Result<(flamegraph::Profile, bool), Failure> {
+fn fold(plan: &Plan, choice: &Choice, recorded: Recorded) -> Result<(Folded, bool), Failure> {
     let damaged = |error| Failure::plain(format!("the profiler's output cannot be read: {error}"));
     match recorded {
         Recorded::Whole { samples, total } => Ok((
@@ -203,48 +214,51 @@ fn finish(
     job: &Job,
     plan: &Plan,
     started: &Started,
-    mut profile: flamegraph::Profile,
+    folded: Folded,
     clock: &Clock,
     ended: bool,
 ) -> Result<(Recording, Outcome), Failure> {
-    let unusable = |error: flamegraph::Error| {
-        Failure::plain(format!("the profile cannot be written: {error}"))
-    };
     let pid = job.chosen.pid;
-    for (name, value) in &job.chosen.labels {
-        profile.set_label(name, value);
-    }
-    profile.set_label("host", &job.host);
-    profile.set_label("pid", pid.to_string());
-    profile.set_label("process", &job.chosen.label);
-    let last = profile.values().len() - 1;
-    let taken = profile.total(0).map_err(unusable)?.max(0) as u64;
+    let bytes = pprof(job, folded.profile)?;
     // Of a process that has ended the CPU time is only known up to the last look.
-    let sampled_seconds = profile.total(last).map_err(unusable)? as f64 / 1e9;
     let cpu_seconds = if ended {
-        clock.cpu_seconds.max(sampled_seconds)
+        clock.cpu_seconds.max(folded.cpu_seconds)
     } else {
         clock.cpu_seconds
     };
-    let expected = plan.expected(&started.choice, cpu_seconds);
-    let samples = Samples {
-        expected,
-        taken,
-        lost: expected.saturating_sub(taken),
-    };
-    let mut bytes = Vec::new();
-    profile.write_pprof(&mut bytes).map_err(unusable)?;
+    let (expected, taken) = (plan.expected(&started.choice, cpu_seconds), folded.taken);
     let head = ProfileHead {
         pid,
         event: started.choice.event.clone(),
         seconds: clock.seconds,
         cpu_seconds,
-        samples,
+        samples: Samples {
+            expected,
+            taken,
+            lost: expected.saturating_sub(taken),
+        },
         sha256: sha256(&bytes),
         size: bytes.len(),
     };
     let outcome = judge(pid, started, &head, ended);
     Ok(((head, bytes), outcome))
+}
+
+/// The profile with its labels, gzipped. What the selector derived cannot take the place of what is known for sure.
+fn pprof(job: &Job, mut profile: Profile) -> Result<Vec<u8>, Failure> {
+    for (name, value) in &job.chosen.labels {
+        profile.set_label(name, value);
+    }
+    profile.set_label("host", &job.host);
+    profile.set_label("pid", job.chosen.pid.to_string());
+    profile.set_label("process", &job.chosen.label);
+    let mut bytes = Vec::new();
+    match profile.write_pprof(&mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(error) => Err(Failure::plain(format!(
+            "the profile cannot be written: {error}"
+        ))),
+    }
 }
 
 /// Whether a result is as good as was asked for.
@@ -291,5 +305,33 @@ pub fn tagged<T: From<(i32, Report)>>(pid: i32, sender: Sender<T>) -> impl Fn(Re
     move |report| {
         // The session may be over; then nobody needs to know.
         let _ = sender.send((pid, report).into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::Barrier;
+    use std::thread;
+
+    #[test]
+    fn all_are_stopped_together_and_folded_one_by_one() {
+        const JVMS: usize = 4;
+        let (folding, stops) = (Mutex::new(()), Barrier::new(JVMS));
+        let (folds, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let jvm = || {
+            // Would wait for ever if one could only be stopped after another was folded.
+            let stop = |_: &mut ()| Ok::<_, ()>(stops.wait());
+            let fold = |_: &(), _| {
+                most.fetch_max(folds.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                thread::yield_now();
+                folds.fetch_sub(1, Ordering::SeqCst);
+                Ok(())
+            };
+            in_turn(&folding, &mut (), stop, fold).unwrap();
+        };
+        thread::scope(|scope| (0..JVMS).for_each(|_| drop(scope.spawn(jvm))));
+        assert_eq!(most.into_inner(), 1);
     }
 }

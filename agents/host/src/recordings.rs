@@ -1,5 +1,6 @@
 //! The recordings of a session, and the order in which the coordinator hears of them.
 
+use std::collections::HashSet;
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::files::sha256;
 use crate::inbox::{Happening, Inbox};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, Outcome, Stage};
 use crate::output::Output;
 use crate::protocol::{Event, Pid, Prepare, ProfileHead};
 use crate::recording::{self, Job, Library, Order, Report};
@@ -16,6 +17,10 @@ use crate::recording::{self, Job, Library, Order, Report};
 const MAX_PROCESSES: usize = 512;
 /// How long recordings may take to end when nobody waits for their results any more.
 const FAREWELL: Duration = Duration::from_secs(30);
+/// How long a step may take beyond the time that is recorded. Recordings keep their own limits, which are shorter; this
+/// one is for those that hang where no limit can be set (in a file system of the JVM's own, say). The coordinator
+/// gives a host half a minute.
+const STEP_TIME: Duration = Duration::from_secs(26);
 const STACK: usize = 512 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +45,8 @@ struct Recording {
     pid: i32,
     phase: Phase,
     orders: Sender<Order>,
+    /// Its thread has cleaned up and ended.
+    ended: bool,
 }
 
 type Result = (Option<(ProfileHead, Vec<u8>)>, Outcome);
@@ -48,7 +55,9 @@ type Result = (Option<(ProfileHead, Vec<u8>)>, Outcome);
 pub struct Recordings {
     all: Vec<Recording>,
     step: Step,
-    duration: f64,
+    duration: Duration,
+    /// When what the step waits for is given up.
+    limit: Instant,
     /// Results that came before the coordinator was told that all have started.
     early: Vec<Result>,
     left: Vec<String>,
@@ -77,22 +86,24 @@ impl Recordings {
             bytes: library,
         });
         let folding = Arc::new(Mutex::new(()));
-        let mut all = Vec::new();
-        for chosen in request.processes {
-            let job = Job {
-                chosen,
-                sampling: request.sampling.clone(),
-                library: library.clone(),
-                session: session.to_owned(),
-                host: host.to_owned(),
-                folding: folding.clone(),
-            };
-            all.push(launch(job, inbox)?);
-        }
+        let mut pids = HashSet::new();
+        let chosen = request
+            .processes
+            .into_iter()
+            .filter(|chosen| pids.insert(chosen.pid));
+        let jobs = chosen.map(|chosen| Job {
+            chosen,
+            sampling: request.sampling.clone(),
+            library: library.clone(),
+            session: session.to_owned(),
+            host: host.to_owned(),
+            folding: folding.clone(),
+        });
         Ok(Self {
-            all,
+            all: jobs.map(|job| launch(job, inbox)).collect(),
             step: Step::Prepare,
-            duration: request.sampling.duration,
+            duration: Duration::from_secs_f64(request.sampling.duration.clamp(0.0, 86_400.0)),
+            limit: Instant::now() + STEP_TIME,
             early: Vec::new(),
             left: Vec::new(),
         })
@@ -106,6 +117,7 @@ impl Recordings {
             ));
         }
         self.step = Step::Start;
+        self.limit = Instant::now() + STEP_TIME;
         for recording in self
             .all
             .iter_mut()
@@ -120,6 +132,7 @@ impl Recordings {
     /// End all early and keep their results; those that were not started have none.
     pub fn stop(&mut self) {
         self.order(Order::Stop);
+        self.limit = Instant::now() + STEP_TIME;
         if matches!(self.step, Step::Prepare | Step::Wait) {
             self.step = Step::Start;
         }
@@ -134,9 +147,39 @@ impl Recordings {
 
     /// By when all must be over once they were started.
     pub fn deadline(&self) -> Instant {
-        Instant::now()
-            + Duration::from_secs_f64(self.duration.clamp(0.0, 86_400.0))
-            + Duration::from_secs(60)
+        Instant::now() + self.duration + Duration::from_secs(60)
+    }
+
+    /// When something is to be given up, if nothing happens before.
+    pub fn limit(&self) -> Option<Instant> {
+        (self.step != Step::Wait).then_some(self.limit)
+    }
+
+    /// Give up what the step has waited for too long, so that one process does not hold up the others.
+    pub fn give_up(&mut self, output: &mut Output) {
+        let (awaited, stage) = match self.step {
+            _ if self.limit > Instant::now() => return,
+            Step::Prepare => (Phase::Preparing, Stage::Prepare),
+            Step::Start => (Phase::Starting, Stage::Start),
+            Step::Record => (Phase::Running, Stage::Record),
+            Step::Wait => return,
+        };
+        for recording in self
+            .all
+            .iter_mut()
+            .filter(|recording| recording.phase == awaited)
+        {
+            recording.phase = Phase::Over;
+            let _ = recording.orders.send(Order::Abort);
+            let hangs = Failure::new(
+                format!(
+                    "process {} takes too long: the agent waits for it or its file system",
+                    recording.pid
+                ),
+                "see whether the process and its folders answer",
+            );
+            send_result((None, hangs.at(recording.pid, stage)), output);
+        }
     }
 
     /// Take in what a recording tells.
@@ -144,7 +187,10 @@ impl Recordings {
         let Some(recording) = self.all.iter_mut().find(|recording| recording.pid == pid) else {
             return;
         };
+        // One that was given up has had its outcome.
+        let given_up = recording.phase == Phase::Over;
         match report {
+            Report::Prepared | Report::Started { .. } if given_up => {}
             Report::Prepared => recording.phase = Phase::Ready,
             Report::Started { event } => {
                 recording.phase = Phase::Running;
@@ -158,8 +204,10 @@ impl Recordings {
                 // Of a process that has started the coordinator hears no more until all have.
                 let early = recording.phase == Phase::Running && self.step == Step::Start;
                 recording.phase = Phase::Over;
+                recording.ended = true;
                 self.left.extend(left);
                 match early {
+                    _ if given_up => {}
                     true => self.early.push((profile, outcome)),
                     false => send_result((profile, outcome), output),
                 }
@@ -181,6 +229,7 @@ impl Recordings {
         }
         if self.step == Step::Start && !self.any(Phase::Starting) {
             self.step = Step::Record;
+            self.limit = self.limit.max(Instant::now() + self.duration + STEP_TIME);
             let running = self
                 .all
                 .iter()
@@ -206,16 +255,11 @@ impl Recordings {
             .all(|recording| recording.phase == Phase::Over)
     }
 
-    /// What could not be deleted.
-    pub fn left(self) -> Vec<String> {
-        self.left
-    }
-
     /// Have all end now and wait for it, in vain no longer than a while. What could not be deleted or ended.
     pub fn abandon(mut self, inbox: &Inbox) -> Vec<String> {
         self.order(Order::Abort);
         let until = Instant::now() + FAREWELL;
-        while !self.all_over() {
+        while self.all.iter().any(|recording| !recording.ended) {
             match inbox.next(until) {
                 Some(Happening::Report(pid, Report::Over { left, .. })) => {
                     self.left.extend(left);
@@ -225,36 +269,44 @@ impl Recordings {
                 None => break,
             }
         }
-        let stuck = self
-            .all
-            .iter()
-            .filter(|recording| recording.phase != Phase::Over);
-        self.left
-            .extend(stuck.map(|recording| format!("process {} does not answer", recording.pid)));
-        self.left
+        self.left_by_now()
+    }
+
+    /// What could not be deleted, and what may yet be deleted by those that hang.
+    pub fn left_by_now(self) -> Vec<String> {
+        let hang = self.all.iter().filter(|recording| !recording.ended);
+        let hang =
+            hang.map(|recording| format!("what is beside process {}, which hangs", recording.pid));
+        self.left.iter().cloned().chain(hang).collect()
     }
 }
 
-fn launch(job: Job, inbox: &Inbox) -> std::result::Result<Recording, Failure> {
+/// Prepare one process on a thread of its own.
+fn launch(job: Job, inbox: &Inbox) -> Recording {
     let (orders, to_follow) = channel();
     let pid = job.chosen.pid;
     let tell = recording::tagged(pid, inbox.sender.clone());
     let thread = thread::Builder::new()
         .name(format!("jvm {pid}"))
         .stack_size(STACK);
-    thread
-        .spawn(move || recording::run(job, &to_follow, &tell))
-        .map_err(|error| {
-            Failure::new(
-                format!("no thread for process {pid}: {error}"),
-                "raise the limit of processes (ulimit -u)",
-            )
-        })?;
-    Ok(Recording {
+    if let Err(error) = thread.spawn(move || recording::run(job, &to_follow, &tell)) {
+        let failure = Failure::new(
+            format!("no thread for process {pid}: {error}"),
+            "raise the limit of processes (ulimit -u)",
+        );
+        let outcome = failure.at(pid, Stage::Prepare);
+        recording::tagged(pid, inbox.sender.clone())(Report::Over {
+            profile: None,
+            outcome,
+            left: Vec::new(),
+        });
+    }
+    Recording {
         pid,
         phase: Phase::Preparing,
         orders,
-    })
+        ended: false,
+    }
 }
 
 fn send_result((profile, outcome): Result, output: &mut Output) {
@@ -262,4 +314,85 @@ fn send_result((profile, outcome): Result, output: &mut Output) {
         output.send_with(&Event::Profile(head), &bytes);
     }
     output.send(&Event::Outcome(outcome));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recordings(step: Step, phases: &[Phase]) -> Recordings {
+        let recording = |(pid, &phase)| Recording {
+            pid,
+            phase,
+            orders: channel().0,
+            ended: phase == Phase::Over,
+        };
+        Recordings {
+            all: (1..).zip(phases).map(recording).collect(),
+            step,
+            duration: Duration::from_secs(1),
+            limit: Instant::now(),
+            early: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+
+    fn phases(recordings: &Recordings) -> Vec<Phase> {
+        recordings
+            .all
+            .iter()
+            .map(|recording| recording.phase)
+            .collect()
+    }
+
+    #[test]
+    fn what_hangs_does_not_hold_up_the_others() {
+        use Phase::{Over, Preparing, Ready, Running, Starting};
+        for (step, before, after, next) in [
+            (
+                Step::Prepare,
+                [Preparing, Ready, Over],
+                [Over, Ready, Over],
+                Step::Wait,
+            ),
+            (
+                Step::Start,
+                [Starting, Running, Over],
+                [Over, Running, Over],
+                Step::Record,
+            ),
+            (
+                Step::Record,
+                [Running, Over, Over],
+                [Over, Over, Over],
+                Step::Record,
+            ),
+        ] {
+            let mut recordings = recordings(step, &before);
+            recordings.give_up(&mut Output::unheard());
+            assert_eq!(phases(&recordings), after);
+            assert_eq!(
+                recordings.advance(&mut Output::unheard()),
+                step == Step::Record
+            );
+            assert_eq!(recordings.step, next);
+        }
+    }
+
+    #[test]
+    fn one_that_was_given_up_is_not_heard_again() {
+        let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
+        recordings.give_up(&mut Output::unheard());
+        recordings.hear(1, Report::Prepared, &mut Output::unheard());
+        assert_eq!(phases(&recordings), [Phase::Over]);
+        assert_eq!(recordings.left_by_now().len(), 1);
+    }
+
+    #[test]
+    fn nothing_is_given_up_while_there_is_time() {
+        let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
+        recordings.limit = Instant::now() + Duration::from_secs(60);
+        recordings.give_up(&mut Output::unheard());
+        assert_eq!(phases(&recordings), [Phase::Preparing]);
+    }
 }

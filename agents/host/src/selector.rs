@@ -6,8 +6,9 @@ use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
 use crate::outcome::Failure;
-use crate::proc::read_text;
+use crate::proc::cmdline::Launch;
 use crate::proc::scan::{environment, Seen};
+use crate::proc::{mask, read_text};
 
 /// A compiled regex may take this much memory, in bytes.
 const REGEX_SIZE: usize = 1 << 20;
@@ -153,6 +154,8 @@ impl Selector {
 /// What rules look at. Only read when asked for: most processes fail at the main class already.
 struct Facts<'a> {
     process: &'a Seen,
+    /// How it was launched, as the coordinator may know it.
+    masked: std::cell::OnceCell<Launch>,
     environment: std::cell::OnceCell<BTreeMap<String, String>>,
     cgroup: std::cell::OnceCell<String>,
 }
@@ -161,6 +164,7 @@ impl<'a> Facts<'a> {
     fn new(process: &'a Seen) -> Self {
         Self {
             process,
+            masked: Default::default(),
             environment: Default::default(),
             cgroup: Default::default(),
         }
@@ -179,12 +183,13 @@ impl<'a> Facts<'a> {
         self.cgroup.get_or_init(read)
     }
 
+    /// What a label may be taken from: as everything that leaves the host, with secrets masked.
     fn text(&self, from: Source, name: &str) -> Option<String> {
-        let launch = &self.process.launch;
+        let launch = self.masked.get_or_init(|| self.process.launch.masked());
         Some(match from {
             Source::Arguments => launch.arguments.join(" "),
             Source::Options => launch.options.join(" "),
-            Source::Environment => self.environment(name)?.to_owned(),
+            Source::Environment => mask::variable(name, self.environment(name)?),
             Source::Cgroup => self.cgroup().to_owned(),
             Source::MainClass => launch.main_class().to_owned(),
         })
@@ -360,6 +365,18 @@ mod tests {
             [("id".to_owned(), "12".to_owned())]
         );
         assert_eq!(selector.label(&seen("java x.y.Other")).0, "Other");
+    }
+
+    #[test]
+    fn labels_tell_no_secrets() {
+        let json = r#"{"kind":"rule","any":[{"arguments":"--token hunter2"}],"process_label":"{a} {o}",
+            "labels":{"a":{"from":"arguments","regex":"--token (\\S+)"},
+                      "o":{"from":"options","regex":"-Dx.password=(\\S+)"}}}"#;
+        let process = seen("java -Dx.password=hunter2 x.Main --token hunter2");
+        let selector = selector(json).unwrap();
+        // What the user wrote into the selector may be matched: it is known already.
+        assert!(selector.matches(&process));
+        assert_eq!(selector.label(&process).0, "*** ***");
     }
 
     #[test]

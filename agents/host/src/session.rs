@@ -101,7 +101,11 @@ impl Session {
                 return End::Closed;
             }
             let until = self.inbox.heard() + self.lease;
-            let until = self.deadline.map_or(until, |deadline| until.min(deadline));
+            let limit = self.recordings.as_ref().and_then(Recordings::limit);
+            let until = [self.deadline, limit]
+                .into_iter()
+                .flatten()
+                .fold(until, Instant::min);
             let end = match self.inbox.next(until) {
                 Some(Happening::Input(Input::Request(request, payload))) => {
                     self.answer(request, payload)
@@ -116,16 +120,20 @@ impl Session {
                     self.hear(pid, report);
                     Ok(())
                 }
-                None => self.overdue(),
+                None => Ok(()),
             };
-            if let Err(end) = end {
+            if let Err(end) = end.and_then(|()| self.overdue()) {
                 return end;
             }
         }
     }
 
-    /// Whether time is up: something may have been read while the clock was looked at.
-    fn overdue(&self) -> Result<(), End> {
+    /// Whether time is up: for a step, for the recording, for the coordinator.
+    fn overdue(&mut self) -> Result<(), End> {
+        if let Some(recordings) = &mut self.recordings {
+            recordings.give_up(&mut self.output);
+        }
+        self.advance();
         let now = Instant::now();
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             return Err(End::Overdue("the recording should have been over long ago"));
@@ -336,7 +344,7 @@ impl Session {
             let left = self
                 .recordings
                 .take()
-                .map(Recordings::left)
+                .map(Recordings::left_by_now)
                 .unwrap_or_default();
             self.deadline = None;
             self.output.send(&Event::Done { left });

@@ -10,6 +10,7 @@ class Attempt:
     """`close` runs what `on_close` was given, last first; what is given later runs at once."""
 
     def __init__(self) -> None:
+        self.complaint: Callable[[], str] = str  # what a ProxyCommand wrote on its stderr
         self.closed = threading.Event()
         self._lock = threading.Lock()
         self._closers: List[Callable[[], None]] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from hprofiler.errors import HostError, UsageError
@@ -81,10 +82,15 @@ class SshConnector:
                 if attempt.closed.is_set():
                     raise failures.closed(route) from error
                 if number == _TRIES or time.monotonic() + pause > deadline:
-                    raise failures.refused_banner(route, number, str(error)) from error
+                    raise self._refused(route, attempt, number, str(error)) from error
             attempt.closed.wait(pause * random.uniform(0.5, 1.5))
             pause *= 2
         raise AssertionError("the last try returns or raises")
+
+    def _refused(self, route: Route, attempt: Attempt, tries: int, said: str) -> HostError:
+        if route.proxy_command:
+            return failures.proxy_ended(route, tries, attempt.complaint() or said)
+        return failures.refused_banner(route, tries, said)
 
     def _try(self, hops: Hops, attempt: Attempt) -> paramiko.Transport:
         import paramiko
@@ -119,7 +125,9 @@ class SshConnector:
         """A socket, or a channel through a jump host that behaves like one."""
         route = hops[-1]
         if route.proxy_command:
-            return spawn_proxy(route.proxy_command, attempt.on_close)
+            connection, stderr = spawn_proxy(route.proxy_command, attempt.on_close)
+            attempt.complaint = partial(stderr.text, 0.5)
+            return connection
         if not route.jumps:
             return dial(route, self.options.timeout, attempt.on_close)
         return self._through(hops[:-1], route, attempt)

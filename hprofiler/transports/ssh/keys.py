@@ -79,18 +79,21 @@ class KeyRing:
     def _unlock(self, path: Path) -> Credential:
         import paramiko
 
-        for _ in range(_TRIES if self._ask else 0):
-            passphrase = self._ask(f"Passphrase for {path}: ") if self._ask else None
+        for _ in range(_TRIES):
+            passphrase = self._passphrase(path)
             if not passphrase:
-                break
+                return Credential(f"key {path} (no passphrase given)", None)
             try:
                 return Credential(f"key {path}", _with_certificate(_open_key(path, passphrase), path))
             except (paramiko.SSHException, ValueError):
                 continue
-        else:
-            if self._ask:
-                return Credential(f"key {path} (wrong passphrase)", None)
-        return Credential(f"key {path} (no passphrase given)", None)
+        return Credential(f"key {path} (wrong passphrase)", None)
+
+    def _passphrase(self, path: Path) -> Optional[str]:
+        try:
+            return self._ask(f"Passphrase for {path}: ") if self._ask else None
+        except EOFError:  # the user has closed the input
+            return None
 
 
 def _open_key(path: Path, passphrase: Optional[str]) -> paramiko.PKey:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import fnmatch
-import hashlib
 import hmac
 import os
 import threading
 from enum import Enum
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 
 class Verdict(Enum):
@@ -24,8 +23,11 @@ class Verdict(Enum):
 
 
 class _Entry(NamedTuple):
+    """A line; `hashed` are its hashed names as (salt, digest)."""
+
     marker: str
     patterns: Tuple[str, ...]
+    hashed: Tuple[Tuple[bytes, bytes], ...]
     kind: str
     key: bytes
     place: str
@@ -37,6 +39,7 @@ class KnownHosts:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._files: Dict[Path, List[_Entry]] = {}
+        self._found: Dict[Tuple[Tuple[Path, ...], str], List[_Entry]] = {}
 
     def check(self, files: Sequence[Path], name: str, key: bytes) -> Tuple[Verdict, str]:
         """What is known of `key` as the key of `name` (`host` or `[host]:port`), and where (`file:line`)."""
@@ -64,10 +67,16 @@ class KnownHosts:
             if any(entry.key == key and name in entry.patterns for entry in entries):
                 return
             _append(file, line)
-            entries.append(_Entry("", (name,), kind, key, f"{file}:{len(entries) + 1}"))
+            entries.append(_Entry("", (name,), (), kind, key, f"{file}:{len(entries) + 1}"))
+            self._found.clear()
 
     def _of(self, files: Sequence[Path], name: str) -> List[_Entry]:
-        return [entry for entry in self._entries(files) if not entry.marker and _matches(entry, name)]
+        """The keys of a name. Hashed names make it dear, so each is looked for once."""
+        asked = (tuple(files), name)
+        if asked not in self._found:
+            entries = self._entries(files)
+            self._found[asked] = [entry for entry in entries if not entry.marker and _matches(entry, name)]
+        return self._found[asked]
 
     def _entries(self, files: Sequence[Path]) -> List[_Entry]:
         return [entry for file in files for entry in self._read(file)]
@@ -94,15 +103,25 @@ def _parse(line: str, place: str) -> List[_Entry]:
         key = base64.b64decode(words[2], validate=True)
     except (binascii.Error, ValueError):
         return []
-    return [_Entry(marker, tuple(words[0].split(",")), words[1], key, place)]
+    names = words[0].split(",")
+    hashed = tuple(found for found in map(_hashed, names) if found)
+    plain = tuple(name for name in names if not name.startswith("|"))
+    return [_Entry(marker, plain, hashed, words[1], key, place)]
+
+
+def _hashed(name: str) -> Optional[Tuple[bytes, bytes]]:
+    try:
+        _, version, salt, digest = name.split("|")
+        return (base64.b64decode(salt), base64.b64decode(digest)) if version == "1" else None
+    except (ValueError, binascii.Error):
+        return None
 
 
 def _matches(entry: _Entry, name: str) -> bool:
-    found = False
+    plain = name.encode()
+    found = any(hmac.digest(salt, plain, "sha1") == digest for salt, digest in entry.hashed)
     for pattern in entry.patterns:
-        if pattern.startswith("|1|"):
-            found = found or _hash_matches(pattern, name)
-        elif pattern.startswith("!") and _glob_matches(pattern[1:], name):
+        if pattern.startswith("!") and _glob_matches(pattern[1:], name):
             return False
         else:
             found = found or _glob_matches(pattern, name)
@@ -116,17 +135,6 @@ def _glob_matches(pattern: str, name: str) -> bool:
     if "*" not in pattern and "?" not in pattern:
         return False
     return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
-
-
-def _hash_matches(pattern: str, name: str) -> bool:
-    try:
-        _, _, salt, digest = pattern.split("|")
-        expected = base64.b64decode(digest)
-        return hmac.compare_digest(
-            hmac.new(base64.b64decode(salt), name.encode(), hashlib.sha1).digest(), expected
-        )
-    except (ValueError, binascii.Error):
-        return False
 
 
 def _without_port(name: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
-import threading
 import time
-from typing import Callable
+from functools import partial
+from typing import Callable, Tuple
 
 from hprofiler.errors import HostError
+from hprofiler.transports.base import StderrTail
 from hprofiler.transports.ssh import failures
 from hprofiler.transports.ssh.route import Route
 
@@ -51,8 +53,8 @@ def tune(connection: socket.socket, seconds: float) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, patience, max(1000, int(seconds * 1000)))
 
 
-def spawn_proxy(command: str, on_close: OnClose) -> socket.socket:
-    """A ProxyCommand's stdin and stdout as a socket. Raises HostError."""
+def spawn_proxy(command: str, on_close: OnClose) -> Tuple[socket.socket, StderrTail]:
+    """A ProxyCommand's stdin and stdout as a socket, and what it complains of. Raises HostError."""
     ours, theirs = socket.socketpair()
     try:
         with theirs:
@@ -60,7 +62,7 @@ def spawn_proxy(command: str, on_close: OnClose) -> socket.socket:
                 ["/bin/sh", "-c", "exec " + command],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
                 start_new_session=True,
             )
     except OSError as error:
@@ -68,8 +70,8 @@ def spawn_proxy(command: str, on_close: OnClose) -> socket.socket:
         raise HostError("connect", f"cannot start the ProxyCommand: {error.strerror}") from error
     on_close(lambda: shut(ours))
     on_close(process.terminate)
-    threading.Thread(target=process.wait, name="hprofiler-proxy", daemon=True).start()
-    return ours
+    assert process.stderr is not None
+    return ours, StderrTail(partial(os.read, process.stderr.fileno()), ended=process.communicate)
 
 
 def shut(connection: socket.socket) -> None:

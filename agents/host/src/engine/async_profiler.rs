@@ -34,6 +34,30 @@ pub struct Plan {
     interval: u64,
 }
 
+/// What a recording yielded: its profile, how many samples it is made of, and the CPU time they stand for.
+pub struct Folded {
+    pub profile: Profile,
+    pub taken: u64,
+    pub cpu_seconds: f64,
+}
+
+impl Folded {
+    /// Of a profile whose first value is samples, and the second (if any) nanoseconds.
+    fn counted(profile: Profile) -> flamegraph::Result<Self> {
+        let taken = profile.total(0)?.max(0) as u64;
+        let nanoseconds = if profile.values().len() > 1 {
+            profile.total(1)?
+        } else {
+            0
+        };
+        Ok(Self {
+            profile,
+            taken,
+            cpu_seconds: nanoseconds as f64 / 1e9,
+        })
+    }
+}
+
 impl Plan {
     /// `kernel`: whether the JVM may sample kernel stacks.
     pub fn new(sampling: &Sampling, kernel: bool) -> Result<Self, Failure> {
@@ -63,26 +87,30 @@ impl Plan {
     }
 
     /// The profile of a recording dumped in both counts.
-    pub fn profile(
-        &self,
-        choice: &Choice,
-        samples: &[u8],
-        total: &[u8],
-    ) -> Result<Profile, String> {
-        let profile = match is_cpu(&choice.arguments) {
-            true => folded::read_recording(samples, total, &Limits::default()),
-            false => folded::read(total, value_type(&choice.arguments), &Limits::default()),
+    pub fn profile(&self, choice: &Choice, samples: &[u8], total: &[u8]) -> Result<Folded, String> {
+        let limits = Limits::default();
+        let folded = match is_cpu(&choice.arguments) {
+            true => folded::read_recording(samples, total, &limits).and_then(Folded::counted),
+            false => folded::read(samples, ValueType::samples(), &limits)
+                .and_then(Folded::counted)
+                .and_then(|counted| {
+                    let profile = folded::read(total, value_type(&choice.arguments), &limits)?;
+                    Ok(Folded { profile, ..counted })
+                }),
         };
-        profile.map_err(|error| error.to_string())
+        folded.map_err(|error| error.to_string())
     }
 
     /// The profile of a recording that the JVM's end cut short: only samples were written.
-    pub fn profile_of_samples(&self, choice: &Choice, samples: &[u8]) -> Result<Profile, String> {
+    pub fn profile_of_samples(&self, choice: &Choice, samples: &[u8]) -> Result<Folded, String> {
+        let limits = Limits::default();
         let profile = match is_cpu(&choice.arguments) {
-            true => folded::read_samples(samples, self.interval as i64, &Limits::default()),
-            false => folded::read(samples, ValueType::samples(), &Limits::default()),
+            true => folded::read_samples(samples, self.interval as i64, &limits),
+            false => folded::read(samples, ValueType::samples(), &limits),
         };
-        profile.map_err(|error| error.to_string())
+        profile
+            .and_then(Folded::counted)
+            .map_err(|error| error.to_string())
     }
 
     /// How many samples a process should have that used this much CPU time; 0 where that does not follow.
@@ -99,9 +127,10 @@ pub fn stop(file: &str, log: &str) -> String {
     format!("stop,file={file},collapsed,total,ann,log={log}")
 }
 
-/// Write the samples of the recording that was ended. Without `log=`, so that the JVM closes the last log.
+/// Write the samples of the recording that was ended. Without `log=`, so that the JVM closes the last log; what
+/// is only information (that there were no samples) would then go to the application's output.
 pub fn dump(file: &str) -> String {
-    format!("dump,file={file},collapsed,samples,ann")
+    format!("dump,file={file},collapsed,samples,ann,loglevel=error")
 }
 
 /// Write whether a recording is going on.

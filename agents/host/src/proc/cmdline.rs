@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::mask;
+
 /// What was started and how. `main` is a class, a jar's path (`is_jar`), or empty where nothing can be told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Launch {
@@ -74,7 +76,10 @@ pub fn parse(command: &[String], read_file: impl Fn(&str) -> Option<String>) -> 
                 launch.main = main_of("-m", option["--module=".len()..].to_owned());
                 break;
             }
-            option if option.starts_with('-') => launch.options.push(argument),
+            // An `@file` that cannot be read may hold anything, but it is no class.
+            option if option.starts_with('-') || (rest.enabled && option.starts_with('@')) => {
+                launch.options.push(argument);
+            }
             _ => {
                 launch.main = argument;
                 break;
@@ -191,6 +196,24 @@ impl Launch {
         }
     }
 
+    /// The same with values that look like secrets masked, for all that leaves the host. Programs that are no launcher
+    /// have command lines of their own: what stands here as the main class may be the value of an option.
+    pub fn masked(&self) -> Self {
+        let all = [
+            &self.options[..],
+            std::slice::from_ref(&self.main),
+            &self.arguments[..],
+        ];
+        let mut options = mask::words(&all.concat());
+        let mut rest = options.split_off(self.options.len()).into_iter();
+        Self {
+            main: rest.next().unwrap_or_default(),
+            is_jar: self.is_jar,
+            arguments: rest.collect(),
+            options,
+        }
+    }
+
     /// The last part of the class's name, or the jar's file name without its ending.
     pub fn simple_name(&self) -> &str {
         let name = self.main_class();
@@ -246,6 +269,8 @@ mod tests {
                 1,
             ),
             ("java @args two", "p.Main", "Main", 2, 2),
+            ("java @secret p.Main two", "p.Main", "Main", 1, 1),
+            ("java @secret", "", "", 1, 0),
             ("java --disable-@files -cp x @args", "@args", "@args", 3, 0),
             (
                 "jsvc.exec -user hdfs -cp c -outfile o a.b.Starter",
@@ -269,6 +294,16 @@ mod tests {
                 "{line}"
             );
         }
+    }
+
+    #[test]
+    fn what_leaves_the_host_is_masked() {
+        let masked = launch("app --token hunter2 --port 1").masked();
+        assert_eq!((masked.main.as_str(), masked.options.len()), ("***", 1));
+        let masked = launch("java -Dx.secret=hunter2 a.Main --password hunter2 id=7").masked();
+        assert_eq!(masked.simple_name(), "Main");
+        assert_eq!(masked.options, ["-Dx.secret=***"]);
+        assert_eq!(masked.arguments, ["--password", "***", "id=7"]);
     }
 
     #[test]

@@ -6,10 +6,17 @@ use std::io::{BufRead, BufReader, Read};
 /// A process with very many mappings is read no further than this.
 const LIMIT: u64 = 64 << 20;
 
-/// The paths of the mapped files that `wanted` accepts, each once. None where the map is not ours to read.
-pub fn libraries(map: File, wanted: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+/// A file that a process maps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapped {
+    pub path: String,
+    pub inode: u64,
+}
+
+/// The mapped files whose paths `wanted` accepts, each once. None where the map is not ours to read.
+pub fn files(map: File, wanted: impl Fn(&str) -> bool) -> Option<Vec<Mapped>> {
     let mut reader = BufReader::new(map.take(LIMIT));
-    let mut found: Vec<String> = Vec::new();
+    let mut found: Vec<Mapped> = Vec::new();
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -19,21 +26,19 @@ pub fn libraries(map: File, wanted: impl Fn(&str) -> bool) -> Option<Vec<String>
             Err(_) => return None,
         }
         let text = String::from_utf8_lossy(&line);
-        if let Some(file) = mapped_file(&text) {
-            if wanted(file)
-                && found.last().map(String::as_str) != Some(file)
-                && !found.iter().any(|f| f == file)
-            {
-                found.push(file.to_owned());
-            }
-        }
+        let file = mapped_file(&text).filter(|file| wanted(&file.path));
+        found.extend(file.filter(|file| !found.contains(file)));
     }
 }
 
-/// The path of one line, without the mark of a deleted file. Paths may hold spaces.
-fn mapped_file(line: &str) -> Option<&str> {
-    let path = line[line.find('/')?..].trim_end_matches('\n');
-    Some(path.strip_suffix(" (deleted)").unwrap_or(path))
+/// What one line tells, the path without the mark of a deleted file. Paths may hold spaces.
+fn mapped_file(line: &str) -> Option<Mapped> {
+    let (numbers, path) = line.split_at(line.find('/')?);
+    let path = path.trim_end_matches('\n');
+    Some(Mapped {
+        path: path.strip_suffix(" (deleted)").unwrap_or(path).to_owned(),
+        inode: numbers.split_ascii_whitespace().nth(4)?.parse().ok()?,
+    })
 }
 
 /// The last component of a path.
@@ -48,7 +53,11 @@ mod tests {
     #[test]
     fn a_mapped_path_may_hold_spaces() {
         let line = "7f1-7f2 r-xp 00000000 08:01 42    /opt/my app/libjvm.so (deleted)\n";
-        assert_eq!(mapped_file(line), Some("/opt/my app/libjvm.so"));
+        let mapped = mapped_file(line).unwrap();
+        assert_eq!(
+            (mapped.path.as_str(), mapped.inode),
+            ("/opt/my app/libjvm.so", 42)
+        );
         assert_eq!(mapped_file("7f1-7f2 rw-p 00000000 00:00 0 [heap]\n"), None);
         assert_eq!(file_name("/opt/my app/libjvm.so"), "libjvm.so");
     }

@@ -15,22 +15,36 @@ const WORDS: [&str; 8] = [
 
 /// The arguments as one line of at most `limit` bytes, values that look like secrets masked.
 pub fn command(arguments: &[String], limit: usize) -> String {
-    let mut line = String::new();
+    cut(words(arguments).join(" "), limit)
+}
+
+/// The arguments one by one, values that look like secrets masked.
+pub fn words(arguments: &[String]) -> Vec<String> {
     let mut follows_secret = false;
-    for argument in arguments {
-        if !line.is_empty() {
-            line.push(' ');
+    let word = |argument: &String| {
+        if std::mem::take(&mut follows_secret) && !argument.starts_with('-') {
+            return HIDDEN.to_owned();
         }
-        if follows_secret && !argument.starts_with('-') {
-            line.push_str(HIDDEN);
-            follows_secret = false;
-            continue;
-        }
-        follows_secret =
-            argument.starts_with('-') && !argument.contains('=') && is_secret(argument);
-        line.push_str(&masked(argument));
-    }
-    cut(line, limit)
+        follows_secret = announces_secret(argument);
+        masked(argument)
+    };
+    arguments.iter().map(word).collect()
+}
+
+/// The value of an environment variable, masked where it or the name looks like a secret.
+pub fn variable(name: &str, value: &str) -> String {
+    let assignment = masked(&format!("{name}={value}"));
+    let shown = assignment.split_once('=');
+    shown.map_or(HIDDEN, |(_, value)| value).to_owned()
+}
+
+/// Whether the next argument is a secret. The JVM's own options hold their values themselves.
+fn announces_secret(argument: &str) -> bool {
+    let of_jvm = argument.starts_with("-D") || argument.starts_with("-X");
+    argument.starts_with('-')
+        && !of_jvm
+        && !argument.contains(['=', ':', '/'])
+        && is_secret(argument)
 }
 
 /// `name=value` with a telling name, or several of them in one argument, and the password of a URL.
@@ -143,6 +157,31 @@ mod tests {
             ),
         ] {
             assert_eq!(shown(&given), want);
+        }
+    }
+
+    #[test]
+    fn what_follows_an_option_of_the_jvm_is_no_secret() {
+        for given in [
+            vec!["-javaagent:/opt/token-agent.jar", "org.example.Main"],
+            vec!["-Dtoken", "org.example.Main"],
+            vec!["-XX:+UseSecret", "org.example.Main"],
+        ] {
+            assert_eq!(shown(&given), given.join(" "));
+        }
+    }
+
+    #[test]
+    fn variables() {
+        for (name, value, want) in [
+            ("CONTAINER_ID", "container_01", "container_01"),
+            ("DB_PASSWORD", "a=b,c", "***,***"),
+            ("API_KEY", "a", "***"),
+            ("URL", "http://u:pw@h/", "http://u:***@h/"),
+            ("OPTIONS", "-Dx.token=a -Dy=b", "-Dx.token=*** -Dy=b"),
+            ("EMPTY", "", ""),
+        ] {
+            assert_eq!(variable(name, value), want, "{name}");
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod cmdline;
 pub mod maps;
 pub mod mask;
+pub mod named;
 pub mod scan;
 pub mod stat;
 pub mod status;

@@ -1,21 +1,28 @@
 //! Every process of this host, and which of them are JVMs.
 
-use std::collections::BTreeMap;
-use std::collections::HashSet;
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-
-use rustix::fs::OFlags;
+use std::time::{Duration, Instant};
 
 use super::cmdline::{self, Launch};
-use super::maps::{self, file_name};
+use super::maps::{self, file_name, Mapped};
+use super::named::Named;
+use super::target::Target;
 use super::users::Users;
 use super::{mask, read_bounded, read_text, stat, status};
+use crate::hsperf;
+use crate::identity::as_its_user;
 use crate::protocol::{JvmFacts, Process};
 
 /// A command line is never longer than this in practice; what is over is left out.
 const MAX_COMMAND: u64 = 4 << 20;
+/// How long a scan waits for the files of one JVM, on which nothing depends but names and versions.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long for all that hang together; after that each gets no more than a moment.
+const ALL_PATIENCE: Duration = Duration::from_secs(3);
+const MOMENT: Duration = Duration::from_millis(20);
 
 /// A process as it was seen.
 pub struct Seen {
@@ -32,7 +39,10 @@ pub struct Seen {
 
 /// Every process but the excluded ones. Kernel threads and zombies, which have no command line, are none.
 pub fn processes(excluded: &HashSet<i32>) -> Vec<Seen> {
-    let users = Users::read();
+    let scan = Scan {
+        users: Users::read(),
+        patience: Cell::new(ALL_PATIENCE),
+    };
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -43,36 +53,130 @@ pub fn processes(excluded: &HashSet<i32>) -> Vec<Seen> {
     pids.sort_unstable();
     pids.into_iter()
         .filter(|pid| !excluded.contains(pid))
-        .filter_map(|pid| process(pid, &users))
+        .filter_map(|pid| scan.process(pid))
         .collect()
 }
 
-fn process(pid: i32, users: &Users) -> Option<Seen> {
-    let dir = format!("/proc/{pid}");
-    let before = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
-    let status = status::parse(pid, &read_text(format!("{dir}/status"), 1 << 20)?)?;
-    let command = split_zero(&read_bounded(format!("{dir}/cmdline"), MAX_COMMAND)?);
-    if command.is_empty() {
-        return None;
+/// What is the same for all processes of one scan.
+struct Scan {
+    users: Users,
+    /// How long files that hang are still waited for.
+    patience: Cell<Duration>,
+}
+
+impl Scan {
+    fn process(&self, pid: i32) -> Option<Seen> {
+        let dir = format!("/proc/{pid}");
+        let before = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
+        let status = status::parse(pid, &read_text(format!("{dir}/status"), 1 << 20)?)?;
+        let command = split_zero(&read_bounded(format!("{dir}/cmdline"), MAX_COMMAND)?);
+        if command.is_empty() {
+            return None;
+        }
+        let signs = Signs::of(&dir, &command);
+        let told = signs.map(|signs| self.told(pid, before.start_time, &command, signs));
+        // A pid that was reused while it was read would mix two processes.
+        let after = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
+        let jvm = told.as_ref().map(|told| JvmFacts {
+            version: told.version.clone(),
+        });
+        (before.start_time == after.start_time).then(|| Seen {
+            pid,
+            namespace_pid: status.namespace_pid,
+            ppid: before.ppid,
+            start_time: before.start_time,
+            uid: status.uid,
+            user: self.users.name(status.uid),
+            command,
+            launch: told.map(|told| told.launch).unwrap_or_default(),
+            jvm,
+        })
     }
-    let jvm = jvm(&dir, &command);
-    let launch = match jvm {
-        Some(_) => cmdline::parse(&command, |name| argument_file(&dir, name)),
-        None => Launch::default(),
-    };
-    // A pid that was reused while it was read would mix two processes.
-    let after = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
-    (before.start_time == after.start_time).then(|| Seen {
-        pid,
-        namespace_pid: status.namespace_pid,
-        ppid: before.ppid,
-        start_time: before.start_time,
-        uid: status.uid,
-        user: users.name(status.uid),
-        command,
-        launch,
-        jvm,
-    })
+
+    /// What a JVM's command line and files say, the files read with its user's rights.
+    fn told(&self, pid: i32, start_time: u64, command: &[String], signs: Signs) -> Told {
+        let words = command.to_vec();
+        let patience = self.patience.get().clamp(MOMENT, PATIENCE);
+        let begin = Instant::now();
+        let told = Target::open(pid, start_time).ok().and_then(|target| {
+            let named = target.named().ok()?;
+            as_its_user(target, patience, move || Told::by(&words, &signs, &named))
+        });
+        self.patience.set(patience.saturating_sub(begin.elapsed()));
+        told.unwrap_or_else(|| Told {
+            launch: cmdline::parse(command, |_| None),
+            version: String::new(),
+        })
+    }
+}
+
+/// By what a process is known as a JVM.
+struct Signs {
+    /// The path of its `libjvm.so`.
+    library: Option<String>,
+    performance_data: Vec<Mapped>,
+}
+
+impl Signs {
+    /// Of a process that maps `libjvm.so`; where the map is not ours to read, of one whose program is called `java`.
+    fn of(dir: &str, command: &[String]) -> Option<Self> {
+        let is_library = |path: &str| file_name(path) == "libjvm.so";
+        let map = File::open(format!("{dir}/maps")).ok();
+        match map.and_then(|map| maps::files(map, |path| is_library(path) || hsperf::is_data(path)))
+        {
+            Some(files) => {
+                let (libraries, performance_data): (Vec<_>, _) =
+                    files.into_iter().partition(|file| is_library(&file.path));
+                let library = Some(libraries.into_iter().next()?.path);
+                Some(Self {
+                    library,
+                    performance_data,
+                })
+            }
+            None => {
+                let program = fs::read_link(format!("{dir}/exe")).ok();
+                let program = program
+                    .as_deref()
+                    .and_then(Path::to_str)
+                    .unwrap_or(command.first()?);
+                (file_name(program) == "java").then_some(Self {
+                    library: None,
+                    performance_data: Vec::new(),
+                })
+            }
+        }
+    }
+}
+
+/// What a JVM's user says of it.
+struct Told {
+    launch: Launch,
+    version: String,
+}
+
+impl Told {
+    fn by(command: &[String], signs: &Signs, named: &Named) -> Self {
+        let version = signs
+            .library
+            .as_deref()
+            .and_then(|library| version(named, library))
+            .or_else(|| hsperf::version(named, &signs.performance_data));
+        Self {
+            launch: cmdline::parse(command, |name| named.text(name)),
+            version: version.unwrap_or_default().chars().take(64).collect(),
+        }
+    }
+}
+
+/// The JDK's own word: `JAVA_VERSION="17.0.9"` in the file `release` of its home, which not every JDK 8 has.
+fn version(named: &Named, library: &str) -> Option<String> {
+    let (home, _) = library.rsplit_once("/lib/")?;
+    let home = home.strip_suffix("/jre").unwrap_or(home);
+    let text = named.text(&format!("{home}/release"))?;
+    let version = text
+        .lines()
+        .find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
+    Some(version.trim_matches('"').to_owned())
 }
 
 /// Split what the kernel separates by zero bytes.
@@ -83,61 +187,6 @@ pub fn split_zero(bytes: &[u8]) -> Vec<String> {
         return Vec::new();
     }
     text.split('\0').map(str::to_owned).collect()
-}
-
-/// A process that maps `libjvm.so`; where the map is not ours to read, one whose program is called `java`.
-fn jvm(dir: &str, command: &[String]) -> Option<JvmFacts> {
-    let map = File::open(format!("{dir}/maps")).ok();
-    match map.and_then(|map| maps::libraries(map, |path| file_name(path) == "libjvm.so")) {
-        Some(found) => found.first().map(|library| JvmFacts {
-            version: version(dir, library).unwrap_or_default(),
-        }),
-        None => {
-            let program = fs::read_link(format!("{dir}/exe")).ok();
-            let program = program
-                .as_deref()
-                .and_then(Path::to_str)
-                .unwrap_or(command.first()?);
-            (file_name(program) == "java").then(|| JvmFacts {
-                version: String::new(),
-            })
-        }
-    }
-}
-
-/// The JDK's own word: `JAVA_VERSION="17.0.9"` in the file `release` of its home.
-fn version(dir: &str, library: &str) -> Option<String> {
-    let (home, _) = library.rsplit_once("/lib/")?;
-    let home = home.strip_suffix("/jre").unwrap_or(home);
-    let text = read_foreign(&format!("{dir}/root{home}/release"), 64 << 10)?;
-    let version = text
-        .lines()
-        .find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
-    Some(version.trim_matches('"').chars().take(64).collect())
-}
-
-/// The text of an `@file` of a command line, found as the process `dir` (`/proc/PID`) finds it.
-pub fn argument_file(dir: &str, name: &str) -> Option<String> {
-    match name.strip_prefix('/') {
-        Some(name) => read_foreign(&format!("{dir}/root/{name}"), 1 << 20),
-        None => read_foreign(&format!("{dir}/cwd/{name}"), 1 << 20),
-    }
-}
-
-/// Read a file whose path another user chose: only a regular one (a pipe would block), never through a link.
-fn read_foreign(path: &str, limit: u64) -> Option<String> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-    let file = fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)
-        .ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    std::io::Read::read_to_end(&mut std::io::Read::take(file, limit), &mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The environment of a process, empty where it is not ours to read.
@@ -175,7 +224,13 @@ impl Seen {
             uid: self.uid,
             user: self.user,
             ppid: self.ppid,
-            main_class: self.launch.main_class().chars().take(1000).collect(),
+            main_class: self
+                .launch
+                .masked()
+                .main_class()
+                .chars()
+                .take(1000)
+                .collect(),
             command: mask::command(&self.command, limit),
             label,
             labels,
@@ -185,14 +240,13 @@ impl Seen {
 
     /// The label of a process of which nothing better is known: its main class, else its program.
     pub fn plain_label(&self) -> String {
-        let name = self.launch.simple_name();
-        let program = self
-            .command
-            .first()
-            .map_or("", |program| file_name(program));
-        if name.is_empty() { program } else { name }
-            .chars()
-            .take(200)
-            .collect()
+        let launch = self.launch.masked();
+        let program = mask::words(self.command.get(..1).unwrap_or_default());
+        let program = program.first().map_or("", |program| file_name(program));
+        let name = match launch.simple_name() {
+            "" => program,
+            name => name,
+        };
+        name.chars().take(200).collect()
     }
 }

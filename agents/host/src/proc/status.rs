@@ -11,6 +11,8 @@ pub struct Status {
     pub gid: u32,
     pub groups: Vec<u32>,
     pub namespace_pid: i32,
+    /// Whether it has the rights of the user who started it and no others, unlike a set-user-ID program.
+    pub one_user: bool,
     caught: u64,
     capabilities: u64,
 }
@@ -38,7 +40,12 @@ pub fn parse(pid: i32, text: &str) -> Option<Status> {
             .next()
             .and_then(|hex| u64::from_str_radix(hex, 16).ok())
     };
+    let one_user = ["Uid", "Gid"].into_iter().all(|name| {
+        let mut ids = field(name).into_iter().flatten();
+        ids.next().is_some_and(|first| ids.all(|id| id == first))
+    });
     Some(Status {
+        one_user,
         uid: field("Uid")?.nth(1)?.parse().ok()?,
         gid: field("Gid")?.nth(1)?.parse().ok()?,
         groups: field("Groups")?
@@ -66,6 +73,7 @@ mod tests {
         let status = parse(900, TEXT).unwrap();
         assert_eq!((status.uid, status.gid, status.namespace_pid), (2, 6, 7));
         assert_eq!(status.groups, [10, 20]);
+        assert!(!status.one_user);
         assert!(status.catches_quit());
         assert!(status.may_profile_kernel());
     }
@@ -78,5 +86,9 @@ mod tests {
         let status = parse(900, &text.replace("NStgid", "Other")).unwrap();
         assert!(!status.catches_quit() && !status.may_profile_kernel());
         assert_eq!(status.namespace_pid, 900);
+        let same = TEXT
+            .replace("1\t2\t3\t4", "1\t1\t1\t1")
+            .replace("5\t6\t7\t8", "5\t5\t5\t5");
+        assert!(parse(900, &same).unwrap().one_user);
     }
 }

@@ -1,5 +1,6 @@
 //! One process, held fast: later steps cannot hit another one that was given the same pid.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 
@@ -8,7 +9,9 @@ use rustix::fs::{openat, readlinkat, Mode, OFlags, CWD};
 use rustix::io::Errno;
 use rustix::process::{kill_process, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 
-use super::maps;
+use super::maps::{self, Mapped};
+use super::named::Named;
+use super::read_text;
 use super::stat::{self, Stat};
 use super::status::{self, Status};
 use crate::outcome::Failure;
@@ -16,7 +19,10 @@ use crate::outcome::Failure;
 /// A descriptor of `/proc/PID` goes on meaning the same process; once that has ended, reads through it fail.
 pub struct Target {
     pub pid: i32,
+    pub start_time: u64,
     pub status: Status,
+    /// The inode of its pid namespace, the same for every agent; 0 where that is not ours to see.
+    pid_namespace: u64,
     dir: OwnedFd,
     /// None on kernels before 5.3.
     pidfd: Option<OwnedFd>,
@@ -27,6 +33,7 @@ impl Target {
     pub fn open(pid: i32, start_time: u64) -> Result<Self, Failure> {
         let gone = || Failure::plain(format!("process {pid} has ended"));
         let number = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(gone)?;
+        refuse_foreign_numbers()?;
         let dir = openat(
             CWD,
             format!("/proc/{pid}"),
@@ -39,7 +46,9 @@ impl Target {
         let status = status::parse(pid, &text).ok_or_else(gone)?;
         let target = Self {
             pid,
+            start_time,
             status,
+            pid_namespace: pid_namespace(&dir).unwrap_or(0),
             dir,
             pidfd,
         };
@@ -53,6 +62,13 @@ impl Target {
         }
     }
 
+    /// What files of this process are called: unlike those of any other process, in whatever pid namespace that is, and
+    /// the same for every agent, in whatever pid namespace that is.
+    pub fn file_stem(&self) -> String {
+        let number = self.status.namespace_pid;
+        format!("{}-{number}-{}", self.pid_namespace, self.start_time)
+    }
+
     /// State and times now; None once the process has ended.
     pub fn stat(&self) -> Option<Stat> {
         stat::parse(&read_at(&self.dir, "stat", 4096)?)
@@ -64,8 +80,8 @@ impl Target {
         read_at(&self.dir, name, limit)
     }
 
-    /// The mapped files that `wanted` accepts; None where the map is not ours to read.
-    pub fn libraries(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+    /// The mapped files whose paths `wanted` accepts; None where the map is not ours to read.
+    pub fn mapped(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<Mapped>> {
         let map = openat(
             &self.dir,
             "maps",
@@ -73,7 +89,25 @@ impl Target {
             Mode::empty(),
         )
         .ok()?;
-        maps::libraries(File::from(map), wanted)
+        maps::files(File::from(map), wanted)
+    }
+
+    /// The paths of `mapped`, each once.
+    pub fn libraries(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+        let mut seen = HashSet::new();
+        let mapped = self.mapped(wanted)?.into_iter();
+        Some(
+            mapped
+                .map(|file| file.path)
+                .filter(|path| seen.insert(path.clone()))
+                .collect(),
+        )
+    }
+
+    /// The files its user named, in its own root.
+    pub fn named(&self) -> Result<Named, Errno> {
+        let root = self.open_link("root", OFlags::PATH | OFlags::DIRECTORY)?;
+        Ok(Named::new(root, self.read_link("cwd")))
     }
 
     /// Signals caught and ids as they are now.
@@ -104,9 +138,49 @@ impl Target {
     }
 }
 
+/// Signals go to numbers of the agent's own pid namespace, and `/proc` may show those of another.
+fn refuse_foreign_numbers() -> Result<(), Failure> {
+    let shown = read_text("/proc/self/stat", 4096)
+        .and_then(|text| text.split(' ').next()?.parse::<u32>().ok());
+    if shown == Some(std::process::id()) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "/proc shows another pid namespace than the agent's own",
+        "run the agent where /proc is that of its own pid namespace",
+    ))
+}
+
+/// From `pid:[4026531836]`.
+fn pid_namespace(dir: &OwnedFd) -> Option<u64> {
+    let link = readlinkat(dir, "ns/pid", Vec::new())
+        .ok()?
+        .into_string()
+        .ok()?;
+    link.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
+}
+
 fn read_at(dir: &OwnedFd, name: &str, limit: u64) -> Option<String> {
     let file = openat(dir, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut bytes = Vec::new();
     File::from(file).take(limit).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_by_number_and_namespace() {
+        let pid = std::process::id() as i32;
+        let start_time = stat::parse(&read_text("/proc/self/stat", 4096).unwrap())
+            .unwrap()
+            .start_time;
+        let stem = Target::open(pid, start_time).unwrap().file_stem();
+        let parts: Vec<u64> = stem.split('-').map(|part| part.parse().unwrap()).collect();
+        let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap();
+        assert!(namespace.to_str().unwrap().contains(&parts[0].to_string()));
+        assert_eq!(parts[2], start_time);
+    }
 }

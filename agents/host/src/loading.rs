@@ -1,0 +1,167 @@
+//! Getting the library into a JVM: which folder, who else is profiling there, and whether it loads.
+
+use std::collections::HashSet;
+
+use rustix::fd::AsFd;
+
+use crate::attach::{Attach, Reply};
+use crate::engine::async_profiler as profiler;
+use crate::files::{is_at, read_regular};
+use crate::foothold::{is_library_file, library_folder, stage_library, Held, LIBRARY};
+use crate::identity::Shoes;
+use crate::jvm::{status_file, ANSWER, MAX_LOG};
+use crate::outcome::Failure;
+use crate::preflight::Findings;
+use crate::proc::target::Target;
+use crate::recording::Library;
+
+/// Where a library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual places.
+pub fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
+    let folder = library_folder("", &library.sha256, shoes.uid);
+    let loaded = findings
+        .ours
+        .iter()
+        .filter_map(|path| path.rsplit_once('/')?.0.strip_suffix(&folder));
+    let usual = ["/tmp", "/var/tmp", "/dev/shm"].into_iter();
+    let mut bases: Vec<String> = loaded.chain(usual).map(str::to_owned).collect();
+    bases.extend(shoes.cwd_path.clone().filter(|path| is_at_cwd(shoes, path)));
+    // A comma ends a file name in the profiler's arguments, and it fills in what follows a percent sign.
+    bases.retain(|base| !base.contains([',', '%']));
+    let mut seen = HashSet::new();
+    bases.retain(|base| seen.insert(base.clone()));
+    bases
+}
+
+fn is_at_cwd(shoes: &Shoes, path: &str) -> bool {
+    shoes
+        .cwd
+        .as_ref()
+        .is_some_and(|cwd| is_at(cwd, &shoes.path(path)))
+}
+
+/// Another async-profiler may be loaded and idle; while it records, ours must not. `folder` is the
+/// name of that which the library to be loaded has.
+pub fn refuse_others(
+    target: &Target,
+    shoes: &Shoes,
+    findings: &Findings,
+    run: &Held,
+    folder: &str,
+) -> Result<(), Failure> {
+    let others = findings.ours.iter().filter(|other| !other.contains(folder));
+    for (library, ours) in others
+        .map(|path| (path, true))
+        .chain(findings.foreign.iter().map(|path| (path, false)))
+    {
+        match status(target, shoes, library, run) {
+            Ok(text) if profiler::is_idle(&text) => {}
+            // Sessions delete their library only after they stopped it, so one that is gone is idle.
+            Err(Load::Refused(_)) if ours => {}
+            Ok(_) if ours => return Err(already_profiled(target.pid)),
+            Ok(_) | Err(Load::Refused(_)) => {
+                return Err(Failure::new(
+                    format!(
+                        "another async-profiler ({library}) is at work in process {}",
+                        target.pid
+                    ),
+                    "stop it first (asprof stop), or wait for its end",
+                ))
+            }
+            Err(Load::Failed(failure)) => return Err(failure),
+        }
+    }
+    Ok(())
+}
+
+/// Put the library in the first folder from which the JVM loads it, and see that it is idle.
+pub fn stage_and_load(
+    target: &Target,
+    shoes: &Shoes,
+    findings: &Findings,
+    bases: &[String],
+    library: &Library,
+    run: &Held,
+) -> Result<Held, Failure> {
+    let mut tried = Vec::new();
+    for base in bases {
+        let held = match stage_library(shoes, base, &library.sha256, &library.bytes) {
+            Ok(held) => held,
+            Err(reason) => {
+                tried.push(reason);
+                continue;
+            }
+        };
+        match status(target, shoes, &format!("{}/{LIBRARY}", held.path), run) {
+            Ok(text) if profiler::is_idle(&text) => return Ok(held),
+            Ok(_) => {
+                let _ = let_library_go(held, findings.musl);
+                return Err(already_profiled(target.pid));
+            }
+            Err(Load::Failed(failure)) => {
+                let _ = let_library_go(held, findings.musl);
+                return Err(failure);
+            }
+            Err(Load::Refused(text)) => {
+                tried.push(format!("{}: {text}", held.path));
+                let _ = held.release(is_library_file);
+            }
+        }
+    }
+    Err(Failure::new(
+        format!("process {} cannot load async-profiler: {}", target.pid, tried.join("; ")),
+        "the JVM's user needs a writable folder that is not mounted noexec, among /tmp, /var/tmp and /dev/shm",
+    ))
+}
+
+/// Delete the library, unless its JVM is on musl. musl knows a library again by its inode and not by its path, so one
+/// that is put there anew is loaded once more, and none is ever unloaded: there it stays for the next run, until
+/// `clean`. Err: what is left.
+pub fn let_library_go(library: Held, musl: bool) -> Result<(), String> {
+    match musl {
+        true => {
+            library.keep();
+            Ok(())
+        }
+        false => library.release(is_library_file),
+    }
+}
+
+fn already_profiled(pid: i32) -> Failure {
+    Failure::new(
+        format!("process {pid} is being profiled by another hprofiler session"),
+        "wait for its end; if that session was broken off, run hprofiler cleanup",
+    )
+}
+
+/// Why a library gave no status.
+enum Load {
+    /// This library, or the place it is in, will not do.
+    Refused(String),
+    /// Nothing would, in this JVM.
+    Failed(Failure),
+}
+
+/// Load a library, which does no harm to one that is loaded, and ask it what it is doing.
+fn status(target: &Target, shoes: &Shoes, library: &str, run: &Held) -> Result<String, Load> {
+    let name = status_file(target);
+    let command = profiler::status(&format!("{}/{name}", run.path));
+    let reply = Attach { target, shoes }
+        .load(library, &command, ANSWER)
+        .map_err(Load::Failed)?;
+    match reply {
+        Reply::Returned(0) => {}
+        Reply::Returned(code) => {
+            return Err(Load::Refused(format!("async-profiler returned {code}")))
+        }
+        Reply::Refused(text) if text.contains("not enabled") => {
+            return Err(Load::Failed(Failure::plain(text)))
+        }
+        Reply::Refused(text) if text.is_empty() => {
+            return Err(Load::Refused("the JVM cannot load it".into()))
+        }
+        Reply::Refused(text) => return Err(Load::Refused(text)),
+    }
+    let text = read_regular(run.dir.as_fd(), &name, Some(shoes.uid), MAX_LOG);
+    let text = text.map_err(|error| Load::Refused(format!("no status was written: {error}")))?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}

@@ -1,0 +1,67 @@
+//! Who listens at the other end of a socket.
+
+use std::ffi::{c_int, c_void};
+
+use rustix::fd::{AsFd, AsRawFd};
+use rustix::io::Errno;
+
+const SOL_SOCKET: c_int = 1;
+const SO_PEERCRED: c_int = 17;
+
+/// The kernel's `struct ucred`. rustix has one too, whose pid cannot be the 0 that the kernel may well tell.
+#[repr(C)]
+#[derive(Default)]
+struct Credentials {
+    pid: c_int,
+    uid: u32,
+    gid: u32,
+}
+
+extern "C" {
+    fn getsockopt(
+        socket: c_int,
+        level: c_int,
+        name: c_int,
+        value: *mut c_void,
+        length: *mut u32,
+    ) -> c_int;
+}
+
+/// The process that made the listening socket at the other end listen, as this pid namespace counts it; None where
+/// it has no number here. Whoever wears whose shoes makes no difference: the kernel noted it when it was called.
+pub fn listener(socket: impl AsFd) -> Result<Option<i32>, Errno> {
+    let mut peer = Credentials::default();
+    let mut length = size_of::<Credentials>() as u32;
+    // SAFETY: the kernel writes at most `length` bytes to `peer`, which is as long, and any bytes are valid in it.
+    let result = unsafe {
+        getsockopt(
+            socket.as_fd().as_raw_fd(),
+            SOL_SOCKET,
+            SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut length,
+        )
+    };
+    match result {
+        0 => Ok((peer.pid > 0).then_some(peer.pid)),
+        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn of_a_pair_it_is_this_process() {
+        let (one, _other) = UnixStream::pair().unwrap();
+        assert_eq!(listener(&one), Ok(Some(std::process::id() as i32)));
+    }
+
+    #[test]
+    fn what_is_no_socket_has_none() {
+        let file = std::fs::File::open("/proc/self/stat").unwrap();
+        assert_eq!(listener(&file), Err(Errno::NOTSOCK));
+    }
+}

@@ -1,0 +1,162 @@
+//! Files that a process's user named: on its command line, by the JDK it runs, in its `/tmp`.
+//!
+//! Such a name may lead anywhere. It is looked up within the process's root, and by a thread that has that user's
+//! rights (`identity`): what the user may not read himself the agent does not read for him.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::Read;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{
+    fstat, fstatfs, openat, openat2, FileType, Mode, OFlags, ResolveFlags, PROC_SUPER_MAGIC,
+};
+use rustix::io::Errno;
+
+/// All texts that are read for one process are together cut at this many bytes.
+const ALL_TEXTS: u64 = 1 << 20;
+
+/// A process's root, in which names are looked up.
+pub struct Named {
+    root: OwnedFd,
+    /// Its working directory's path, as far as that can be told from outside.
+    cwd: Option<String>,
+    left: Cell<u64>,
+}
+
+impl Named {
+    /// `root` is a directory; names that are relative begin at `cwd` in it.
+    pub fn new(root: OwnedFd, cwd: Option<String>) -> Self {
+        Self {
+            root,
+            cwd,
+            left: Cell::new(ALL_TEXTS),
+        }
+    }
+
+    /// The beginning of a text file.
+    pub fn text(&self, path: &str) -> Option<String> {
+        let mut bytes = Vec::new();
+        let mut file = self.open(path)?.take(self.left.get());
+        file.read_to_end(&mut bytes).ok()?;
+        self.left.set(file.limit());
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Open a regular file for reading; never waiting, as a pipe would have it.
+    pub fn open(&self, path: &str) -> Option<File> {
+        let path = match path.starts_with('/') {
+            true => path.to_owned(),
+            false => format!("{}/{path}", self.cwd.as_ref()?),
+        };
+        let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        let file = match openat2(&self.root, &path, READ, Mode::empty(), within) {
+            // Kernels before 5.6, and containers that do not know the call.
+            Err(Errno::NOSYS | Errno::PERM) => open_without_links(&self.root, &path),
+            opened => opened,
+        };
+        let file = file.ok()?;
+        let regular = FileType::from_raw_mode(fstat(&file).ok()?.st_mode) == FileType::RegularFile;
+        // `/proc/self` would be the agent's own, whatever its user.
+        let process = fstatfs(&file).ok()?.f_type == PROC_SUPER_MAGIC;
+        (regular && !process).then(|| File::from(file))
+    }
+}
+
+const READ: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+/// Without links and `..` no path leads out of the root.
+fn open_without_links(root: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
+    let mut names: Vec<&str> = path
+        .split('/')
+        .filter(|name| !matches!(*name, "" | "."))
+        .collect();
+    if names.contains(&"..") {
+        return Err(Errno::XDEV);
+    }
+    let last = names.pop().ok_or(Errno::ISDIR)?;
+    let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut dir = openat(root, ".", folder, Mode::empty())?;
+    for name in names {
+        dir = openat(&dir, name, folder, Mode::empty())?;
+    }
+    openat(&dir, last, READ | OFlags::NOFOLLOW, Mode::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    /// A root in which `within/file` is, with links out of it, in a folder in which `secret` is.
+    fn root(name: &str) -> (OwnedFd, std::path::PathBuf) {
+        let folder =
+            std::env::temp_dir().join(format!("hprofiler-named-{name}-{}", std::process::id()));
+        let root = folder.join("root");
+        fs::create_dir_all(root.join("within")).unwrap();
+        fs::write(folder.join("secret"), "secret").unwrap();
+        fs::write(root.join("within/file"), "text").unwrap();
+        symlink("/within/file", root.join("link")).unwrap();
+        symlink("../secret", root.join("out")).unwrap();
+        symlink("/proc/self/environ", root.join("environ")).unwrap();
+        (OwnedFd::from(File::open(&root).unwrap()), folder)
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_root() {
+        let (dir, folder) = root("openat2");
+        let named = Named::new(dir, Some("/within".to_owned()));
+        for (path, want) in [
+            ("/within/file", Some("text")),
+            ("file", Some("text")),
+            ("../link", Some("text")),
+            ("/out", None),
+            ("/../secret", None),
+            ("../../../secret", None),
+            ("/environ", None),
+            ("/within", None),
+            ("", None),
+        ] {
+            assert_eq!(named.text(path).as_deref(), want, "{path}");
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn nor_where_the_kernel_does_not_help() {
+        let (dir, folder) = root("links");
+        for (path, found) in [
+            ("/within/file", true),
+            ("//within/./file", true),
+            ("/link", false),
+            ("/out", false),
+            ("/../secret", false),
+            ("/", false),
+        ] {
+            assert_eq!(open_without_links(&dir, path).is_ok(), found, "{path}");
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn files_of_a_process_are_not_read() {
+        let named = Named::new(OwnedFd::from(File::open("/").unwrap()), None);
+        assert_eq!(named.text("/proc/self/environ"), None);
+        assert_eq!(named.text("relative"), None);
+    }
+
+    #[test]
+    fn all_texts_together_are_bounded() {
+        let (dir, folder) = root("bounded");
+        let named = Named::new(dir, None);
+        named.left.set(6);
+        assert_eq!(named.text("/within/file").as_deref(), Some("text"));
+        assert_eq!(named.text("/within/file").as_deref(), Some("te"));
+        assert_eq!(named.text("/within/file").as_deref(), Some(""));
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
