@@ -66,6 +66,16 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("--prune does not go with --diff: what vanished would be hidden")
     if options.absolute and not options.diff:
         raise UsageError("--absolute needs --diff BEFORE")
+    for name in [*options.inputs, *([options.diff] if options.diff else [])]:
+        if name != "-":
+            _check_readable(Path(name))
+
+
+def _check_readable(path: Path) -> None:
+    try:
+        path.open("rb").close() if path.is_file() else path.stat()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _flame_chart(options: argparse.Namespace, picture: Dict[str, Any]) -> int:

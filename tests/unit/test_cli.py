@@ -118,6 +118,18 @@ def test_convert_says_what_is_wrong_with_its_input(content, says, tmp_path):
     assert not (tmp_path / "out.svg").exists()
 
 
+def test_a_missing_input_is_bad_usage(folded, tmp_path):
+    done = hprofiler("convert", folded, tmp_path / "nope", "-o", tmp_path / "out.svg")
+    assert done.returncode == 2
+    assert f"cannot read {tmp_path / 'nope'}: No such file" in done.stderr.decode()
+
+
+def test_convert_makes_no_folders(folded, tmp_path):
+    done = hprofiler("convert", folded, "-o", tmp_path / "new" / "out.svg")
+    assert done.returncode == 2
+    assert not (tmp_path / "new").exists()
+
+
 def test_convert_counts_malformed_lines(folded, tmp_path):
     folded.write_bytes(folded.read_bytes() + b"no count here\n")
     done = hprofiler("convert", folded, "-o", tmp_path / "out.folded")
