@@ -212,7 +212,7 @@ def test_other_events_keep_their_units(agent, library, burn, event, value):
 
 
 def test_a_jvm_on_musl_finds_the_same_file_the_next_time(agent, library, burn, tmp_path):
-    """Under another inode musl would load it once more. A library of that name is all there is of musl here."""
+    """Under another inode musl would load it once more. All of musl here is a library of its name."""
     mapped = Path("/proc/self/maps").read_text().split()
     some = next(path for path in mapped if path.endswith(".so.6") and "/libm" in path)
     shutil.copy(some, tmp_path / "ld-musl-x86_64.so.1")
