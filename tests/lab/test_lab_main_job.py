@@ -116,7 +116,7 @@ def test_a_profile_of_one_process_can_be_converted(
     assert main_run.folder
     profile = main_run.folder / "hosts/host1" / str(job["host1"].pid) / "cpu.pb.gz"
     folded = coordinator.new_folder() / "one.folded"
-    assert coordinator.run("convert", str(profile), "-o", str(folded)).code == 0
+    assert coordinator.run("convert", str(profile), "--canonical", "-o", str(folded)).code == 0
     assert sorted(Stacks(folded).stacks) == sorted(main_run.stacks("hosts/host1/cpu").stacks)
 
 
