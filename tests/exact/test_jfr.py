@@ -4,7 +4,7 @@ What is different on purpose, and therefore not compared:
 - Samples without a stack are under `[unknown]`; the converter leaves them out, and totals with them, or shows
   their class alone.
 - A thread's number is the kernel's; of a JDK's recording the converter shows the recording's own.
-- A sample of a JDK (mostly 11) may refer to a stack of the chunk before; the converter finds it, here it is unknown.
+- A sample of a JDK (mostly 11) may refer to a stack of the chunk before, which only the converter finds.
 - Tiers of a method stay apart (see `tiers`).
 - The JDK's allocation samples are left out where each TLAB was recorded too: they are the same allocations.
 """
