@@ -193,7 +193,7 @@ impl Profile {
         // Walking both costs the nodes of both; looking up costs more, but for the other's alone.
         let alike = self.tree.len() / 8 <= other.tree.len();
         if alike && self.is_ordered() && other.is_ordered() {
-            self.set_nodes(merge::union(self, other)?);
+            self.set_nodes(merge::union(&[self, other])?);
             self.absorb(other);
             return Ok(());
         }
