@@ -38,6 +38,8 @@ pub enum Error {
     PerfData(String),
     /// A pprof message is damaged or lies about itself.
     Pprof(String),
+    /// A compact profile is damaged or lies about itself.
+    Compact(String),
     /// A speedscope file is damaged or lies about itself.
     Speedscope(String),
     /// The input is larger than a reader may accept.
@@ -111,6 +113,7 @@ impl fmt::Display for Error {
             Error::Jfr { place, reason } => write!(f, "JFR recording, byte {place}: {reason}"),
             Error::PerfData(reason) => write!(f, "perf.data: {reason}"),
             Error::Pprof(reason) => write!(f, "pprof: {reason}"),
+            Error::Compact(reason) => write!(f, "compact profile: {reason}"),
             Error::Speedscope(reason) => write!(f, "speedscope: {reason}"),
             Error::Limit { what, limit } => write!(f, "{what}: more than {limit}"),
             Error::Overflow(what) => write!(f, "{what}: the sum does not fit in 64 bits"),

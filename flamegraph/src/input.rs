@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::compact;
 use crate::compression;
 use crate::error::{Error, Result};
 use crate::folded;
@@ -31,6 +32,8 @@ pub enum Format {
     Folded,
     /// A `profile.proto` message.
     Pprof,
+    /// Our own, in the fewest bytes.
+    Compact,
     /// Speedscope's JSON.
     #[cfg(feature = "formats")]
     Speedscope,
@@ -78,6 +81,12 @@ const FORMATS: &[Entry] = &[
         "perf-data",
         perf_data::detect,
         perf_data::read_input,
+    ),
+    entry(
+        Format::Compact,
+        "compact",
+        compact::detect,
+        compact::read_input,
     ),
     entry(Format::Pprof, "pprof", pprof::detect, pprof::read_input),
     #[cfg(feature = "formats")]

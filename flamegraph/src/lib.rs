@@ -7,6 +7,7 @@
 pub mod folded;
 pub mod svg;
 
+mod compact;
 mod compression;
 mod error;
 mod frames;

@@ -1,7 +1,5 @@
 //! Summing up profiles whose nodes stand in order: a walk over both trees, without a look-up.
 
-use std::cmp::Ordering;
-
 use crate::error::{Error, Result};
 use crate::frames::{Frame, Frames};
 use crate::profile::Profile;
@@ -16,12 +14,16 @@ pub(crate) struct Nodes {
     pub(crate) columns: Vec<Vec<i64>>,
 }
 
+/// Profiles that wait until they are added up together: every node is then walked once for each power of
+/// this many profiles, not once for each profile that comes behind.
+const TOGETHER: usize = 8;
+
 /// Sums up many profiles in memory that grows with distinct stacks and time that grows with the sum of
-/// the profiles' sizes (times the logarithm of their number): small sums wait until they are many.
+/// the profiles' sizes (times the logarithm of their number).
 #[derive(Default)]
 pub struct Merger {
-    /// Sums that wait, each more than twice as large as the next.
-    sums: Vec<Profile>,
+    /// Profiles as they came, sums of several of them, sums of several of those ...
+    levels: Vec<Vec<Profile>>,
 }
 
 impl Merger {
@@ -32,47 +34,66 @@ impl Merger {
 
     /// Adds one profile; see [`Profile::merge`].
     pub fn add(&mut self, profile: Profile) -> Result<()> {
-        if let Some(first) = self.sums.first() {
-            first.check_same_values(profile.values())?;
+        if let Some(other) = self.levels.iter().flatten().next() {
+            other.check_same_values(profile.values())?;
         }
         let mut sum = profile.into_ordered()?;
-        while let Some(last) = self.sums.pop() {
-            if last.node_count() / 2 > sum.node_count() {
-                self.sums.push(last);
+        for level in 0.. {
+            if level == self.levels.len() {
+                self.levels.push(Vec::new());
+            }
+            let waiting = &mut self.levels[level];
+            waiting.push(sum);
+            if waiting.len() < TOGETHER {
                 break;
             }
-            sum.merge(&last)?;
+            sum = added_up(std::mem::take(waiting))?;
         }
-        self.sums.push(sum);
         Ok(())
     }
 
     /// The sum; none of no profiles.
-    pub fn finish(mut self) -> Result<Option<Profile>> {
-        let Some(mut sum) = self.sums.pop() else {
-            return Ok(None);
-        };
-        while let Some(larger) = self.sums.pop() {
-            sum.merge(&larger)?;
+    pub fn finish(self) -> Result<Option<Profile>> {
+        let mut sum: Option<Profile> = None;
+        for mut waiting in self.levels {
+            waiting.extend(sum);
+            sum = match waiting.len() {
+                0 | 1 => waiting.pop(),
+                _ => Some(added_up(waiting)?),
+            };
         }
-        Ok(Some(sum))
+        Ok(sum)
     }
 }
 
-/// The nodes of both, whose nodes stand in order; those of the union do as well. The sums were checked.
-pub(crate) fn union(one: &Profile, other: &Profile) -> Result<Nodes> {
-    let (frames, names) = union_of_names(&one.frames, &other.frames)?;
-    let mut merged = [
-        Side::new(&one.tree, &names[0]),
-        Side::new(&other.tree, &names[1]),
-    ];
-    let tree = union_of_trees(&mut merged)?;
-    let [one_side, other_side] = merged;
-    let columns = (0..one.values().len()).map(|value| {
-        let mut column = vec![0; tree.len()];
-        for (profile, side) in [(one, &one_side), (other, &other_side)] {
+/// The sum of profiles of like values whose nodes stand in order; there is at least one.
+fn added_up(mut profiles: Vec<Profile>) -> Result<Profile> {
+    let nodes = union(&profiles.iter().collect::<Vec<_>>())?;
+    let mut sum = profiles.swap_remove(0);
+    for other in &profiles {
+        sum.check_sums(other)?;
+        sum.absorb(other);
+    }
+    sum.set_nodes(nodes);
+    Ok(sum)
+}
+
+/// The nodes of all, whose nodes stand in order; those of the union do as well. Whether sums fit was or
+/// will be checked.
+pub(crate) fn union(profiles: &[&Profile]) -> Result<Nodes> {
+    let frames: Vec<&Frames> = profiles.iter().map(|profile| &profile.frames).collect();
+    let (frames, names) = union_of_names(&frames)?;
+    let sides = profiles.iter().zip(&names);
+    let mut sides: Vec<Side> = sides
+        .map(|(profile, names)| Side::new(&profile.tree, names))
+        .collect();
+    let tree = union_of_trees(&mut sides)?;
+    let values = profiles.first().map_or(0, |profile| profile.values().len());
+    let columns = (0..values).map(|value| {
+        let mut column = vec![0i64; tree.len()];
+        for (profile, side) in profiles.iter().zip(&sides) {
             for (&amount, &node) in profile.selves(value).iter().zip(&side.went) {
-                column[node as usize] += amount;
+                column[node as usize] = column[node as usize].wrapping_add(amount);
             }
         }
         column
@@ -85,49 +106,29 @@ pub(crate) fn union(one: &Profile, other: &Profile) -> Result<Nodes> {
     })
 }
 
-/// All names in byte order, and where each of the two profiles' names went.
-fn union_of_names(one: &Frames, other: &Frames) -> Result<(Frames, [Vec<u32>; 2])> {
+/// All names in byte order, and where the names of each of the tables went.
+fn union_of_names(tables: &[&Frames]) -> Result<(Frames, Vec<Vec<u32>>)> {
     let mut frames = Frames::default();
-    let mut went = [
-        Vec::with_capacity(one.len()),
-        Vec::with_capacity(other.len()),
-    ];
+    let mut went: Vec<Vec<u32>> = vec![Vec::new(); tables.len()];
     loop {
-        let (ours, theirs) = (one.get(went[0].len()), other.get(went[1].len()));
-        let (Some(name), order) = first(ours, theirs) else {
+        let next = |side: usize, went: &[Vec<u32>]| tables[side].get(went[side].len());
+        let first = (0..tables.len()).filter_map(|side| next(side, &went)).min();
+        let Some(name) = first else {
             return Ok((frames, went));
         };
         let id = frames.push_name(name)?;
-        if order != Ordering::Greater {
-            went[0].push(id);
-        }
-        if order != Ordering::Less {
-            went[1].push(id);
+        for side in 0..tables.len() {
+            if next(side, &went) == Some(name) {
+                went[side].push(id);
+            }
         }
     }
 }
 
-/// The smaller of two, or the one there is, and how they compare.
-fn first<'a>(one: Option<&'a str>, other: Option<&'a str>) -> (Option<&'a str>, Ordering) {
-    let order = match (one, other) {
-        (Some(one), Some(other)) => one.cmp(other),
-        (Some(_), None) => Ordering::Less,
-        _ => Ordering::Greater,
-    };
-    (
-        if order == Ordering::Greater {
-            other
-        } else {
-            one
-        },
-        order,
-    )
-}
-
-/// One of two trees being walked in preorder.
+/// One of several trees being walked in preorder.
 struct Side<'a> {
     tree: &'a Tree,
-    /// Its names among those of both.
+    /// Its names among those of all.
     names: &'a [u32],
     /// How deep each node is; the root, and what is behind the last node, is at 0.
     depths: Vec<u32>,
@@ -163,6 +164,18 @@ impl<'a> Side<'a> {
         let frame = self.tree.frame(self.went.len() as Node);
         Frame::new(self.names[frame.name() as usize], frame.kind())
     }
+
+    /// What the next node's turn depends on: the largest is next. 0 behind the last node.
+    ///
+    /// Of two next nodes the deeper one comes first: it is below a node the other one is behind. Nodes of
+    /// the same depth have the same parent in the union, as the trees are left together and entered
+    /// together; of them the smaller frame comes first.
+    fn turn(&self) -> u64 {
+        match self.depth() {
+            0 => 0,
+            depth => u64::from(depth) << 32 | (u32::MAX as usize - self.frame().index()) as u64,
+        }
+    }
 }
 
 /// The union in the making.
@@ -174,6 +187,17 @@ struct Union {
 }
 
 impl Union {
+    fn new(room: usize) -> Union {
+        let mut union = Union {
+            parents: Vec::with_capacity(room),
+            frames: Vec::with_capacity(room),
+            path: vec![ROOT],
+        };
+        union.parents.push(ROOT);
+        union.frames.push(Frame::ROOT);
+        union
+    }
+
     /// Adds a node at this depth behind the last one.
     fn push(&mut self, depth: u32, frame: Frame) -> Node {
         let (node, depth) = (self.parents.len() as Node, depth as usize);
@@ -184,53 +208,45 @@ impl Union {
         node
     }
 
-    /// Takes over a side's next node and what is below it.
-    fn push_subtree(&mut self, side: &mut Side<'_>) {
-        let top = side.depth();
-        while {
+    /// Takes over a side's next nodes as long as they are below the last one, which is its alone.
+    fn push_subtree(&mut self, side: &mut Side<'_>, depth: u32) {
+        while side.depth() > depth {
             let node = self.push(side.depth(), side.frame());
             side.went.push(node);
-            side.depth() > top
-        } {}
+        }
     }
 }
 
-/// Of two next nodes the deeper one comes first: it is below a node the other one is behind. Nodes of the
-/// same depth have the same parent in the union, as the trees are left together and entered together.
-fn union_of_trees(sides: &mut [Side<'_>; 2]) -> Result<Tree> {
-    let [one, other] = sides;
-    if one.tree.len() + other.tree.len() > Tree::MOST {
+fn union_of_trees(sides: &mut [Side<'_>]) -> Result<Tree> {
+    let nodes = sides.iter().map(|side| side.tree.len());
+    if nodes.clone().sum::<usize>() > Tree::MOST {
         return Err(Error::Limit {
             what: "nodes of the call tree",
             limit: Tree::MOST as u64,
         });
     }
-    let room = one.tree.len().max(other.tree.len());
-    let mut union = Union {
-        parents: Vec::with_capacity(room),
-        frames: Vec::with_capacity(room),
-        path: vec![ROOT],
-    };
-    union.parents.push(ROOT);
-    union.frames.push(Frame::ROOT);
+    let mut union = Union::new(nodes.max().unwrap_or(0));
+    let mut turns: Vec<u64> = sides.iter().map(Side::turn).collect();
     loop {
-        let depth = one.depth();
-        let order = match other.depth().cmp(&depth) {
-            Ordering::Equal if depth == 0 => break,
-            Ordering::Equal => one.frame().cmp(&other.frame()),
-            deeper => deeper,
+        let turn = turns.iter().copied().max().unwrap_or(0);
+        let Some(first) = turns.iter().position(|&other| other == turn && turn > 0) else {
+            return Ok(Tree::of(union.parents, union.frames));
         };
-        match order {
-            Ordering::Less => union.push_subtree(one),
-            Ordering::Greater => union.push_subtree(other),
-            Ordering::Equal => {
-                let node = union.push(depth, one.frame());
-                one.went.push(node);
-                other.went.push(node);
+        let depth = (turn >> 32) as u32;
+        let node = union.push(depth, sides[first].frame());
+        let mut alone = true;
+        for other in first..sides.len() {
+            if turns[other] == turn {
+                sides[other].went.push(node);
+                turns[other] = sides[other].turn();
+                alone &= other == first;
             }
         }
+        if alone {
+            union.push_subtree(&mut sides[first], depth);
+            turns[first] = sides[first].turn();
+        }
     }
-    Ok(Tree::of(union.parents, union.frames))
 }
 
 impl Nodes {
@@ -339,13 +355,27 @@ mod tests {
     #[test]
     fn many_sums_are_one() {
         let mut merger = Merger::new();
-        for number in 0..50 {
+        for number in 0..500 {
             let own = format!("a;own{}", number % 7);
             merger.add(profile(&["a;b", &own])).unwrap();
         }
-        assert!(merger.sums.len() < 4, "what waits stays small");
+        let waiting: usize = merger.levels.iter().map(Vec::len).sum();
+        assert!(waiting < 3 * TOGETHER, "what waits stays small");
         let sum = merger.finish().unwrap().unwrap();
-        assert_eq!((sum.total(0).unwrap(), sum.node_count()), (100, 9));
+        assert_eq!((sum.total(0).unwrap(), sum.node_count()), (1000, 9));
+        assert!(sum.is_ordered());
         assert!(Merger::new().finish().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_sum_of_many_that_does_not_fit_is_an_error() {
+        let mut merger = Merger::new();
+        let mut large = Profile::new(vec![ValueType::samples()]);
+        large.add_stack(&["a"], &[i64::MAX / 3]).unwrap();
+        for _ in 0..4 {
+            merger.add(large.clone()).unwrap();
+        }
+        let error = merger.finish().err().unwrap().to_string();
+        assert!(error.ends_with("does not fit in 64 bits"), "{error}");
     }
 }

@@ -35,6 +35,8 @@ pub struct Profile {
     columns: Vec<Vec<i64>>,
     totals: Vec<i64>,
     most_nodes: usize,
+    /// How many names and nodes there were when they were last seen to stand in order.
+    ordered: Option<(usize, usize)>,
     pub(crate) raw_names: RawNames,
     /// Of a profile whose tiers were merged: what each of them had.
     pub(crate) tiers: Option<TierTotals>,
@@ -56,6 +58,7 @@ impl Profile {
             frames: Frames::default(),
             tree: Tree::new(),
             most_nodes: usize::MAX,
+            ordered: None,
             raw_names: RawNames::default(),
             tiers: None,
             #[cfg(feature = "formats")]
@@ -190,7 +193,7 @@ impl Profile {
         // Walking both costs the nodes of both; looking up costs more, but for the other's alone.
         let alike = self.tree.len() / 8 <= other.tree.len();
         if alike && self.is_ordered() && other.is_ordered() {
-            self.set_nodes(merge::union(self, other)?);
+            self.set_nodes(merge::union(&[self, other])?);
             self.absorb(other);
             return Ok(());
         }
@@ -234,7 +237,9 @@ impl Profile {
     /// Whether the nodes stand as every writer wants them: names and frames numbered in name order, each
     /// node followed by its descendants, children in the order of their frames.
     pub(crate) fn is_ordered(&self) -> bool {
-        self.frames.is_sorted() && self.tree.is_preorder()
+        let now = (self.frames.len(), self.tree.len());
+        // Names and nodes are only ever added: those that were seen to stand in order still do.
+        self.ordered == Some(now) || (self.frames.is_sorted() && self.tree.is_preorder())
     }
 
     /// Holds what several readers of one file made, each within the limit, to that limit.
@@ -249,11 +254,12 @@ impl Profile {
         })
     }
 
-    /// Takes other nodes for its own; the values' totals are not asked for.
+    /// Takes other nodes, which stand in order, for its own; the values' totals are not asked for.
     pub(crate) fn set_nodes(&mut self, nodes: Nodes) {
         self.frames = nodes.frames;
         self.tree = nodes.tree;
         self.columns = nodes.columns;
+        self.ordered = Some((self.frames.len(), self.tree.len()));
         self.most_nodes = usize::MAX;
     }
 
@@ -264,6 +270,7 @@ impl Profile {
             self.set_nodes(nodes);
             self.tiers = None;
         }
+        self.ordered = Some((self.frames.len(), self.tree.len()));
         Ok(self)
     }
 

@@ -6,33 +6,36 @@ use crate::tree::{Node, ROOT};
 
 /// The children of every node, in name order (kinds of one name in the order of their codes).
 pub(crate) struct Order {
-    /// Where each node's children start in `children`; one entry more than there are nodes.
-    starts: Vec<u32>,
-    children: Vec<Node>,
+    /// How many children each node has.
+    counts: Vec<u32>,
+    /// Each node's parent.
+    parents: Vec<Node>,
+    /// All nodes but the root in the order of the walk; none where that is the order of their numbers.
+    nodes: Option<Vec<Node>>,
 }
 
 impl Order {
-    /// Linear in the nodes: they are dealt out by frame (unless they stand in order already), then,
+    /// Linear in the nodes. Where they do not stand in order already, they are dealt out by frame, then,
     /// keeping that order, by parent.
     pub(crate) fn of(profile: &Profile) -> Order {
         let tree = &profile.tree;
-        let parent = |node: Node| tree.parent(node) as usize;
-        if profile.is_ordered() {
-            let (children, starts) = deal(tree.nodes(), tree.len(), parent);
-            return Order { starts, children };
+        let parents: Vec<Node> = (0..tree.len() as Node)
+            .map(|node| tree.parent(node))
+            .collect();
+        let mut counts = vec![0; tree.len()];
+        for &parent in parents.iter().skip(1) {
+            counts[parent as usize] += 1;
         }
-        let ranks = profile.frames.ranks();
-        let key = |node: Node| {
-            let frame = tree.frame(node);
-            Frame::new(ranks[frame.name() as usize], frame.kind()).index()
-        };
-        let (by_frame, _) = deal(tree.nodes(), profile.frames.index_len(), key);
-        let (children, starts) = deal(by_frame.iter().copied(), tree.len(), parent);
-        Order { starts, children }
+        let nodes = (!profile.is_ordered()).then(|| preorder(profile));
+        Order {
+            counts,
+            parents,
+            nodes,
+        }
     }
 
     pub(crate) fn child_count(&self, node: Node) -> u32 {
-        self.starts[node as usize + 1] - self.starts[node as usize]
+        self.counts[node as usize]
     }
 
     /// Depth first from the root, which is the first node entered and the last one left.
@@ -40,9 +43,43 @@ impl Order {
         Walk {
             order: self,
             path: Vec::new(),
-            started: false,
+            next: 0,
         }
     }
+
+    /// The node entered after that many others.
+    fn node(&self, place: usize) -> Option<Node> {
+        match &self.nodes {
+            _ if place == 0 => Some(ROOT),
+            Some(nodes) => nodes.get(place - 1).copied(),
+            None => (place < self.parents.len()).then_some(place as Node),
+        }
+    }
+}
+
+/// All nodes but the root, depth first, children in name order.
+fn preorder(profile: &Profile) -> Vec<Node> {
+    let tree = &profile.tree;
+    let ranks = profile.frames.ranks();
+    let key = |node: Node| {
+        let frame = tree.frame(node);
+        Frame::new(ranks[frame.name() as usize], frame.kind()).index()
+    };
+    let (by_frame, _) = deal(tree.nodes(), profile.frames.index_len(), key);
+    let parent = |node: Node| tree.parent(node) as usize;
+    let (children, starts) = deal(by_frame.iter().copied(), tree.len(), parent);
+    let mut nodes = Vec::with_capacity(children.len());
+    // Nodes still to be entered, the next one last.
+    let mut waiting = vec![ROOT];
+    while let Some(node) = waiting.pop() {
+        if node != ROOT {
+            nodes.push(node);
+        }
+        let node = node as usize;
+        let children = &children[starts[node] as usize..starts[node + 1] as usize];
+        waiting.extend(children.iter().rev());
+    }
+    nodes
 }
 
 /// A stable counting sort; also returns where each key's items start.
@@ -79,36 +116,24 @@ pub(crate) enum Step {
 /// The steps of a depth-first walk.
 pub(crate) struct Walk<'a> {
     order: &'a Order,
-    /// The nodes entered and not yet left, each with the place of its next child.
-    path: Vec<(Node, u32)>,
-    started: bool,
-}
-
-impl Walk<'_> {
-    fn enter(&mut self, node: Node) -> Step {
-        self.path.push((node, self.order.starts[node as usize]));
-        Step::Enter(node)
-    }
+    /// The nodes entered and not yet left.
+    path: Vec<Node>,
+    /// How many nodes were entered.
+    next: usize,
 }
 
 impl Iterator for Walk<'_> {
     type Item = Step;
 
     fn next(&mut self) -> Option<Step> {
-        let Some((node, next)) = self.path.last_mut() else {
-            if self.started {
-                return None;
+        if let Some(node) = self.order.node(self.next) {
+            let parent = self.order.parents[node as usize];
+            if node == ROOT || self.path.last() == Some(&parent) {
+                self.next += 1;
+                self.path.push(node);
+                return Some(Step::Enter(node));
             }
-            self.started = true;
-            return Some(self.enter(ROOT));
-        };
-        if *next < self.order.starts[*node as usize + 1] {
-            let child = self.order.children[*next as usize];
-            *next += 1;
-            return Some(self.enter(child));
         }
-        let node = *node;
-        self.path.pop();
-        Some(Step::Leave(node))
+        self.path.pop().map(Step::Leave)
     }
 }

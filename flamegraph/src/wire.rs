@@ -77,6 +77,11 @@ impl<'a> Numbers<'a> {
     pub(crate) fn of(packed: &'a [u8]) -> Numbers<'a> {
         Numbers { rest: packed }
     }
+
+    /// How many bytes are still to be read.
+    pub(crate) fn left(&self) -> usize {
+        self.rest.len()
+    }
 }
 
 impl Iterator for Numbers<'_> {

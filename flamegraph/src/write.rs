@@ -16,6 +16,8 @@ pub enum WriteFormat {
     Svg,
     /// A gzipped `profile.proto` message.
     Pprof,
+    /// Our own, in the fewest bytes.
+    Compact,
     /// The data of the HTML viewer.
     Viewer,
     /// The plain call tree.
@@ -66,6 +68,7 @@ const FORMATS: &[Entry] = &[
     entry(WriteFormat::Folded, "folded", &[".folded"]),
     entry(WriteFormat::Svg, "svg", &[".svg"]),
     entry(WriteFormat::Pprof, "pprof", &[".pb.gz", ".pprof"]),
+    entry(WriteFormat::Compact, "compact", &[".hpt"]),
     entry(WriteFormat::Viewer, "viewer", &[".hpv"]),
     #[cfg(feature = "formats")]
     entry(
@@ -137,6 +140,7 @@ pub fn write(
             profile.write_svg(out, &picture)
         }
         WriteFormat::Pprof => profile.write_pprof(out),
+        WriteFormat::Compact => profile.write_compact(out),
         WriteFormat::Viewer => profile.write_viewer(out),
         WriteFormat::Json => profile.write_json(out),
         #[cfg(feature = "formats")]

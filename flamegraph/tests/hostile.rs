@@ -198,3 +198,31 @@ fn a_truncated_gzip_says_so() {
         assert!(error.starts_with("gzip: "), "{end}: {error}");
     }
 }
+
+#[test]
+fn stacks_that_end_in_the_same_bytes_are_told_apart() {
+    // 0x81 0x01 is 129, 0x01 alone is 1: the second stack ends in the bytes of the first, not in its ids.
+    let location = |id: u64| bytes(4, &[number(1, id), bytes(4, &number(1, 1))].concat());
+    let packed = |ids: &[u8]| bytes(2, &[bytes(1, ids), bytes(2, &[1])].concat());
+    let one_by_one = bytes(2, &[number(1, 129), number(1, 1), number(2, 1)].concat());
+    let mixed = bytes(
+        2,
+        &[number(1, 129), bytes(1, &[1, 0x81, 1]), bytes(2, &[1])].concat(),
+    );
+    let samples = [
+        packed(&[1, 1]),
+        packed(&[0x81, 1]),
+        packed(&[1, 0x81, 1]),
+        packed(&[0x81, 0x81, 0x00]),
+        one_by_one,
+        mixed,
+        packed(&[1, 1, 1]),
+    ];
+    let message = message(&[location(129), samples.concat()]);
+    let error = read_message(&message[..message.len() - 1]).err().unwrap();
+    assert!(error.starts_with("pprof: damaged or truncated"), "{error}");
+    let mut folded = Vec::new();
+    let profile = read_message(&message).unwrap();
+    profile.write_folded(&mut folded, 0, true).unwrap();
+    assert_eq!(folded, b"f 2\nf;f 3\nf;f;f 2\n");
+}

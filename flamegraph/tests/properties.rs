@@ -1,7 +1,9 @@
 //! What holds for every profile: merging commutes and associates, totals never change, and what is
 //! written is what is read back.
 
-use flamegraph::{folded, read, Format, Limits, MeanMerger, Profile, ReadOptions, ValueType};
+use flamegraph::{
+    folded, read, Format, Limits, MeanMerger, Merger, Profile, ReadOptions, ValueType,
+};
 use proptest::prelude::*;
 
 type Stacks = Vec<(Vec<String>, i64, i64)>;
@@ -96,6 +98,18 @@ proptest! {
         prop_assert_eq!(content(&left), content(&right));
         prop_assert_eq!(left.total(1).unwrap(), [&a, &b, &c].iter().map(|p| p.total(1).unwrap()).sum::<i64>());
         prop_assert_eq!(left.labels().len(), 1, "hosts disagree, the job does not");
+    }
+
+    #[test]
+    fn many_at_once_are_what_one_by_one_makes(all in prop::collection::vec(stacks(), 1..30)) {
+        let profiles: Vec<Profile> = all.iter().map(profile).collect();
+        let mut merger = Merger::new();
+        for profile in &profiles {
+            merger.add(profile.clone()).unwrap();
+        }
+        let sum = merger.finish().unwrap().unwrap();
+        prop_assert_eq!(content(&sum), content(&merged(&profiles)));
+        prop_assert_eq!(sum.node_count(), merged(&profiles).node_count());
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Reading pprof. Samples are decoded one at a time, and nothing is trusted to be small.
 
 use super::samples::{Sample, Samples};
-use super::tables::{damaged, decode, inner, Locations, Strings};
+use super::tables::{damaged, decode, samples, Locations, Parts, Strings};
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::options::ReadOptions;
 use crate::profile::{Labels, Profile};
-use crate::proto::{self, field};
+use crate::proto;
 
 /// More labels than any real sample has.
 const MOST_LABELS: usize = 256;
@@ -22,9 +22,10 @@ pub(crate) fn detect(head: &[u8]) -> bool {
 pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let limits = &options.limits;
     let message = input.into_bytes("bytes of the pprof message", limits.pprof_bytes)?;
-    let strings = Strings::read(&message, limits)?;
-    let mut profile = Profile::bounded(strings.values(&message)?, limits.cells);
-    let locations = Locations::read(&message, &strings, &mut profile)?;
+    let parts = Parts::of(&message)?;
+    let strings = Strings::of(&parts, limits);
+    let mut profile = Profile::bounded(strings.values(&parts)?, limits.cells);
+    let locations = Locations::read(&parts, &strings, &mut profile)?;
     let common = add_samples(&message, &locations, &mut profile, limits)?;
     profile.set_labels(label_texts(&common, &strings)?);
     profile.into_ordered()
@@ -37,13 +38,13 @@ fn add_samples(
     profile: &mut Profile,
     limits: &Limits,
 ) -> Result<Vec<proto::Label>> {
-    let mut samples = Samples::new(locations, profile, limits);
+    let mut adder = Samples::new(locations, profile, limits);
     let mut sample = Sample::default();
     let mut common = Common::default();
-    for found in inner(message, field::SAMPLE) {
+    for found in samples(message) {
         let (number, bytes) = found?;
         sample.read(bytes, number)?;
-        samples
+        adder
             .add(&sample)
             .map_err(|error| at_sample(error, number))?;
         common.add(&sample.labels, number)?;

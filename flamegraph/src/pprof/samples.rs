@@ -11,7 +11,9 @@ use crate::wire::{Fields, Numbers, Value};
 /// One sample as it stands in the message.
 #[derive(Default)]
 pub(super) struct Sample<'a> {
-    /// The leaf comes first.
+    /// Its locations, packed, the leaf first: where they stand in one piece ...
+    packed: &'a [u8],
+    /// ... and where they do not, one by one.
     locations: Vec<u64>,
     values: Vec<i64>,
     pub(super) labels: Vec<&'a [u8]>,
@@ -22,18 +24,23 @@ impl<'a> Sample<'a> {
     pub(super) fn read(&mut self, bytes: &'a [u8], number: usize) -> Result<()> {
         check_inner_bytes(bytes, "sample", number)?;
         let wrong = |what: &str| damaged(format!("sample {number}: {what}"));
+        self.packed = &[];
         self.locations.clear();
         self.values.clear();
         self.labels.clear();
         for found in Fields::of(bytes) {
             let (field, value) = found.map_err(|_| wrong("damaged or truncated"))?;
             match (field, value) {
-                (sample_field::LOCATION, Value::Number(id)) => self.locations.push(id),
+                (sample_field::LOCATION, Value::Number(id)) => {
+                    self.unpack(number)?;
+                    self.locations.push(id);
+                }
                 (sample_field::LOCATION, Value::Bytes(packed)) => {
-                    for id in Numbers::of(packed) {
-                        self.locations
-                            .push(id.ok_or_else(|| wrong("a damaged location"))?);
+                    let is_only = self.packed.is_empty() && self.locations.is_empty();
+                    if !is_only {
+                        self.unpack(number)?;
                     }
+                    self.packed = packed;
                 }
                 (sample_field::VALUE, Value::Number(value)) => self.values.push(value as i64),
                 (sample_field::VALUE, Value::Bytes(packed)) => {
@@ -49,43 +56,63 @@ impl<'a> Sample<'a> {
                 _ => {}
             }
         }
+        if !self.locations.is_empty() {
+            self.unpack(number)?;
+        }
+        Ok(())
+    }
+
+    /// Moves what is packed to the locations that stand one by one.
+    fn unpack(&mut self, number: usize) -> Result<()> {
+        for id in Numbers::of(std::mem::take(&mut self.packed)) {
+            let wrong = || damaged(format!("sample {number}: a damaged location"));
+            self.locations.push(id.ok_or_else(wrong)?);
+        }
         Ok(())
     }
 }
 
 /// The way to one location of a stack.
 struct Step {
-    location: u64,
     node: Node,
+    /// How many of the packed bytes it and its callers are.
+    packed: usize,
     /// How long the way so far is in folded text.
     bytes: u64,
 }
 
-/// Adds samples to a profile. Callers that a sample shares with the one before are not looked up again.
-pub(super) struct Samples<'a> {
+/// Adds samples to a profile. Callers that a sample shares with the one before are neither decoded nor
+/// looked up again.
+pub(super) struct Samples<'a, 'm> {
     locations: &'a Locations,
     profile: &'a mut Profile,
     /// How many bytes of folded text may still come.
     left: u64,
-    /// The stack of the sample before, root first.
+    /// The stack of the sample before: packed, and the way to each of its locations, root first.
+    before: &'m [u8],
     path: Vec<Step>,
+    /// The locations that are not shared, the leaf first, each with how many packed bytes it and its
+    /// callers are.
+    own: Vec<(u64, usize)>,
 }
 
-impl<'a> Samples<'a> {
+impl<'a, 'm> Samples<'a, 'm> {
     pub(super) fn new(
         locations: &'a Locations,
         profile: &'a mut Profile,
         limits: &Limits,
-    ) -> Samples<'a> {
+    ) -> Samples<'a, 'm> {
         Samples {
             locations,
             profile,
             left: limits.text_bytes,
+            before: &[],
             path: Vec::new(),
+            own: Vec::new(),
         }
     }
 
-    pub(super) fn add(&mut self, sample: &Sample<'_>) -> Result<()> {
+    pub(super) fn add(&mut self, sample: &Sample<'m>) -> Result<()> {
         let (count, expected) = (sample.values.len(), self.profile.values().len());
         if count != expected {
             return Err(damaged(format!(
@@ -98,23 +125,21 @@ impl<'a> Samples<'a> {
         if sample.values.iter().all(|&value| value == 0) {
             return Ok(());
         }
-        let node = self.leaf(&sample.locations)?;
+        let node = self.leaf(sample)?;
         for (value, &amount) in sample.values.iter().enumerate() {
             self.profile.add(node, value, amount)?;
         }
         Ok(())
     }
 
-    /// The node of a stack, whose leaf comes first.
-    fn leaf(&mut self, stack: &[u64]) -> Result<Node> {
+    /// The node of a sample's stack.
+    fn leaf(&mut self, sample: &Sample<'m>) -> Result<Node> {
         let too_long = || damaged("the stacks are too long, all together");
-        let shared = self.shared(stack);
-        self.path.truncate(shared);
-        let (mut node, mut bytes) = self
-            .path
-            .last()
-            .map_or((ROOT, 0), |step| (step.node, step.bytes));
-        for &location in stack[..stack.len() - shared].iter().rev() {
+        self.path.truncate(self.shared(sample.packed));
+        let top = self.path.last();
+        let (mut node, mut bytes) = top.map_or((ROOT, 0), |step| (step.node, step.bytes));
+        self.find_own(sample)?;
+        for &(location, packed) in self.own.iter().rev() {
             let (frames, more) = self.locations.get(location)?;
             bytes += more;
             if bytes > self.left {
@@ -124,21 +149,87 @@ impl<'a> Samples<'a> {
                 node = self.profile.child(node, frame)?;
             }
             self.path.push(Step {
-                location,
                 node,
+                packed,
                 bytes,
             });
+        }
+        self.before = sample.packed;
+        if sample.packed.is_empty() {
+            self.path.clear();
         }
         self.left = self.left.checked_sub(bytes).ok_or_else(too_long)?;
         Ok(node)
     }
 
+    /// Decodes the locations of a stack that are not on the path.
+    fn find_own(&mut self, sample: &Sample<'_>) -> Result<()> {
+        let shared = self.path.last().map_or(0, |step| step.packed);
+        let all = sample.packed.len();
+        self.own.clear();
+        self.own
+            .extend(sample.locations.iter().map(|&location| (location, 0)));
+        let mut numbers = Numbers::of(&sample.packed[..all - shared]);
+        loop {
+            let packed = numbers.left() + shared;
+            match numbers.next() {
+                Some(location) => {
+                    let location = location.ok_or_else(|| damaged("a damaged location"))?;
+                    self.own.push((location, packed));
+                }
+                None => return Ok(()),
+            }
+        }
+    }
+
     /// How many callers a stack has in common with the one before.
-    fn shared(&self, stack: &[u64]) -> usize {
-        let before = self.path.iter().map(|step| step.location);
-        let callers = stack.iter().rev().zip(before);
-        callers
-            .take_while(|(&location, before)| location == *before)
-            .count()
+    fn shared(&self, packed: &[u8]) -> usize {
+        let same = shared_suffix(packed, self.before);
+        let shared = self.path.partition_point(|step| step.packed <= same);
+        // The innermost of them may be the end of a longer number here.
+        let start = packed.len()
+            - shared
+                .checked_sub(1)
+                .map_or(0, |last| self.path[last].packed);
+        let is_cut = start > 0 && packed[start - 1] >= 0x80;
+        shared - usize::from(shared > 0 && is_cut)
+    }
+}
+
+/// How many bytes two pieces end with that are the same.
+fn shared_suffix(one: &[u8], other: &[u8]) -> usize {
+    const WORD: usize = 8;
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+    let mut shared = 0;
+    for (one, other) in one.rchunks_exact(WORD).zip(other.rchunks_exact(WORD)) {
+        let unlike = word(one) ^ word(other);
+        if unlike != 0 {
+            return shared + unlike.leading_zeros() as usize / 8;
+        }
+        shared += WORD;
+    }
+    let rest = |bytes: &[u8]| bytes.len() - shared;
+    let pairs = one[..rest(one)]
+        .iter()
+        .rev()
+        .zip(other[..rest(other)].iter().rev());
+    shared + pairs.take_while(|(one, other)| one == other).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suffixes_are_counted_by_byte() {
+        for (one, other, shared) in [
+            ("", "a", 0),
+            ("xbc", "abc", 2),
+            ("abcdefghi", "abcdefghi", 9),
+            ("abcdXfghijklmnop", "abcdefghijklmnop", 11),
+            ("abcdefgh", "zabcdefgh", 8),
+        ] {
+            assert_eq!(shared_suffix(one.as_bytes(), other.as_bytes()), shared);
+        }
     }
 }

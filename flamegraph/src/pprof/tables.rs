@@ -25,11 +25,50 @@ pub(super) fn damaged(what: impl Into<String>) -> Error {
     Error::Pprof(what.into())
 }
 
-/// The inner messages of one field, with their numbers.
-pub(super) fn inner(message: &[u8], wanted: u64) -> impl Iterator<Item = Result<(usize, &[u8])>> {
+/// The inner messages of a profile but for the samples, by field: one walk over the message finds them all.
+pub(super) struct Parts<'a> {
+    values: Vec<&'a [u8]>,
+    locations: Vec<&'a [u8]>,
+    functions: Vec<&'a [u8]>,
+    strings: Vec<&'a [u8]>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn of(message: &'a [u8]) -> Result<Parts<'a>> {
+        let mut parts = Parts {
+            values: Vec::new(),
+            locations: Vec::new(),
+            functions: Vec::new(),
+            strings: Vec::new(),
+        };
+        for found in fields(message) {
+            let (what, part) = match found? {
+                (field::SAMPLE_TYPE, bytes) => ("sample types", (&mut parts.values, bytes)),
+                (field::LOCATION, bytes) => (
+                    "locations of the pprof message",
+                    (&mut parts.locations, bytes),
+                ),
+                (field::FUNCTION, bytes) => (
+                    "functions of the pprof message",
+                    (&mut parts.functions, bytes),
+                ),
+                (field::STRING, bytes) => {
+                    ("strings of the pprof message", (&mut parts.strings, bytes))
+                }
+                _ => continue,
+            };
+            check_entries(what, part.0.len())?;
+            part.0.push(part.1);
+        }
+        Ok(parts)
+    }
+}
+
+/// The fields of a message that have bytes, with their field numbers.
+fn fields(message: &[u8]) -> impl Iterator<Item = Result<(u64, &[u8])>> {
     let whole = message.len();
-    let chosen = Fields::of(message).filter_map(move |found| match found {
-        Ok((number, Value::Bytes(bytes))) if number == wanted => Some(Ok(bytes)),
+    Fields::of(message).filter_map(move |found| match found {
+        Ok((field, Value::Bytes(bytes))) => Some(Ok((field, bytes))),
         Ok(_) => None,
         Err(left) => {
             let place = whole - left;
@@ -37,10 +76,18 @@ pub(super) fn inner(message: &[u8], wanted: u64) -> impl Iterator<Item = Result<
                 "damaged or truncated at byte {place}"
             ))))
         }
-    });
-    chosen
-        .enumerate()
-        .map(|(number, bytes)| Ok((number, bytes?)))
+    })
+}
+
+/// The samples, with their numbers.
+pub(super) fn samples(message: &[u8]) -> impl Iterator<Item = Result<(usize, &[u8])>> {
+    let is_sample = |found: &Result<(u64, &[u8])>| {
+        found
+            .as_ref()
+            .map_or(true, |&(field, _)| field == field::SAMPLE)
+    };
+    let samples = fields(message).filter(is_sample).enumerate();
+    samples.map(|(number, found)| Ok((number, found?.1)))
 }
 
 pub(super) fn check_inner_bytes(bytes: &[u8], what: &str, number: usize) -> Result<()> {
@@ -75,16 +122,11 @@ pub(super) struct Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    pub(super) fn read(message: &'a [u8], limits: &Limits) -> Result<Strings<'a>> {
-        let mut strings = Vec::new();
-        for found in inner(message, field::STRING) {
-            check_entries("strings of the pprof message", strings.len())?;
-            strings.push(found?.1);
-        }
-        Ok(Strings {
-            strings,
+    pub(super) fn of(parts: &Parts<'a>, limits: &Limits) -> Strings<'a> {
+        Strings {
+            strings: parts.strings.clone(),
             most_bytes: limits.name_bytes,
-        })
+        }
     }
 
     fn bytes(&self, index: i64) -> Result<&'a [u8]> {
@@ -107,10 +149,9 @@ impl<'a> Strings<'a> {
         Ok(String::from_utf8_lossy(self.bytes(index)?).into_owned())
     }
 
-    pub(super) fn values(&self, message: &[u8]) -> Result<Vec<ValueType>> {
+    pub(super) fn values(&self, parts: &Parts<'_>) -> Result<Vec<ValueType>> {
         let mut values = Vec::new();
-        for found in inner(message, field::SAMPLE_TYPE) {
-            let (number, bytes) = found?;
+        for (number, bytes) in parts.values.iter().enumerate() {
             if number == MOST_VALUES {
                 return Err(Error::Limit {
                     what: "sample types",
@@ -130,8 +171,39 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// What an id stands for. Ids come from hosts; the hasher is seeded anew for each table.
-type ById<T> = HashMap<u64, T, RandomState>;
+/// What ids stand for. Most writers count them up from 1, and then no look-up is needed; others come from
+/// hosts, and the hasher is seeded anew for each table.
+struct ById<T> {
+    counted: Vec<T>,
+    others: HashMap<u64, T, RandomState>,
+}
+
+impl<T> ById<T> {
+    fn new() -> ById<T> {
+        ById {
+            counted: Vec::new(),
+            others: HashMap::default(),
+        }
+    }
+
+    /// False when the id stands for something already.
+    fn insert(&mut self, id: u64, what: T) -> bool {
+        if self.get(id).is_some() {
+            return false;
+        }
+        if id == self.counted.len() as u64 + 1 {
+            self.counted.push(what);
+        } else {
+            self.others.insert(id, what);
+        }
+        true
+    }
+
+    fn get(&self, id: u64) -> Option<&T> {
+        let place = usize::try_from(id.wrapping_sub(1)).unwrap_or(usize::MAX);
+        self.counted.get(place).or_else(|| self.others.get(&id))
+    }
+}
 
 /// The frames of every location, root first.
 pub(super) struct Locations {
@@ -147,17 +219,16 @@ struct Span {
 
 impl Locations {
     pub(super) fn read(
-        message: &[u8],
+        parts: &Parts<'_>,
         strings: &Strings<'_>,
         profile: &mut Profile,
     ) -> Result<Locations> {
-        let functions = read_functions(message, strings, profile)?;
+        let functions = read_functions(parts, strings, profile)?;
         let mut locations = Locations {
-            spans: ById::default(),
+            spans: ById::new(),
             frames: Vec::new(),
         };
-        for found in inner(message, field::LOCATION) {
-            let (number, bytes) = found?;
+        for (number, bytes) in parts.locations.iter().enumerate() {
             let location: proto::Location = decode(bytes, "location", number)?;
             locations.add(&location, &functions, profile)?;
         }
@@ -176,7 +247,7 @@ impl Locations {
             let function = line.function_id;
             let missing = || damaged(format!("location {id}: function {function} does not exist"));
             self.frames
-                .push(*functions.get(&function).ok_or_else(missing)?);
+                .push(*functions.get(function).ok_or_else(missing)?);
         }
         if location.line.is_empty() {
             let address = format!("[{:#x}]", location.address);
@@ -190,7 +261,7 @@ impl Locations {
             bytes: lengths.sum(),
             frames,
         };
-        if self.spans.insert(id, span).is_some() {
+        if !self.spans.insert(id, span) {
             return Err(damaged(format!("location {id} stands twice")));
         }
         Ok(())
@@ -199,29 +270,24 @@ impl Locations {
     /// The frames of a location and how long they are in folded text.
     pub(super) fn get(&self, location: u64) -> Result<(&[Frame], u64)> {
         let missing = || damaged(format!("location {location} does not exist"));
-        let span = self.spans.get(&location).ok_or_else(missing)?;
+        let span = self.spans.get(location).ok_or_else(missing)?;
         Ok((&self.frames[span.frames.clone()], span.bytes))
     }
 }
 
 fn read_functions(
-    message: &[u8],
+    parts: &Parts<'_>,
     strings: &Strings<'_>,
     profile: &mut Profile,
 ) -> Result<ById<Frame>> {
-    let mut functions = ById::default();
-    for found in inner(message, field::FUNCTION) {
-        let (number, bytes) = found?;
-        check_entries("functions of the pprof message", number)?;
+    let mut functions = ById::new();
+    for (number, bytes) in parts.functions.iter().enumerate() {
         let function: proto::Function = decode(bytes, "function", number)?;
         let (name, system_name) = (
             strings.bytes(function.name)?,
             strings.bytes(function.system_name)?,
         );
-        if functions
-            .insert(function.id, intern(name, system_name, profile)?)
-            .is_some()
-        {
+        if !functions.insert(function.id, intern(name, system_name, profile)?) {
             return Err(damaged(format!("function {} stands twice", function.id)));
         }
     }

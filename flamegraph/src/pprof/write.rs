@@ -16,11 +16,19 @@ use crate::wire::{put_bytes, put_message, put_varint};
 
 /// How many bytes are gathered before they are written.
 const BLOCK_BYTES: usize = 64 << 10;
+/// A cluster's worth of nodes: compressing them well would take longer than everything else together, for a
+/// file a sixth smaller.
+const MANY_NODES: usize = 1 << 19;
 
 impl Profile {
     /// Writes gzipped pprof, the same bytes for the same profile; labels stand on every sample.
     pub fn write_pprof(&self, out: impl Write) -> Result<()> {
-        let mut out = GzEncoder::new(out, Compression::default());
+        let level = if self.node_count() < MANY_NODES {
+            Compression::default()
+        } else {
+            Compression::fast()
+        };
+        let mut out = GzEncoder::new(out, level);
         let mut strings = Strings::new();
         let mut block = Vec::new();
         for value in self.values() {

@@ -1,0 +1,96 @@
+//! Folded text long enough for several threads: the same profile, the same errors.
+
+use std::fmt::Write;
+
+use flamegraph::{folded, read, Limits, Profile, ReadOptions, ValueType};
+
+const LINES: usize = 150_000;
+
+/// Some 10 MB; every line has its number in it, so that a line lost or read twice is seen.
+fn text() -> String {
+    let mut text = String::new();
+    for line in 0..LINES {
+        let (module, class) = (line % 7, line % 101);
+        writeln!(
+            text,
+            "java.lang.Thread.run_[j];org.example.Module{module}.call_[0];C{class}.run;f{line} {}",
+            line % 5 + 1
+        )
+        .unwrap();
+    }
+    text
+}
+
+fn content(profile: &Profile) -> Vec<u8> {
+    let mut out = Vec::new();
+    profile.write_folded(&mut out, 0, true).unwrap();
+    out
+}
+
+fn with_line(number: usize, line: &str) -> String {
+    let mut lines: Vec<String> = text().lines().map(str::to_string).collect();
+    lines[number - 1] = line.to_string();
+    lines.join("\n")
+}
+
+fn error(text: &str, limits: Limits) -> String {
+    let options = ReadOptions {
+        limits,
+        ..ReadOptions::default()
+    };
+    read(text.as_bytes(), &options).err().unwrap().to_string()
+}
+
+#[test]
+fn threads_make_what_one_thread_makes() {
+    let text = text();
+    let together = read(text.as_bytes(), &ReadOptions::default()).unwrap();
+    let alone = folded::read(text.as_bytes(), ValueType::samples(), &Limits::default()).unwrap();
+    assert!(content(&together) == content(&alone));
+    assert_eq!(together.node_count(), alone.node_count());
+    assert_eq!(together.total(0).unwrap(), alone.total(0).unwrap());
+}
+
+#[test]
+fn malformed_lines_are_counted_wherever_they_are() {
+    let text = with_line(140_000, "no count");
+    let profile = read(text.as_bytes(), &ReadOptions::default()).unwrap();
+    assert_eq!(profile.malformed_lines(), 1);
+}
+
+#[test]
+fn the_error_is_that_of_the_first_wrong_line() {
+    let mut text = with_line(120_000, "a 99999999999999999999");
+    text.push_str("\na 88888888888888888888\n");
+    for _ in 0..5 {
+        let error = error(&text, Limits::default());
+        assert!(
+            error.starts_with("folded text, line 120000: count 999"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn limits_hold_for_all_threads_together() {
+    let limits = Limits {
+        cells: 100_000,
+        ..Limits::default()
+    };
+    let error_of_nodes = error(&text(), limits);
+    assert!(
+        error_of_nodes.ends_with("nodes of the call tree: more than 100000"),
+        "{error_of_nodes}"
+    );
+    let limits = Limits {
+        text_bytes: 9_000_000,
+        ..Limits::default()
+    };
+    assert_eq!(
+        error(&text(), limits),
+        "bytes of folded text: more than 9000000"
+    );
+    let text = with_line(1, "a 9223372036854775807");
+    let error = error(&text, Limits::default());
+    assert!(error.contains("the sum does not fit in 64 bits"), "{error}");
+}
