@@ -302,6 +302,15 @@ fn every_kind_of_numbered_name_has_a_rule() {
             "org/apache/spark/rdd/RDD$$Lambda.apply",
         ),
         ("a/B$$Lambda$12/1896277646.apply", "a/B$$Lambda.apply"),
+        (
+            "a/B$$Lambda$88+0x00007f3500007a08/360062456.run",
+            "a/B$$Lambda.run",
+        ),
+        (
+            "java/lang/invoke/LambdaForm$MH+0x00007f3500007a08/99.invoke",
+            "java/lang/invoke/LambdaForm$MH.invoke",
+        ),
+        ("Job+0x00007f3500007a08/99.call", "Job.call"),
         ("a/B$$Lambda.0x00007f3c0c0a1238.apply", "a/B$$Lambda.apply"),
         ("a/B$$Lambda/0x00007f3c0c0a1238.apply", "a/B$$Lambda.apply"),
         ("a.B$$Lambda$7.apply", "a.B$$Lambda.apply"),

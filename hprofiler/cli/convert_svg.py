@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Dict
 
+from hprofiler.cli.numbers import whole_number
 from hprofiler.errors import UsageError
 
 # fmt: off
@@ -74,14 +75,14 @@ def _words(group: argparse._ArgumentGroup) -> None:
 
 
 def _sizes(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--width", type=int, metavar="PX", help="width of the picture (default 1200)")
-    group.add_argument("--height", type=int, metavar="PX", help="height of a frame (default 16)")
+    group.add_argument("--width", type=_pixels, metavar="PX", help="width of the picture (default 1200)")
+    group.add_argument("--height", type=_pixels, metavar="PX", help="height of a frame (default 16)")
     group.add_argument(
         "--minwidth",
         metavar="PX|P%",
         help="leave narrower frames out: pixels or %% of the whole (default 0.1)",
     )
-    group.add_argument("--total", type=int, metavar="N", help="the whole, if the input is a part of it")
+    group.add_argument("--total", type=_count, metavar="N", help="the whole, if the input is a part of it")
     group.add_argument("--fonttype", metavar="FONT", help="family of the letters (default Verdana)")
     group.add_argument("--fontsize", type=float, metavar="PX", help="size of the letters (default 12)")
     group.add_argument(
@@ -147,3 +148,11 @@ def check_chart(options: argparse.Namespace) -> None:
         if getattr(options, name):
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{option} does not go with --flamechart: its stacks would be merged")
+
+
+def _pixels(text: str) -> int:
+    return whole_number(text, 1, 1_000_000, "a number of pixels from 1 to 1000000")
+
+
+def _count(text: str) -> int:
+    return whole_number(text, 1, 2**63 - 1, "a count from 1 to 2^63 - 1")

@@ -8,6 +8,7 @@ from typing import Callable, List, Optional, Sequence
 
 from hprofiler import __version__
 from hprofiler.cli import convert_options
+from hprofiler.cli.numbers import whole_number
 
 # verb -> (module in hprofiler.cli, one line for the help)
 VERBS = {
@@ -290,21 +291,15 @@ def _command(module: str) -> Callable[[argparse.Namespace], int]:
 
 
 def _frequency(text: str) -> int:
-    return _number_between(text, 1, 10_000, "a frequency from 1 to 10000 Hz")
+    return whole_number(text, 1, 10_000, "a frequency from 1 to 10000 Hz")
 
 
 def _port(text: str) -> int:
-    return _number_between(text, 1, 65_535, "a port from 1 to 65535")
+    return whole_number(text, 1, 65_535, "a port from 1 to 65535")
 
 
 def _positive(text: str) -> int:
-    return _number_between(text, 1, 10_000, "a number from 1 to 10000")
-
-
-def _number_between(text: str, least: int, most: int, meaning: str) -> int:
-    if not text.isdecimal() or not least <= int(text) <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not {meaning}")
-    return int(text)
+    return whole_number(text, 1, 10_000, "a number from 1 to 10000")
 
 
 def _seconds(text: str) -> float:
