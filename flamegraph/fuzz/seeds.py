@@ -42,11 +42,12 @@ def written(name: str, text: bytes) -> Iterator[Seed]:
     yield "folded", name, text
     yield "pprof", name, gzip.decompress(profile.to_pprof())
     yield "detected", f"{name}.pb.gz", profile.to_pprof()
-    with tempfile.NamedTemporaryFile(suffix=".speedscope.json") as file:
-        profile.write(file.name)
-        content = Path(file.name).read_bytes()
-    yield "speedscope", name, content
-    yield "detected", f"{name}.json", content
+    for target, suffix in (("speedscope", ".speedscope.json"), ("compact", ".hpt")):
+        with tempfile.NamedTemporaryFile(suffix=suffix) as file:
+            profile.write(file.name)
+            content = Path(file.name).read_bytes()
+        yield target, name, content
+        yield "detected", f"{name}{suffix}", content
     zstd = shutil.which("zstd")
     if zstd:
         packed = subprocess.run([zstd, "-c"], input=text, check=True, capture_output=True).stdout
