@@ -14,7 +14,7 @@ build)
   need "${PYTHON:-python3}" python3
   need mvn maven
   need javac default-jdk-headless
-  need cc gcc
+  need cc "gcc libc6-dev" # without its recommendations gcc alone cannot link
   "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
   if ! command -v cargo >/dev/null 2>&1; then
     echo "hprofiler needs Rust 1.85 or newer and found no cargo: install the package rustup, then run: rustup default stable" >&2
