@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Callable, Dict, List, Optional, Sequence
 
@@ -48,7 +49,7 @@ def silent(progress: HostProgress) -> None:
     """A listener that does not care."""
 
 
-class Visit:
+class Visit(ABC):
     """One host's visit. The worker thread owns it; the watchdog and the stop thread may close it."""
 
     def __init__(self, host: Host, crew: Crew) -> None:
@@ -176,9 +177,9 @@ class Visit:
         """The stage in the words of an outcome: who waits for the others is about to start."""
         return "start" if self.stage == "wait" else self.stage
 
+    @abstractmethod
     def work(self) -> None:
         """All of the visit, step by step; HostError ends it."""
-        raise NotImplementedError
 
     def run(self) -> None:
         """Do the work; whatever goes wrong becomes a line of the ledger."""
