@@ -10,11 +10,11 @@ use crate::compact;
 use crate::compression;
 use crate::error::{Error, Result};
 use crate::folded;
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 use crate::jfr;
 use crate::limits::Bounded;
 use crate::options::ReadOptions;
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 use crate::perf_data;
 #[cfg(feature = "formats")]
 use crate::perf_script;
@@ -22,7 +22,7 @@ use crate::pprof;
 use crate::profile::Profile;
 #[cfg(feature = "formats")]
 use crate::speedscope;
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 use crate::values::ValueType;
 
 /// A format that can be read.
@@ -41,10 +41,10 @@ pub enum Format {
     #[cfg(feature = "formats")]
     PerfScript,
     /// What `perf record` writes.
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "recordings")]
     PerfData,
     /// A recording of async-profiler or of the JDK's Flight Recorder.
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "recordings")]
     Jfr,
 }
 
@@ -73,9 +73,9 @@ const fn entry(
 
 /// Every format; the first that recognises the beginning has it, and the last takes what is left.
 const FORMATS: &[Entry] = &[
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "recordings")]
     entry(Format::Jfr, "jfr", jfr::detect, jfr::read_input),
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "recordings")]
     entry(
         Format::PerfData,
         "perf-data",
@@ -244,7 +244,7 @@ pub fn read_stream<'a>(input: impl Read + Send + 'a, options: &ReadOptions) -> R
 /// Reads a profile from a file; see [`read`].
 pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Profile> {
     let file = File::open(path)?;
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "recordings")]
     if file.metadata()?.is_file()
         && options
             .format
@@ -263,13 +263,13 @@ const MOST_LAYERS: usize = 3;
 fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let (format, input) = input.recognised(options)?;
     let profile = (format.entry().read)(input, options)?;
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "recordings")]
     let profile = with_a_value(profile)?;
     Ok(profile)
 }
 
 /// A recording in which nothing happened may name no event; a profile has a value all the same.
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 fn with_a_value(mut profile: Profile) -> Result<Profile> {
     if profile.values().is_empty() {
         profile.push_value(ValueType::samples(), usize::MAX)?;

@@ -12,7 +12,7 @@ mod compression;
 mod error;
 mod frames;
 mod input;
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 mod jfr;
 mod json;
 mod limits;
@@ -22,16 +22,16 @@ mod many;
 mod merge;
 mod ops;
 mod options;
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 pub mod perf_data;
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 mod perf_script;
 mod pprof;
 mod profile;
 mod proto;
 #[cfg(feature = "formats")]
 mod speedscope;
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 mod stack;
 mod tree;
 mod values;
@@ -47,12 +47,14 @@ pub use limits::Limits;
 pub use many::read_all;
 pub use merge::Merger;
 pub use ops::{smaller_frames, Change, Diff, DiffNode, Keep, MeanMerger, Method, NodeRow, Tier};
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 pub use options::SymbolOptions;
 pub use options::{PerfOptions, ReadOptions};
 pub use profile::{Labels, Profile};
 pub use values::ValueType;
 pub use write::{write, WriteFormat, WriteOptions};
 
+#[cfg(feature = "recordings")]
+pub use ops::NameRules;
 #[cfg(feature = "formats")]
-pub use ops::{NameRules, Pattern};
+pub use ops::Pattern;

@@ -1,6 +1,6 @@
 //! What a caller may ask of a reader.
 
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 use std::path::PathBuf;
 
 use crate::input::Format;
@@ -20,7 +20,7 @@ pub struct ReadOptions {
     /// For `perf script` text and perf.data.
     pub perf: PerfOptions,
     /// For perf.data: where symbols are looked for.
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "recordings")]
     pub symbols: SymbolOptions,
 }
 
@@ -52,7 +52,7 @@ pub struct PerfOptions {
 }
 
 /// Where the symbols of a perf.data file are looked for. The default is this machine, as `perf script` does.
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 #[derive(Clone, Debug)]
 pub struct SymbolOptions {
     /// The folder under which programs, libraries and `usr/lib/debug` are: `/`.
@@ -67,7 +67,7 @@ pub struct SymbolOptions {
     pub kallsyms: Option<PathBuf>,
 }
 
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 impl Default for SymbolOptions {
     fn default() -> SymbolOptions {
         let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -81,7 +81,7 @@ impl Default for SymbolOptions {
     }
 }
 
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 impl SymbolOptions {
     /// Looks nowhere: every frame is of an unknown symbol.
     pub fn none() -> SymbolOptions {

@@ -7,7 +7,7 @@ use crate::frames::{Frame, Frames};
 use crate::merge::{self, Nodes};
 use crate::ops::raw_names::RawNames;
 use crate::ops::tiers::TierTotals;
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 use crate::perf_data::Unknown;
 use crate::tree::{Node, Tree, ROOT};
 use crate::values::{self, ValueType};
@@ -41,7 +41,7 @@ pub struct Profile {
     /// Of a profile whose tiers were merged: what each of them had.
     pub(crate) tiers: Option<TierTotals>,
     /// Of a perf.data file: what of it could not be named.
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "recordings")]
     unknown: Option<Unknown>,
 }
 
@@ -61,7 +61,7 @@ impl Profile {
             ordered: None,
             raw_names: RawNames::default(),
             tiers: None,
-            #[cfg(feature = "formats")]
+            #[cfg(feature = "recordings")]
             unknown: None,
         }
     }
@@ -81,7 +81,7 @@ impl Profile {
     }
 
     /// Adds a value that nothing has yet; nodes times values stay within `cells`. Returns its index.
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "recordings")]
     pub(crate) fn push_value(&mut self, value: ValueType, cells: usize) -> Result<usize> {
         self.most_nodes = cells / (self.values.len() + 1);
         if self.tree.len() > self.most_nodes {
@@ -97,13 +97,13 @@ impl Profile {
     }
 
     /// Gives a value another meaning, for readers that learn it late.
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "recordings")]
     pub(crate) fn rename_value(&mut self, value: usize, meaning: ValueType) {
         self.values[value] = meaning;
     }
 
     /// Only these values, in this order; nodes stay as they are.
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "recordings")]
     pub(crate) fn keep_values(&mut self, order: &[usize]) {
         self.values = order
             .iter()
@@ -138,12 +138,12 @@ impl Profile {
     }
 
     /// What could not be named of what was read, where that is counted (perf.data).
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "recordings")]
     pub fn unknown(&self) -> Option<&Unknown> {
         self.unknown.as_ref()
     }
 
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "recordings")]
     pub(crate) fn set_unknown(&mut self, unknown: Unknown) {
         self.unknown = Some(unknown);
     }
@@ -228,7 +228,7 @@ impl Profile {
         self.add_warnings(other.warnings.iter().cloned());
         self.raw_names.add(&other.raw_names);
         self.tiers = None;
-        #[cfg(feature = "formats")]
+        #[cfg(feature = "recordings")]
         if let Some(theirs) = &other.unknown {
             self.unknown.get_or_insert_default().merge(theirs);
         }

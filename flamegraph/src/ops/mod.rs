@@ -15,7 +15,7 @@ mod tables;
 pub(crate) mod tiers;
 mod top;
 
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 mod canonical;
 #[cfg(feature = "formats")]
 mod filter;
@@ -28,7 +28,7 @@ pub use prune::{smaller_frames, Keep};
 pub use tables::{NodeRow, Tier};
 pub use top::Method;
 
-#[cfg(feature = "formats")]
+#[cfg(feature = "recordings")]
 pub use canonical::NameRules;
 #[cfg(feature = "formats")]
 pub use pattern::Pattern;

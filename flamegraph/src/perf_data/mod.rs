@@ -22,6 +22,10 @@ mod space;
 mod symbols;
 mod text_tables;
 mod unknown;
+#[cfg(feature = "formats")]
+mod unpack;
+#[cfg(not(feature = "formats"))]
+#[path = "unpack_refused.rs"]
 mod unpack;
 mod visit;
 mod wire;

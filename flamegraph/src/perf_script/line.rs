@@ -1,5 +1,7 @@
 //! The two kinds of line: one that begins a sample, and one for each frame of its stack.
 
+use super::names::StackLine;
+
 /// How the kinds of perf's own records begin, which are no samples.
 pub(super) const RECORD: &[u8] = b"PERF_RECORD_";
 
@@ -16,15 +18,6 @@ pub(super) struct Header<'a> {
     pub(super) timed: bool,
     /// What follows the event: the text of a trace point, or the only frame of a stack.
     pub(super) rest: &'a [u8],
-}
-
-/// A line of a stack: `address symbol+0xoffset (module)`.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct StackLine<'a> {
-    pub(crate) address: &'a [u8],
-    /// Without its offset; a space where there is none.
-    pub(crate) symbol: &'a [u8],
-    pub(crate) module: &'a [u8],
 }
 
 /// Takes a line apart that begins a sample.

@@ -2,13 +2,18 @@
 //!
 //! A sample counts by its period where one is printed, else as one. Every event is a value of its own,
 //! the first one seen the first: what the scripts take by default is the first value.
+//!
+//! Without the feature `formats` there is only what names frames, which perf.data needs as well.
 
+#[cfg(feature = "formats")]
 mod line;
 mod names;
+#[cfg(feature = "formats")]
 mod read;
 mod rust_symbol;
+#[cfg(feature = "formats")]
 mod symbols;
 
-pub(crate) use line::StackLine;
-pub(crate) use names::Names;
+pub(crate) use names::{Names, StackLine};
+#[cfg(feature = "formats")]
 pub(crate) use read::{detect, read_input};

@@ -1,8 +1,16 @@
 //! From what `perf script` prints of a frame to its name: the rules of stackcollapse-perf.pl.
 
-use super::line::StackLine;
 use super::rust_symbol;
 use crate::options::PerfOptions;
+
+/// A line of a stack: `address symbol+0xoffset (module)`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct StackLine<'a> {
+    pub(crate) address: &'a [u8],
+    /// Without its offset; a space where there is none.
+    pub(crate) symbol: &'a [u8],
+    pub(crate) module: &'a [u8],
+}
 
 const UNKNOWN: &[u8] = b"[unknown]";
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::line::{self, Header, StackLine};
-use super::names::Names;
+use super::line::{self, Header};
+use super::names::{Names, StackLine};
 use super::symbols::Symbols;
 use crate::error::{Error, Result};
 use crate::frames::Frame;

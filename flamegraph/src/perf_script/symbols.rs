@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::line::StackLine;
+use super::names::StackLine;
 use crate::frames::Frame;
 
 /// Bytes of remembered text; more is forgotten, and all is worked out anew.
