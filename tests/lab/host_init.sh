@@ -47,6 +47,10 @@ for folder in $LAB_SHOW; do
   mount -o remount,bind,ro "$new$folder"
 done
 unset IFS
+if [ -n "$LAB_SHARED" ]; then # what a cluster file system would be
+  mkdir -p "$new/shared"
+  mount --bind "$LAB_SHARED" "$new/shared"
+fi
 rm -f "$new"/usr/bin/{python3*,perf,jcmd,jstack,jmap,jps,asprof,gcc,cc} "$new"/usr/local/bin/python*
 
 # Users: root, yarn (owns the JVMs), prof (nobody in particular, with sudo where there is one).

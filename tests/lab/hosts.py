@@ -107,15 +107,24 @@ class Host:
 
 
 class Lab:
-    """The hosts of one folder. `tied` hosts die with the process that made them, however it ends."""
+    """The hosts of one folder. `tied` hosts die with the process that made them, however it ends.
+
+    They see the folders of `show` where they are here, read-only, and may all write in `shared`, as `/shared`.
+    """
 
     def __init__(
-        self, folder: Path, plans: Sequence[Plan], tied: bool = False, show: Sequence[Path] = ()
+        self,
+        folder: Path,
+        plans: Sequence[Plan],
+        tied: bool = False,
+        show: Sequence[Path] = (),
+        shared: Optional[Path] = None,
     ) -> None:
         self.folder = folder
         self.plans = list(plans)
         self.tied = tied
         self.show = [cache.folder("jdks"), cache.folder("burners"), *show]
+        self.shared = shared
         self.hosts: Dict[str, Host] = {}
         self._launchers: List[subprocess.Popen[bytes]] = []
         if (folder / "state.json").exists():
@@ -156,10 +165,11 @@ class Lab:
         (self.folder / "state.json").unlink(missing_ok=True)
 
     def coordinator(self, argv: Sequence[str], uid: int = 0) -> List[str]:
-        """The command that runs `argv` of this machine in the coordinator's network, as `uid`."""
-        network = ["nsenter", "-t", str(self.coord.init.pid), "-n"]
+        """The command that runs `argv` of this machine in the coordinator's network, as `uid`, with the lab's names."""
+        network = ["nsenter", "-t", str(self.coord.init.pid), "-n", "unshare", "--mount"]
+        names = ["sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', str(self.keys / "hosts")]
         become = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"] if uid else []
-        return [*network, *become, *argv]
+        return [*network, *names, *become, *argv]
 
     def home(self, uid: int = 0) -> Path:
         """A fresh home for a user at the coordinator, who can reach every host as any of its users."""
@@ -233,6 +243,7 @@ class Lab:
             "LAB_KEYS": str(self.keys),
             "LAB_HIDE": str(cache.CHECKOUT),
             "LAB_SHOW": ":".join(str(path) for path in self.show),
+            "LAB_SHARED": str(self.shared or ""),
         }
 
     def _expect(self, plan: Plan, launcher: subprocess.Popen[bytes], word: str) -> None:

@@ -1,0 +1,99 @@
+"""Hadoop and Spark for the lab: jars by their coordinates, in the lab's cache; jobs compiled against them."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+from tests.lab import cache, jdks
+
+HERE = Path(__file__).parent
+JDK = 17
+
+
+class Unavailable(Exception):
+    """The software cannot be had here; the message says why."""
+
+
+@dataclass(frozen=True)
+class Software:
+    """Folders with jars, and the jar of the lab's own Spark jobs."""
+
+    hadoop: Path
+    spark: Path
+    jobs: Path
+    java_home: Path
+
+
+def software() -> Software:
+    """Everything a YARN lab runs; fetched and compiled once. Raises Unavailable."""
+    if not shutil.which("mvn"):
+        raise Unavailable("the YARN lab needs mvn to fetch Hadoop and Spark")
+    hadoop, spark = _jars("hadoop"), _jars("spark")
+    return Software(hadoop, spark, _jobs(spark), jdks.home(JDK))
+
+
+def _jars(name: str) -> Path:
+    """The folder with the jars that NAME.xml lists, and those they need."""
+
+    def fetch(folder: Path) -> None:
+        _run(
+            "mvn", "-B", "-q", "-f", str(HERE / f"{name}.xml"), "dependency:copy-dependencies",
+            "-DincludeScope=runtime", f"-DoutputDirectory={folder}",
+        )  # fmt: skip
+
+    return _made(name, (HERE / f"{name}.xml").read_bytes(), fetch)
+
+
+def _jobs(spark: Path) -> Path:
+    sources = sorted((HERE / "jobs").glob("*.java"))
+
+    def compile_jobs(folder: Path) -> None:
+        with tempfile.TemporaryDirectory() as classes:
+            _run(
+                "javac",
+                "-nowarn",
+                "-g",
+                "--release",
+                "17",
+                "-cp",
+                f"{spark}/*",
+                "-d",
+                classes,
+                *map(str, sources),
+            )
+            _run("jar", "cf", str(folder / "jobs.jar"), "-C", classes, ".")
+
+    key = b"".join(source.read_bytes() for source in sources) + str(spark).encode()
+    return _made("jobs", key, compile_jobs) / "jobs.jar"
+
+
+def _made(name: str, key: bytes, make: Callable[[Path], None]) -> Path:
+    """The cached folder for this key; made by one process at a time, and whole or not at all."""
+    base = cache.folder("yarn")
+    folder = base / f"{name}-{hashlib.sha256(key).hexdigest()[:12]}"
+    with (base / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            partial = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=base))
+            try:
+                make(partial)
+                partial.chmod(0o755)
+                partial.rename(folder)
+            except (OSError, subprocess.SubprocessError) as failure:
+                raise Unavailable(f"{name}: {failure}") from failure
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+    return folder
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
+    if done.returncode:
+        raise OSError(f"{command[0]} failed: {(done.stdout + done.stderr).strip()[-1500:]}")
