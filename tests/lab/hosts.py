@@ -109,7 +109,7 @@ class Host:
 class Lab:
     """The hosts of one folder. `tied` hosts die with the process that made them, however it ends.
 
-    They see the folders of `show` where they are here, read-only, and may all write in `shared`, as `/shared`.
+    They see the folders of `show` where they are here, read-only; `shared` is `/shared` for all to write.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class Lab:
         (self.folder / "state.json").unlink(missing_ok=True)
 
     def coordinator(self, argv: Sequence[str], uid: int = 0) -> List[str]:
-        """The command that runs `argv` of this machine in the coordinator's network, as `uid`, with the lab's names."""
+        """The command that runs `argv` of this machine in the coordinator's network and names, as `uid`."""
         network = ["nsenter", "-t", str(self.coord.init.pid), "-n", "unshare", "--mount"]
         names = ["sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', str(self.keys / "hosts")]
         become = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"] if uid else []

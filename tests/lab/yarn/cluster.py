@@ -158,7 +158,8 @@ class YarnCluster:
 
     def _exports(self) -> str:
         home = self.software.java_home
-        return f"export JAVA_HOME={home} HADOOP_CONF_DIR={CONFIGURATION} YARN_CONF_DIR={CONFIGURATION} SPARK_HOME=/shared;"
+        folders = f"HADOOP_CONF_DIR={CONFIGURATION} YARN_CONF_DIR={CONFIGURATION} SPARK_HOME=/shared"
+        return f"export JAVA_HOME={home} {folders};"
 
     def _write_configuration(self) -> None:
         assert self.lab.shared is not None
@@ -219,7 +220,7 @@ class Application:
 
 
 def eventually(holds: Callable[[], Answer], otherwise: str, seconds: float) -> Answer:
-    """The first true answer; LabError when there is none in time. The daemons tell of no event to wait for."""
+    """The first true answer; LabError when there is none in time. The daemons tell of no event to await."""
     end = time.monotonic() + seconds
     while True:
         answer = holds()
