@@ -33,6 +33,7 @@ mod proto;
 mod speedscope;
 #[cfg(feature = "recordings")]
 mod stack;
+mod threads;
 mod tree;
 mod values;
 mod viewer;
@@ -51,6 +52,7 @@ pub use ops::{smaller_frames, Change, Diff, DiffNode, Keep, MeanMerger, Method, 
 pub use options::SymbolOptions;
 pub use options::{PerfOptions, ReadOptions};
 pub use profile::{Labels, Profile};
+pub use threads::Threads;
 pub use values::ValueType;
 pub use write::{write, WriteFormat, WriteOptions};
 

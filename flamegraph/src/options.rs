@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::input::Format;
 use crate::limits::Limits;
+use crate::threads::Threads;
 
 /// How to read. The default detects the format and takes everything a file has.
 #[derive(Clone, Debug, Default)]
@@ -13,8 +14,14 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// What is accepted at most.
     pub limits: Limits,
-    /// Put a frame `[name tid=N]` at the root of each stack, where the format knows threads.
-    pub threads: bool,
+    /// What of a sample's thread stands at the root of its stack, where the format knows threads.
+    pub threads: Threads,
+    /// Sampled allocations count as all those they stand for (JFR): bytes, and objects of the sampled
+    /// one's size. Otherwise each counts as the recording has it.
+    pub estimate: bool,
+    /// Wall-clock samples that do not run also count as `offcpu` (JFR), below a frame that says what
+    /// they wait for.
+    pub off_cpu: bool,
     /// Only samples of this time, in seconds from the recording's start (JFR): the first and the last.
     pub time: Option<(f64, f64)>,
     /// For `perf script` text and perf.data.

@@ -3,7 +3,8 @@
 #![cfg(feature = "formats")]
 
 use flamegraph::{
-    read, write, Format, Limits, Profile, ReadOptions, ValueType, WriteFormat, WriteOptions,
+    read, write, Format, Limits, Profile, ReadOptions, Threads, ValueType, WriteFormat,
+    WriteOptions,
 };
 
 fn detected(bytes: &[u8]) -> Result<Profile, String> {
@@ -153,7 +154,7 @@ fn speedscope_profiles_of_threads_can_be_told_apart() {
     let one = r#"{"type":"sampled","name":"main","unit":"none","startValue":0,"endValue":1,"samples":[[0]],"weights":[1]}"#;
     let text = format!(r#"{{"profiles":[{one}],{FRAMES}}}"#);
     let options = ReadOptions {
-        threads: true,
+        threads: Threads::Each,
         ..ReadOptions::default()
     };
     assert_eq!(

@@ -1,6 +1,6 @@
 //! JFR recordings made by hand: every encoding, chunks one after the other, and every way to be damaged.
 
-use flamegraph::{read, Format, Profile, ReadOptions};
+use flamegraph::{read, Format, Profile, ReadOptions, Threads};
 
 fn varint(mut number: u64) -> Vec<u8> {
     let mut out = Vec::new();
@@ -331,6 +331,7 @@ fn recording() -> Vec<u8> {
 }
 
 fn options(threads: bool) -> ReadOptions {
+    let threads = if threads { Threads::Each } else { Threads::Off };
     ReadOptions {
         threads,
         ..ReadOptions::default()
@@ -450,7 +451,7 @@ fn any_byte_may_be_another() {
             let mut damaged = recording.clone();
             damaged[place] ^= change;
             let forced = ReadOptions {
-                threads: true,
+                threads: Threads::Each,
                 ..ReadOptions::of(Some(Format::Jfr))
             };
             let _ = read(&damaged, &forced);

@@ -217,7 +217,7 @@ fn options_name_the_root_and_choose_the_event() {
     assert_eq!(profile.values()[0].name, "samples");
     assert_eq!(folded(&profile, 0), "main_one-7/7;[prog];[x.so] 1\n");
     wanted.perf.event_filter = None;
-    wanted.threads = true;
+    wanted.threads = flamegraph::Threads::Each;
     let profile = fold(&file(&story()), &wanted).unwrap();
     assert!(folded(&profile, 1).starts_with("[main one tid=7];main_one-7/7;"));
 }

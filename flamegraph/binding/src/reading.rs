@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use flamegraph::{Error, MeanMerger, ReadOptions};
+use flamegraph::{Error, MeanMerger, ReadOptions, Threads};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -25,7 +25,9 @@ pub(crate) fn options(
 fn set(options: &mut ReadOptions, keyword: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let perf = &mut options.perf;
     match keyword {
-        "threads" => options.threads = value.extract()?,
+        "threads" => options.threads = threads(value)?,
+        "estimate" => options.estimate = value.extract()?,
+        "off_cpu" => options.off_cpu = value.extract()?,
         "time" => options.time = value.extract()?,
         "pid" => perf.pid = value.extract()?,
         "tid" => perf.tid = value.extract()?,
@@ -35,11 +37,24 @@ fn set(options: &mut ReadOptions, keyword: &str, value: &Bound<'_, PyAny>) -> Py
         "event_filter" => perf.event_filter = value.extract()?,
         other => {
             return Err(PyTypeError::new_err(format!(
-                "unknown keyword {other:?}; known are: format, threads, time, pid, tid, kernel, jit, addrs, event_filter"
+                "unknown keyword {other:?}; known are: format, threads, estimate, off_cpu, time, pid, tid, kernel, jit, addrs, event_filter"
             )));
         }
     }
     Ok(())
+}
+
+/// `False`, `True` (each thread) or `"groups"`.
+fn threads(value: &Bound<'_, PyAny>) -> PyResult<Threads> {
+    if let Ok(each) = value.extract::<bool>() {
+        return Ok(if each { Threads::Each } else { Threads::Off });
+    }
+    match value.extract::<String>().as_deref() {
+        Ok("groups") => Ok(Threads::Groups),
+        _ => Err(PyTypeError::new_err(
+            "threads: True, False and \"groups\" are known",
+        )),
+    }
 }
 
 /// Reads one file; its name is in the error.

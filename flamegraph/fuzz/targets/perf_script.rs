@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     flamegraph_fuzz::read_as(bytes, Some(Format::PerfScript));
     let everything = ReadOptions {
-        threads: true,
+        threads: flamegraph::Threads::Each,
         perf: PerfOptions {
             pid: true,
             tid: true,

@@ -8,6 +8,7 @@ use super::stacks::{Budget, MOST_CACHED};
 use crate::error::{Error, Result};
 use crate::frames::{Frame, Kind};
 use crate::profile::Profile;
+use crate::threads::Threads;
 
 type Names<K> = HashMap<K, u32, RandomState>;
 
@@ -100,8 +101,13 @@ impl<'a> Namer<'a> {
         Ok(name)
     }
 
-    /// `[name tid=N]`
-    pub(super) fn thread(&mut self, profile: &mut Profile, thread: u64) -> Result<Frame> {
+    /// The frame of a thread; without one it is not asked for.
+    pub(super) fn thread(
+        &mut self,
+        profile: &mut Profile,
+        thread: u64,
+        how: Threads,
+    ) -> Result<Frame> {
         if let Some(&name) = self.threads.get(&thread) {
             return Ok(Frame::new(name, Kind::Plain));
         }
@@ -117,16 +123,7 @@ impl<'a> Namer<'a> {
                 (name.into_owned(), if os_id == 0 { thread } else { os_id })
             }
         };
-        self.text.clear();
-        if name.starts_with(b"[tid=") {
-            self.text.extend_from_slice(&name);
-        } else {
-            let space = if name.is_empty() { "" } else { " " };
-            self.text.push(b'[');
-            self.text.extend_from_slice(&name);
-            self.text
-                .extend_from_slice(format!("{space}tid={tid}]").as_bytes());
-        }
+        self.text = how.frame(&name, tid as i64).unwrap_or_default();
         let name = self.intern(profile)?;
         keep(&mut self.threads, thread, name);
         Ok(Frame::new(name, Kind::Plain))

@@ -16,6 +16,7 @@ use crate::frames::{Frame, Kind as FrameKind};
 use crate::input::Input;
 use crate::options::ReadOptions;
 use crate::profile::Profile;
+use crate::threads::Threads;
 use crate::tree::Node;
 
 /// Reads a recording.
@@ -187,7 +188,8 @@ impl<'o> Reader<'o> {
         if time < samples.ticks.0 || time > samples.ticks.1 {
             return Ok(());
         }
-        let thread = self.options.threads.then_some(slots[events::THREAD]);
+        let threads = self.options.threads;
+        let thread = (threads != Threads::Off).then_some((slots[events::THREAD], threads));
         let (profile, stack) = (&mut self.profile, slots[events::STACK]);
         let Some(node) = samples
             .stacks

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::frames::{Frame, Kind};
 use crate::profile::Profile;
 use crate::stack::Stack;
+use crate::threads::Threads;
 use crate::tree::Node;
 
 /// What a sample without a stack has as its stack.
@@ -65,10 +66,10 @@ impl<'a> Stacks<'a> {
         &mut self,
         profile: &mut Profile,
         stack: u64,
-        thread: Option<u64>,
+        thread: Option<(u64, Threads)>,
         budget: &mut Budget,
     ) -> Result<Option<Node>> {
-        let key = (stack, thread.unwrap_or(0));
+        let key = (stack, thread.map_or(0, |(thread, _)| thread));
         if let Some(&node) = self.nodes.get(&key) {
             return Ok(node);
         }
@@ -84,7 +85,7 @@ impl<'a> Stacks<'a> {
         &mut self,
         profile: &mut Profile,
         stack: u64,
-        thread: Option<u64>,
+        thread: Option<(u64, Threads)>,
         budget: &mut Budget,
     ) -> Result<Option<Node>> {
         let Stacks {
@@ -107,8 +108,8 @@ impl<'a> Stacks<'a> {
             let name = profile.frames.intern_name(NO_STACK)?;
             frames.push(Frame::new(name, Kind::Plain));
         }
-        if let Some(thread) = thread {
-            frames.push(namer.thread(profile, thread)?);
+        if let Some((thread, how)) = thread {
+            frames.push(namer.thread(profile, thread, how)?);
         }
         self.last
             .leaf(profile, frames.iter().rev().copied())

@@ -56,6 +56,11 @@ impl NameRules {
         Ok(rules)
     }
 
+    /// What threads of this name and of others like it are called together: `pool-3-thread-12` is `pool-N-thread-N`.
+    pub fn thread_group(&self, name: &str) -> String {
+        replaced(&self.threads, name).into_owned()
+    }
+
     /// The canonical form of a name; most names are left alone.
     pub fn canonical<'a>(&self, name: &'a str) -> Cow<'a, str> {
         match thread_name(name) {
@@ -154,5 +159,70 @@ impl Profile {
             }
         }
         Ok(renamed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_have_groups() {
+        let group = |name: &str| NameRules::builtin().thread_group(name);
+        for (name, expected) in [
+            ("main", "main"),
+            ("pool-3-thread-12", "pool-N-thread-N"),
+            (
+                "Executor task launch worker for task 3.0 in stage 1.0 (TID 5)",
+                "Executor task launch worker",
+            ),
+            (
+                "Executor task launch worker for task 12",
+                "Executor task launch worker",
+            ),
+            (
+                "Executor task launch worker-7",
+                "Executor task launch worker-N",
+            ),
+            ("GC Thread#3", "GC Thread#N"),
+            ("G1 Conc#0", "G1 Conc#N"),
+            ("C2 CompilerThread0", "C2 CompilerThreadN"),
+            ("qtp12345-67", "qtpN-N"),
+            (
+                "qtp1186339926-31-acceptor-0@2c4a1d1f-ServerConnector@6c3708b3{HTTP/1.1}",
+                "qtpN-N-acceptor-N@N-ServerConnector@N{HTTP/N.N}",
+            ),
+            ("ForkJoinPool-1-worker-3", "ForkJoinPool-N-worker-N"),
+            (
+                "ForkJoinPool.commonPool-worker-3",
+                "ForkJoinPool.commonPool-worker-N",
+            ),
+            ("shuffle-server-4-1", "shuffle-server-N-N"),
+            (
+                "IPC Server handler 7 on default port 8020",
+                "IPC Server handler N on default port N",
+            ),
+            ("dispatcher-event-loop-3", "dispatcher-event-loop-N"),
+            (
+                "DataXceiver for client at /10.0.0.7:51234",
+                "DataXceiver for client at /N.N.N.N:N",
+            ),
+            ("task-0b9c5e0e-8f7a-4c8e-9d55-0a1b2c3d4e5f", "task-N"),
+            // As the kernel cuts names off: 15 bytes.
+            ("pool-3-thread-1", "pool-N-thread-N"),
+            ("pool-12-thread-", "pool-N-thread-N"),
+            ("pool-123-thread", "pool-N-thread-N"),
+            ("ForkJoinPool-1-", "ForkJoinPool-N-worker-N"),
+            ("ForkJoinPool-12", "ForkJoinPool-N-worker-N"),
+            ("ForkJoinPool.co", "ForkJoinPool.commonPool-worker-N"),
+            ("Executor task l", "Executor task l"),
+            ("dispatcher-even", "dispatcher-even"),
+            ("IPC Server hand", "IPC Server hand"),
+            ("shuffle-server-", "shuffle-server-N"),
+            ("GC Thread#12", "GC Thread#N"),
+            ("kworker/u8:3-ev", "kworker/uN:N-ev"),
+        ] {
+            assert_eq!(group(name), expected, "{name}");
+        }
     }
 }

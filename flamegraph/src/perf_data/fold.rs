@@ -17,6 +17,7 @@ use crate::frames::Frame;
 use crate::options::ReadOptions;
 use crate::perf_script::{Names, StackLine};
 use crate::profile::Profile;
+use crate::threads::Threads;
 use crate::tree::{Node, ROOT};
 use crate::values::ValueType;
 
@@ -163,9 +164,9 @@ impl<'o> Folder<'o> {
             return Ok(node);
         }
         let mut parent = ROOT;
-        if self.options.threads {
-            let name = format!("[{} tid={}]", key.0, sample.tid as i32);
-            parent = self.named(parent, name.as_bytes())?;
+        let tid = i64::from(sample.tid as i32);
+        if let Some(name) = self.options.threads.frame(key.0.as_bytes(), tid) {
+            parent = self.named(parent, &name)?;
         }
         let mut name = key.0.replace(' ', "_").replace(';', ":");
         let (pid, tid) = (sample.pid as i32, sample.tid as i32);
@@ -298,7 +299,7 @@ impl<'o> Folder<'o> {
             }
         }
         // The command, and the thread, are no frames of a stack.
-        let roots = 1 + u64::from(self.options.threads);
+        let roots = 1 + u64::from(self.options.threads != Threads::Off);
         unknown.frames -= roots * unknown.samples;
         for (module, frames) in modules {
             let name = samples.modules.name(module).to_string();

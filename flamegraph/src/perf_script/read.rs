@@ -167,8 +167,9 @@ impl<'o> Reader<'o> {
     fn set_roots(&mut self, header: &Header<'_>) -> Result<()> {
         let PerfOptions { pid, tid, .. } = self.options.perf;
         self.roots.clear();
-        if self.options.threads {
-            let name = [b"[", header.comm, b" tid=", header.tid, b"]"].concat();
+        let number = std::str::from_utf8(header.tid).ok();
+        let number = number.and_then(|number| number.parse().ok()).unwrap_or(-1);
+        if let Some(name) = self.options.threads.frame(header.comm, number) {
             self.roots.push(self.profile.frames.intern(&name)?);
         }
         let mut root: Vec<u8> = header.comm.to_vec();

@@ -189,13 +189,10 @@ fn add_profile(
 ) -> Result<()> {
     let column = Column::of(head, profile, options.limits.cells)?;
     // What tools write as several profiles of one file are mostly threads.
-    let root = match options.threads && head.value.is_none() {
-        true => Some(
-            profile
-                .frames
-                .intern(format!("[{:.200}]", head.name).as_bytes())?,
-        ),
-        false => None,
+    let name = format!("{:.200}", head.name);
+    let root = match options.threads.frame_of_label(&name) {
+        Some(name) if head.value.is_none() => Some(profile.frames.intern(name.as_bytes())?),
+        _ => None,
     };
     let mut target = Target {
         profile,
