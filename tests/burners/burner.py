@@ -64,18 +64,16 @@ def arguments(
     return ["env", f"CLASSPATH={build.classes()}", java, *small, *options, *program, *timer, *extra]
 
 
-class Burner:
-    """A running burner; it ends with its stdin, so never outlives this process.
+class Program:
+    """A running program of `tests/burners`; it ends with its stdin, so never outlives this process.
 
-    `wrap` makes the command that enters another machine from the command to run there; without it the
-    burner runs here. `options` are those of `arguments`. `pid` is the JVM's as its own pid namespace
-    counts, `outer` its identity as this process sees it; `other_lines` is what the JVM wrote on stdout
-    that is not the burner's, as far as was read.
+    `argv` writes `ready pid=N` when it is under way. `wrap` makes the command that enters another machine
+    from the command to run there; without it the program runs here. `pid` is its pid as its own pid
+    namespace counts, `outer` its identity as this process sees it; `other_lines` is what it wrote on stdout
+    that is not an answer, as far as was read.
     """
 
-    def __init__(self, role: str = "alpha", wrap: Optional[Wrap] = None, **options: Any) -> None:
-        argv = arguments(role=role, **options)
-        self.role = role
+    def __init__(self, argv: Sequence[str], wrap: Optional[Wrap] = None) -> None:
         self.process = subprocess.Popen(
             wrap(argv) if wrap else argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
@@ -88,15 +86,15 @@ class Burner:
             raise RuntimeError("the burner ended while it started")
         self.outer = outer
 
-    def counters(self) -> Counters:
-        """Its counters as of now."""
+    def ask(self, start: str) -> str:
+        """Its answer to a line on stdin, which starts so."""
         _pipe(self.process.stdin).write(b"\n")
-        return _parse(self._line("hot="))
+        return self._line(start)
 
-    def finish(self) -> Counters:
-        """End it; its last counters."""
+    def last(self, start: str) -> str:
+        """End it; its last words, which start so."""
         _pipe(self.process.stdin).close()
-        last = _parse(self._line("hot="))
+        last = self._line(start)
         self.process.wait(20)
         _pipe(self.process.stdout).close()
         return last
@@ -125,6 +123,22 @@ class Burner:
             if not chunk:
                 raise RuntimeError(f"the burner ended before it said {start!r}")
             self._unread += chunk
+
+
+class Burner(Program):
+    """A JVM that burns CPU time. `options` are those of `arguments`, `wrap` is that of `Program`."""
+
+    def __init__(self, role: str = "alpha", wrap: Optional[Wrap] = None, **options: Any) -> None:
+        super().__init__(arguments(role=role, **options), wrap)
+        self.role = role
+
+    def counters(self) -> Counters:
+        """Its counters as of now."""
+        return _parse(self.ask("hot="))
+
+    def finish(self) -> Counters:
+        """End it; its last counters."""
+        return _parse(self.last("hot="))
 
 
 def _parse(line: str) -> Counters:

@@ -1,0 +1,59 @@
+"""Programs that count what they do, for profiles of any event to be held against: Java, C, Rust, Go."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Sequence
+
+from tests.burners import build
+from tests.burners.burner import Program, Wrap
+
+Counts = Dict[str, int]
+"""The program's own sums by name; they only grow. Names and units: `truth/*.java`, `native/*`."""
+
+
+class Counting(Program):
+    """A program that answers with `counters NAME=SUM…`."""
+
+    def counters(self) -> Counts:
+        """Its counters as of now."""
+        return _counts(self.ask("counters"))
+
+    def finish(self) -> Counts:
+        """End it; its last counters."""
+        return _counts(self.last("counters"))
+
+
+class Truth(Counting):
+    """The JVM of `truth/Truth.java`, doing the `works` asked for, as "alloc" or "alloc=50"."""
+
+    def __init__(self, *works: str, wrap: Optional[Wrap] = None, **options: Any) -> None:
+        super().__init__(arguments(works, **options), wrap)
+
+
+class Native(Counting):
+    """A native program: `language` is c, rust or go; `load` of a core for each of its workers."""
+
+    def __init__(self, language: str, load: float = 0.4, wrap: Optional[Wrap] = None) -> None:
+        super().__init__([str(build.native(language)), str(load)], wrap)
+
+
+def arguments(
+    works: Sequence[str],
+    java: str = "java",
+    heap: str = "192m",
+    options: Sequence[str] = (),
+    extra: Sequence[str] = (),
+) -> List[str]:
+    """The command line of a JVM that does these works; `extra` words stand at its end for selectors to match."""
+    small = [f"-Xmx{heap}", "-XX:+UseSerialGC"]
+    tail = ["--", *extra] if extra else []
+    return ["env", f"CLASSPATH={build.classes()}", java, *small, *options, "truth.Truth", *works, *tail]
+
+
+def grown(later: Counts, earlier: Counts) -> Counts:
+    """What each sum has grown by."""
+    return {name: value - earlier[name] for name, value in later.items()}
+
+
+def _counts(line: str) -> Counts:
+    return {name: int(value) for name, _, value in (word.partition("=") for word in line.split()[1:])}

@@ -1,0 +1,42 @@
+package truth;
+
+import java.util.concurrent.atomic.LongAdder;
+
+/** Many threads, truth-crowd-N, that take turns at {@code turn} and together use half a core. */
+final class Crowd {
+    private static final double LOAD = 0.5;
+    private static final long SLICE_NANOS = 2_000_000;
+    private static final int ROUND = 20_000;
+
+    static volatile long sink;
+
+    private final LongAdder used = new LongAdder();
+    private final int threads;
+
+    Crowd(int threads) {
+        this.threads = threads;
+    }
+
+    void start() {
+        Counters.add("crowd.ns", used::sum);
+        for (int i = 0; i < threads; i++) Truth.inBackground("truth-crowd-" + i, this::run);
+    }
+
+    private void run() {
+        while (true) {
+            long before = Counters.cpuNanos();
+            turn(before + SLICE_NANOS);
+            long burnt = Counters.cpuNanos() - before;
+            used.add(burnt);
+            Truth.sleep((long) (burnt * threads / LOAD));
+        }
+    }
+
+    static void turn(long until) {
+        do {
+            long x = until;
+            for (int i = 0; i < ROUND; i++) x = x * 6364136223846793005L + 1442695040888963407L;
+            sink = x;
+        } while (Counters.cpuNanos() < until);
+    }
+}
