@@ -8,13 +8,13 @@ use rustix::fs::{openat, Dir, Mode, OFlags, CWD};
 use rustix::process::geteuid;
 
 use crate::attach::{Attach, Reply};
-use crate::engine::async_profiler as profiler;
+use crate::engine::async_profiler::commands;
+use crate::engine::async_profiler::jvm::status_file;
 use crate::files::read_regular;
 use crate::foothold::{
     delete_unheld, is_library_file, open_leftover, run_folder, Held, RUN_FOLDER,
 };
 use crate::identity::Shoes;
-use crate::jvm::status_file;
 use crate::outcome::Failure;
 use crate::preflight::{self, OUR_LIBRARY};
 use crate::proc::scan::{self, Seen};
@@ -155,15 +155,15 @@ fn ask_and_stop(
             "{library} does not answer: {reply:?}"
         ))),
     };
-    if !load(&profiler::status(&format!("{}/status", run.path)))? {
+    if !load(&commands::status(&format!("{}/status", run.path)))? {
         return Ok(false);
     }
     let status = read_regular(&run.dir, "status", Some(shoes.uid), 64 << 10);
-    if status.is_ok_and(|text| profiler::is_idle(&String::from_utf8_lossy(&text))) {
+    if status.is_ok_and(|text| commands::is_idle(&String::from_utf8_lossy(&text))) {
         return Ok(false);
     }
-    load(&profiler::stop("/dev/null", "/dev/null"))?;
-    load(&profiler::status("/dev/null"))
+    load(&commands::stop("/dev/null"))?;
+    load(&commands::status("/dev/null"))
 }
 
 fn clean_base(shoes: &Shoes, base: &str, cleaned: &mut Cleaned) {

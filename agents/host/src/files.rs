@@ -1,7 +1,7 @@
 //! Careful reading and writing in folders that others may write to.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
@@ -17,10 +17,22 @@ const FOLDER: OFlags = OFlags::RDONLY
 
 /// The hash of some bytes, in lower-case hex.
 pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The hash of a file's first `size` bytes. Err where it has fewer.
+pub fn hash_of(file: &mut File, size: u64) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    file.rewind()?;
+    let copied = io::copy(&mut file.take(size), &mut hash)?;
+    if copied < size {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(hex(&hash.finalize()))
 }
 
 /// Whether a text is such a hash.
@@ -39,6 +51,22 @@ pub fn read_regular(
     owner: Option<u32>,
     limit: u64,
 ) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(dir, name, owner, limit)?
+        .0
+        .take(limit + 1)
+        .read_to_end(&mut bytes)?;
+    within(name, bytes.len() as u64, limit)?;
+    Ok(bytes)
+}
+
+/// As `read_regular`, without reading: the open file and its size.
+pub fn open_regular(
+    dir: impl AsFd,
+    name: &str,
+    owner: Option<u32>,
+    limit: u64,
+) -> io::Result<(File, u64)> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(dir, name, flags, Mode::empty())?;
     let stat = fstat(&file)?;
@@ -51,15 +79,19 @@ pub fn read_regular(
             stat.st_uid
         )));
     }
-    let mut bytes = Vec::new();
-    File::from(file).take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        return Err(io::Error::other(format!(
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
+    within(name, size, limit)?;
+    Ok((File::from(file), size))
+}
+
+fn within(name: &str, size: u64, limit: u64) -> io::Result<()> {
+    match size > limit {
+        true => Err(io::Error::other(format!(
             "{name} is larger than {} MiB",
             limit >> 20
-        )));
+        ))),
+        false => Ok(()),
     }
-    Ok(bytes)
 }
 
 /// Put a file in place whole or not at all; what stood there before keeps its own inode.

@@ -1,10 +1,11 @@
-//! The agent: finds JVMs on one host, profiles them for one session, and leaves nothing behind.
+//! The agent: finds processes on one host, profiles them for one session, and leaves nothing behind.
 //!
 //! It speaks `agents/PROTOCOL.md` on stdin and stdout. The story: `main` → `session` (the event loop) →
-//! `recording` (one process, one thread) → `jvm` (attach, start, stop, results).
+//! `recording` (one process, one thread) → `engine` (start, stop, profiles).
 
 mod attach;
 mod clean;
+mod clock;
 mod engine;
 mod files;
 mod foothold;
@@ -12,8 +13,6 @@ mod host;
 mod hsperf;
 mod identity;
 mod inbox;
-mod jvm;
-mod loading;
 mod outcome;
 mod output;
 mod peer;
@@ -22,6 +21,7 @@ mod proc;
 mod protocol;
 mod recording;
 mod recordings;
+mod sampling;
 mod selector;
 mod session;
 mod store;

@@ -20,8 +20,14 @@ const OTHER_PROFILERS: [(&str, &str); 5] = [
     ("libgp-collector", "Oracle Developer Studio"),
 ];
 
-/// What was seen of a JVM.
+/// What was seen of a process.
 pub struct Findings {
+    /// Whether it is a HotSpot JVM, or may be: where its map is not ours to read.
+    pub is_jvm: bool,
+    /// The path of its `libjvm.so`.
+    pub library: Option<String>,
+    /// Why no profiler is to be loaded into it.
+    pub refusal: Option<Failure>,
     /// How it was started.
     pub launched: Launched,
     /// Whether its C library is musl.
@@ -42,32 +48,45 @@ pub struct Launched {
     command: Vec<String>,
 }
 
-/// Look at a JVM from outside. To be called before the thread takes the JVM's user: some of this is only root's to read.
-pub fn look(target: &Target) -> Result<Findings, Failure> {
-    let libraries = target
-        .libraries(|path| is_of_interest(file_name(path)))
-        .unwrap_or_default();
-    refuse_other_jvm(target, &libraries)?;
-    refuse_other_profiler(target, &libraries)?;
+/// Look at a process from outside. To be called before the thread takes the process's user: some of this is only
+/// root's to read.
+pub fn look(target: &Target) -> Findings {
+    let seen = target.libraries(|path| is_of_interest(file_name(path)));
+    let readable = seen.is_some();
+    let libraries = seen.unwrap_or_default();
+    let library = libraries
+        .iter()
+        .find(|path| file_name(path) == "libjvm.so")
+        .cloned();
+    let refusal = refuse_other_jvm(target, &libraries)
+        .and_then(|()| refuse_other_profiler(target, &libraries));
     let musl = libraries.iter().any(|path| is_musl(file_name(path)));
     let async_profilers = libraries
         .into_iter()
         .filter(|path| file_name(path).starts_with(ASYNC_PROFILER));
     let (ours, foreign) = async_profilers.partition(|path| is_ours(path));
-    let paranoid = read_text("/proc/sys/kernel/perf_event_paranoid", 64)
-        .and_then(|text| text.trim().parse::<i32>().ok());
-    Ok(Findings {
+    Findings {
+        is_jvm: library.is_some() || !readable,
+        library,
+        refusal: refusal.err(),
         launched: Launched::read(target),
         musl,
         performance_data: target.mapped(hsperf::is_data).unwrap_or_default(),
         ours,
         foreign,
-        kernel: target.status.may_profile_kernel() || paranoid.is_some_and(|level| level <= 1),
-    })
+        kernel: may_sample_kernel(target),
+    }
+}
+
+fn may_sample_kernel(target: &Target) -> bool {
+    let paranoid = read_text("/proc/sys/kernel/perf_event_paranoid", 64)
+        .and_then(|text| text.trim().parse::<i32>().ok());
+    target.status.may_profile_kernel() || paranoid.is_some_and(|level| level <= 1)
 }
 
 fn is_of_interest(name: &str) -> bool {
-    name.starts_with("libj9vm")
+    name == "libjvm.so"
+        || name.starts_with("libj9vm")
         || name.starts_with(ASYNC_PROFILER)
         || is_musl(name)
         || OTHER_PROFILERS

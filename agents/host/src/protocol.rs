@@ -6,10 +6,11 @@ use std::io::{self, BufRead, Read};
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::Outcome;
+use crate::sampling::Sampling;
 use crate::selector::Query;
 
 /// The protocol version this agent speaks.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 /// The longest line either side may send, in bytes.
 pub const MAX_LINE: usize = 16 << 20;
 /// The largest payload a request may carry, in bytes.
@@ -34,6 +35,9 @@ pub enum Request {
     List,
     Find {
         selector: Query,
+        /// Whether processes that are no JVMs may match.
+        #[serde(default)]
+        native: bool,
     },
     Prepare(Prepare),
     Start,
@@ -57,17 +61,17 @@ pub struct Exclude {
 #[derive(Debug, Deserialize)]
 pub struct Prepare {
     pub sampling: Sampling,
-    pub library: String,
+    #[serde(default)]
+    pub blobs: Blobs,
     pub processes: Vec<Chosen>,
 }
 
-/// How to record: `frequency` in Hz, `duration` in seconds.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Sampling {
-    pub engine: String,
-    pub event: String,
-    pub frequency: u32,
-    pub duration: f64,
+/// The hashes of the files that engines load into processes; one that no engine needs may be missing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Blobs {
+    pub async_profiler: Option<String>,
+    pub perfmap: Option<String>,
 }
 
 /// A process that was found before; `start_time` guards against a reused pid.
@@ -109,12 +113,14 @@ pub enum Event {
     },
     Started {
         pid: i32,
-        event: String,
+        engine: &'static str,
+        sources: BTreeMap<String, String>,
     },
     Recording {
         processes: usize,
     },
     Profile(ProfileHead),
+    Raw(RawHead),
     Done {
         left: Vec<String>,
     },
@@ -179,11 +185,24 @@ pub struct Pid {
 pub struct ProfileHead {
     pub pid: i32,
     pub event: String,
+    pub engine: &'static str,
+    pub source: String,
+    pub interval: u64,
     pub seconds: f64,
     pub cpu_seconds: f64,
     pub samples: Samples,
+    pub timeline: Vec<u64>,
     pub sha256: String,
     pub size: usize,
+}
+
+/// Says what file the payload that follows is.
+#[derive(Debug, Serialize)]
+pub struct RawHead {
+    pub pid: i32,
+    pub name: String,
+    pub sha256: String,
+    pub size: u64,
 }
 
 /// How many samples a recording should have had, had, and missed.

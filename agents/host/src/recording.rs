@@ -1,24 +1,27 @@
-//! One process, one thread: look, stage, start, wait, stop, read, clean up.
+//! One process: look, make an engine ready, start, wait, stop, read, clean up.
+//!
+//! Each engine is tried on a thread of its own, since a thread that has taken the process's user cannot go back.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::thread;
 
 use flamegraph::Profile;
-use rustix::param::clock_ticks_per_second;
 
-use crate::engine::async_profiler::{Choice, Folded, Plan};
-use crate::files::sha256;
-use crate::jvm::{Jvm, Recorded};
+use crate::clock::Clock;
+use crate::engine::{self, Engine, EventProfile, Folded, Note, Raw, Stopped, Way};
+use crate::files::{hash_of, sha256};
 use crate::outcome::{Failure, Outcome, Stage, Status};
 use crate::preflight;
 use crate::proc::target::Target;
-use crate::protocol::{Chosen, ProfileHead, Samples, Sampling};
+use crate::protocol::{Chosen, ProfileHead, RawHead, Samples};
+use crate::sampling::Sampling;
 
-/// How often a running recording looks at its process: to notice its end, and to know its CPU time when it has ended.
-const LOOK: Duration = Duration::from_secs(1);
 /// Of the samples a process should have, this share is taken for granted before a result is called degraded.
 const ENOUGH: f64 = 0.8;
+/// The stack of a thread that records one process.
+pub const STACK: usize = 512 << 10;
 
 /// What a recording is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,20 +37,43 @@ pub enum Order {
 pub enum Report {
     Prepared,
     Started {
-        event: String,
+        engine: &'static str,
+        sources: BTreeMap<String, String>,
     },
-    /// The last one. The profile may come with any outcome; `left` are paths that could not be deleted.
-    Over {
-        profile: Option<(ProfileHead, Vec<u8>)>,
-        outcome: Outcome,
-        left: Vec<String>,
-    },
+    /// The last one.
+    Over(Over),
 }
 
-/// The library that is loaded into JVMs.
+/// How it went. Profiles may come with any outcome; `left` are paths that could not be deleted.
+pub struct Over {
+    pub profiles: Vec<(ProfileHead, Vec<u8>)>,
+    pub raw: Option<(RawHead, Raw)>,
+    pub outcome: Outcome,
+    pub left: Vec<String>,
+}
+
+impl Over {
+    pub fn failed(outcome: Outcome) -> Self {
+        Self {
+            profiles: Vec::new(),
+            raw: None,
+            outcome,
+            left: Vec::new(),
+        }
+    }
+}
+
+/// A file that an engine loads into processes.
 pub struct Library {
     pub sha256: String,
     pub bytes: Vec<u8>,
+}
+
+/// The files that engines may load; one that no engine needs may be missing.
+#[derive(Clone, Default)]
+pub struct Libraries {
+    pub async_profiler: Option<Arc<Library>>,
+    pub perfmap: Option<Arc<Library>>,
 }
 
 /// What to record; the same for all processes of a session but for `chosen`.
@@ -55,241 +81,300 @@ pub struct Library {
 pub struct Job {
     pub chosen: Chosen,
     pub sampling: Sampling,
-    pub library: Arc<Library>,
+    pub libraries: Libraries,
     pub session: String,
     pub host: String,
     /// Held while one process's output is read and folded.
     pub folding: Arc<Mutex<()>>,
 }
 
-/// Record one process. To be run on a thread of its own, which takes the JVM's user and sees its files.
-pub fn run(job: Job, orders: &Receiver<Order>, tell: &dyn Fn(Report)) {
-    let pid = job.chosen.pid;
-    let (profile, outcome, left) = match prepare(&job) {
-        Err(failure) => (None, failure.at(pid, Stage::Prepare), Vec::new()),
-        Ok((plan, mut jvm)) => {
-            tell(Report::Prepared);
-            let (profile, outcome) = match record(&job, &plan, &mut jvm, orders, tell) {
-                Ok((profile, outcome)) => (Some(profile), outcome),
-                Err(outcome) => (None, outcome),
-            };
-            (profile, outcome, jvm.leave())
-        }
-    };
-    tell(Report::Over {
-        profile,
-        outcome,
-        left,
-    });
+type Tell<'a> = dyn Fn(Report) + Sync + 'a;
+
+/// Record one process with the first engine that can be made ready for it.
+pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
+    let over = ways(job).and_then(|ways| first_that_works(job, ways, orders, tell));
+    tell(Report::Over(over.unwrap_or_else(|failure| {
+        Over::failed(failure.at(job.chosen.pid, Stage::Prepare))
+    })));
 }
 
-fn prepare(job: &Job) -> Result<(Plan, Jvm), Failure> {
+fn ways(job: &Job) -> Result<Vec<Way>, Failure> {
+    job.sampling.check()?;
     let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
-    let findings = preflight::look(&target)?;
-    let plan = Plan::new(&job.sampling, findings.kernel)?;
-    Ok((
-        plan,
-        Jvm::enter(target, &findings, &job.library, &job.session)?,
-    ))
+    engine::choose(&job.sampling.engine, &preflight::look(&target))
 }
 
-type Recording = (ProfileHead, Vec<u8>);
-
-fn record(
+fn first_that_works(
     job: &Job,
-    plan: &Plan,
-    jvm: &mut Jvm,
-    orders: &Receiver<Order>,
-    tell: &dyn Fn(Report),
-) -> Result<(Recording, Outcome), Outcome> {
-    let pid = job.chosen.pid;
-    if orders.recv() != Ok(Order::Start) {
-        return Err(Failure::plain("ended before the recording was started").at(pid, Stage::Start));
-    }
-    let started = jvm
-        .start(plan)
-        .map_err(|failure| failure.at(pid, Stage::Start))?;
-    let clock = Clock::start(jvm);
-    tell(Report::Started {
-        event: started.choice.event.clone(),
-    });
-    let (clock, keep) = clock.wait(jvm, plan.duration, orders);
-    if !keep {
-        return Err(Failure::plain("ended before its time").at(pid, Stage::Record));
-    }
-    let choice = &started.choice;
-    let stop = |jvm: &mut Jvm| jvm.stop(plan, choice);
-    let read = |jvm: &Jvm, stopped| {
-        let folded = fold(plan, choice, jvm.recorded(stopped)?);
-        Ok(folded.and_then(|(folded, ended)| finish(job, plan, &started, folded, &clock, ended)))
-    };
-    in_turn(&job.folding, jvm, stop, read)
-        .map_err(|failure: Failure| failure.at(pid, Stage::Record))?
-        .map_err(|failure| failure.at(pid, Stage::Fetch))
-}
-
-/// Of JVMs that end together all are stopped at once, but what they wrote is read and folded one by one: that takes
-/// memory and a processor which the applications need.
-fn in_turn<J, S, T, E>(
-    folding: &Mutex<()>,
-    jvm: &mut J,
-    stop: impl FnOnce(&mut J) -> Result<S, E>,
-    fold: impl FnOnce(&J, S) -> Result<T, E>,
-) -> Result<T, E> {
-    let stopped = stop(jvm)?;
-    let _one_at_a_time = folding.lock();
-    fold(jvm, stopped)
-}
-
-/// How a recording began.
-pub struct Started {
-    pub choice: Choice,
-    /// Why the ways tried before did not work.
-    pub refused: String,
-}
-
-/// Wall-clock and CPU time of a recording.
-struct Clock {
-    begin: Instant,
-    ticks: u64,
-    seconds: f64,
-    cpu_seconds: f64,
-}
-
-impl Clock {
-    fn start(jvm: &Jvm) -> Self {
-        let ticks = jvm.target.stat().map_or(0, |stat| stat.cpu_ticks);
-        Self {
-            begin: Instant::now(),
-            ticks,
-            seconds: 0.0,
-            cpu_seconds: 0.0,
+    ways: Vec<Way>,
+    orders: &mut Receiver<Order>,
+    tell: &Tell,
+) -> Result<Over, Failure> {
+    let mut refused: Vec<(&'static str, Failure)> = Vec::new();
+    for way in ways {
+        let notes = refused
+            .iter()
+            .map(|(engine, failure)| Note::plain(format!("not by {engine}: {}", failure.reason)));
+        match on_thread(job, &way, notes.collect(), orders, tell) {
+            Ok(over) => return Ok(over),
+            Err(failure) => refused.push((way.engine, failure)),
         }
     }
+    Err(all_refused(refused))
+}
 
-    /// Wait until the time is over, the process has ended or an order comes; true where the result is wanted.
-    fn wait(mut self, jvm: &Jvm, duration: f64, orders: &Receiver<Order>) -> (Self, bool) {
-        let end = self.begin + Duration::from_secs_f64(duration);
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            let order = orders.recv_timeout(left.min(LOOK));
-            let lives = self.look(jvm);
-            match order {
-                Ok(Order::Abort) | Err(RecvTimeoutError::Disconnected) => return (self, false),
-                Ok(Order::Stop) => return (self, true),
-                Ok(Order::Start) | Err(RecvTimeoutError::Timeout)
-                    if lives && Instant::now() < end => {}
-                _ => return (self, true),
+/// Of several reasons each is told with its engine, and the remedy for the first: it is the better engine.
+fn all_refused(mut refused: Vec<(&'static str, Failure)>) -> Failure {
+    if refused.len() == 1 {
+        return refused.remove(0).1;
+    }
+    let reasons: Vec<String> = refused
+        .iter()
+        .map(|(engine, failure)| format!("{engine}: {}", failure.reason))
+        .collect();
+    let remedy = refused.first().map_or("", |(_, failure)| &failure.remedy);
+    Failure::new(reasons.join("; "), remedy)
+}
+
+fn on_thread(
+    job: &Job,
+    way: &Way,
+    notes: Vec<Note>,
+    orders: &mut Receiver<Order>,
+    tell: &Tell,
+) -> Result<Over, Failure> {
+    thread::scope(|scope| {
+        let spawned = thread::Builder::new()
+            .name(format!("{} {}", way.engine, job.chosen.pid))
+            .stack_size(STACK)
+            .spawn_scoped(scope, || attempt(job, way, notes, orders, tell));
+        let thread = spawned.map_err(|error| no_thread(job.chosen.pid, &error))?;
+        let broken = |_| Failure::plain("the agent's own thread broke: a fault of hprofiler");
+        thread.join().map_err(broken)?
+    })
+}
+
+/// Why a process has no thread to be recorded by.
+pub fn no_thread(pid: i32, error: &std::io::Error) -> Failure {
+    Failure::new(
+        format!("no thread for process {pid}: {error}"),
+        "raise the limit of processes (ulimit -u)",
+    )
+}
+
+/// Err where the engine cannot be made ready.
+fn attempt(
+    job: &Job,
+    way: &Way,
+    notes: Vec<Note>,
+    orders: &mut Receiver<Order>,
+    tell: &Tell,
+) -> Result<Over, Failure> {
+    let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
+    let findings = preflight::look(&target);
+    let mut engine = (way.prepare)(job, target, &findings)?;
+    tell(Report::Prepared);
+    let mut recording = Recording {
+        job,
+        engine: &mut *engine,
+        notes,
+    };
+    let mut over = recording
+        .run(way.engine, orders, tell)
+        .unwrap_or_else(Over::failed);
+    over.left = engine.leave();
+    Ok(over)
+}
+
+struct Recording<'a> {
+    job: &'a Job,
+    engine: &'a mut dyn Engine,
+    notes: Vec<Note>,
+}
+
+impl Recording<'_> {
+    fn run(
+        &mut self,
+        engine: &'static str,
+        orders: &Receiver<Order>,
+        tell: &Tell,
+    ) -> Result<Over, Outcome> {
+        let pid = self.job.chosen.pid;
+        if orders.recv() != Ok(Order::Start) {
+            let early = Failure::plain("ended before the recording was started");
+            return Err(early.at(pid, Stage::Start));
+        }
+        let started = self.engine.start();
+        let started = started.map_err(|failure| failure.at(pid, Stage::Start))?;
+        let mut clock = Clock::start(self.engine.target());
+        self.notes.extend(started.notes);
+        tell(Report::Started {
+            engine,
+            sources: started.sources,
+        });
+        if !clock.wait(self.engine.target(), self.job.sampling.duration, orders) {
+            return Err(Failure::plain("ended before its time").at(pid, Stage::Record));
+        }
+        self.result(engine, &clock)
+    }
+
+    fn result(&mut self, engine: &'static str, clock: &Clock) -> Result<Over, Outcome> {
+        let pid = self.job.chosen.pid;
+        let stop = |recording: &mut Self| recording.engine.stop();
+        let read = |recording: &mut Self, stopped| Ok(recording.read(engine, stopped, clock));
+        in_turn(&self.job.folding, self, stop, read)
+            .map_err(|failure: Failure| failure.at(pid, Stage::Record))?
+            .map_err(|failure| failure.at(pid, Stage::Fetch))
+    }
+
+    fn read(
+        &mut self,
+        engine: &'static str,
+        stopped: Stopped,
+        clock: &Clock,
+    ) -> Result<Over, Failure> {
+        if stopped == Stopped::WithTheProcess {
+            let ended = format!("ended after {:.1} s", clock.seconds);
+            self.notes.insert(0, Note::degraded(ended));
+        }
+        let Folded { profiles, notes } = self.engine.fold(stopped, clock)?;
+        self.notes.extend(notes);
+        let told = profiles
+            .into_iter()
+            .map(|profile| told(self.job, engine, clock, profile));
+        let profiles: Vec<(ProfileHead, Vec<u8>)> = told.collect::<Result<_, _>>()?;
+        let counts = profiles
+            .iter()
+            .filter_map(|(head, _)| remark(head, profiles.len() > 1));
+        self.notes.extend(counts);
+        Ok(Over {
+            raw: self.raw(),
+            profiles,
+            outcome: judge(self.job.chosen.pid, &self.notes),
+            left: Vec::new(),
+        })
+    }
+
+    /// The raw recording where it is wanted and there is one.
+    fn raw(&mut self) -> Option<(RawHead, Raw)> {
+        if !self.job.sampling.keep_raw {
+            return None;
+        }
+        match self
+            .engine
+            .raw()
+            .and_then(|raw| raw.map(|raw| sealed(self.job, raw)).transpose())
+        {
+            Ok(raw) => raw,
+            Err(failure) => {
+                let left_out = format!("the raw recording was left out: {}", failure.reason);
+                self.notes.push(Note::degraded(left_out));
+                None
             }
         }
     }
-
-    fn look(&mut self, jvm: &Jvm) -> bool {
-        let stat = jvm.target.stat();
-        self.seconds = self.begin.elapsed().as_secs_f64();
-        if let Some(stat) = stat {
-            let ticks = stat.cpu_ticks.saturating_sub(self.ticks);
-            self.cpu_seconds = ticks as f64 / clock_ticks_per_second() as f64;
-        }
-        stat.is_some()
-    }
 }
 
-/// The profile, and whether the JVM's end had cut it short.
-fn fold(plan: &Plan, choice: &Choice, recorded: Recorded) -> Result<(Folded, bool), Failure> {
-    let damaged = |error| Failure::plain(format!("the profiler's output cannot be read: {error}"));
-    match recorded {
-        Recorded::Whole { samples, total } => Ok((
-            plan.profile(choice, &samples, &total).map_err(damaged)?,
-            false,
-        )),
-        Recorded::Ended { samples } => Ok((
-            plan.profile_of_samples(choice, &samples).map_err(damaged)?,
-            true,
-        )),
-    }
+/// Of processes that end together all are stopped at once, but what they wrote is read and folded one by one: that
+/// takes memory and a processor which the applications need.
+fn in_turn<R, S, T, E>(
+    folding: &Mutex<()>,
+    recording: &mut R,
+    stop: impl FnOnce(&mut R) -> Result<S, E>,
+    fold: impl FnOnce(&mut R, S) -> Result<T, E>,
+) -> Result<T, E> {
+    let stopped = stop(recording)?;
+    let _one_at_a_time = folding.lock();
+    fold(recording, stopped)
 }
 
-fn finish(
-    job: &Job,
-    plan: &Plan,
-    started: &Started,
-    folded: Folded,
-    clock: &Clock,
-    ended: bool,
-) -> Result<(Recording, Outcome), Failure> {
-    let pid = job.chosen.pid;
-    let bytes = pprof(job, folded.profile)?;
-    // Of a process that has ended the CPU time is only known up to the last look.
-    let cpu_seconds = if ended {
-        clock.cpu_seconds.max(folded.cpu_seconds)
-    } else {
-        clock.cpu_seconds
+fn sealed(job: &Job, mut raw: Raw) -> Result<(RawHead, Raw), Failure> {
+    let sha256 = hash_of(&mut raw.file, raw.size)
+        .map_err(|error| Failure::plain(format!("it cannot be read: {error}")))?;
+    let head = RawHead {
+        pid: job.chosen.pid,
+        name: raw.name.clone(),
+        sha256,
+        size: raw.size,
     };
-    let (expected, taken) = (plan.expected(&started.choice, cpu_seconds), folded.taken);
+    Ok((head, raw))
+}
+
+/// One event's profile as it is sent.
+fn told(
+    job: &Job,
+    engine: &'static str,
+    clock: &Clock,
+    mut recorded: EventProfile,
+) -> Result<(ProfileHead, Vec<u8>), Failure> {
+    label(job, &mut recorded.profile);
+    let mut bytes = Vec::new();
+    let written = recorded.profile.write_compact(&mut bytes);
+    written.map_err(|error| Failure::plain(format!("the profile cannot be written: {error}")))?;
+    let expected = match recorded.event.as_str() {
+        "cpu" => (clock.cpu_seconds * f64::from(job.sampling.frequency)).round() as u64,
+        _ => 0,
+    };
     let head = ProfileHead {
-        pid,
-        event: started.choice.event.clone(),
+        pid: job.chosen.pid,
+        event: recorded.event,
+        engine,
+        source: recorded.source,
+        interval: recorded.interval,
         seconds: clock.seconds,
-        cpu_seconds,
+        cpu_seconds: clock.cpu_seconds,
         samples: Samples {
             expected,
-            taken,
-            lost: expected.saturating_sub(taken),
+            taken: recorded.taken,
+            lost: expected.saturating_sub(recorded.taken),
         },
+        timeline: recorded.timeline,
         sha256: sha256(&bytes),
         size: bytes.len(),
     };
-    let outcome = judge(pid, started, &head, ended);
-    Ok(((head, bytes), outcome))
+    Ok((head, bytes))
 }
 
-/// The profile with its labels, gzipped. What the selector derived cannot take the place of what is known for sure.
-fn pprof(job: &Job, mut profile: Profile) -> Result<Vec<u8>, Failure> {
+/// What the selector derived cannot take the place of what is known for sure.
+fn label(job: &Job, profile: &mut Profile) {
     for (name, value) in &job.chosen.labels {
         profile.set_label(name, value);
     }
     profile.set_label("host", &job.host);
     profile.set_label("pid", job.chosen.pid.to_string());
     profile.set_label("process", &job.chosen.label);
-    let mut bytes = Vec::new();
-    match profile.write_pprof(&mut bytes) {
-        Ok(()) => Ok(bytes),
-        Err(error) => Err(Failure::plain(format!(
-            "the profile cannot be written: {error}"
-        ))),
-    }
 }
 
-/// Whether a result is as good as was asked for.
-fn judge(pid: i32, started: &Started, head: &ProfileHead, ended: bool) -> Outcome {
-    let mut reasons = Vec::new();
-    let mut degraded = ended || started.choice.degraded;
+/// What the numbers of samples tell. `named`: there are other events besides.
+fn remark(head: &ProfileHead, named: bool) -> Option<Note> {
     let Samples {
         expected, taken, ..
     } = head.samples;
-    if ended {
-        reasons.push(format!("ended after {:.1} s", head.seconds));
-    }
-    if !started.choice.note.is_empty() {
-        reasons.push(started.choice.note.to_owned());
-    }
-    if started.choice.degraded && !started.refused.is_empty() {
-        reasons.push(started.refused.clone());
-    }
+    let what = match named {
+        true => format!("{} samples", head.event),
+        false => "samples".to_owned(),
+    };
     if expected >= 20 && (taken as f64) < expected as f64 * ENOUGH {
-        degraded = true;
-        reasons.push(format!("took {taken} of {expected} samples"));
-    } else if taken == 0 {
-        reasons.push(format!(
-            "no samples: the process used {:.2} s of CPU time",
-            head.cpu_seconds
-        ));
+        return Some(Note::degraded(format!("took {taken} of {expected} {what}")));
     }
-    let status = if degraded {
-        Status::Degraded
+    if taken > 0 {
+        return None;
+    }
+    let used = format!(": the process used {:.2} s of CPU time", head.cpu_seconds);
+    let why = if head.event == "cpu" {
+        used.as_str()
     } else {
-        Status::Ok
+        ""
+    };
+    Some(Note::plain(format!("no {what}{why}")))
+}
+
+/// Whether a result is as good as was asked for.
+fn judge(pid: i32, notes: &[Note]) -> Outcome {
+    let reasons: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
+    let status = match notes.iter().any(|note| note.degraded) {
+        true => Status::Degraded,
+        false => Status::Ok,
     };
     Outcome {
         pid: Some(pid),
@@ -315,15 +400,17 @@ mod tests {
     use std::sync::Barrier;
     use std::thread;
 
+    use flamegraph::Profile;
+
     #[test]
     fn all_are_stopped_together_and_folded_one_by_one() {
-        const JVMS: usize = 4;
-        let (folding, stops) = (Mutex::new(()), Barrier::new(JVMS));
+        const PROCESSES: usize = 4;
+        let (folding, stops) = (Mutex::new(()), Barrier::new(PROCESSES));
         let (folds, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let jvm = || {
+        let process = || {
             // Would wait for ever if one could only be stopped after another was folded.
             let stop = |_: &mut ()| Ok::<_, ()>(stops.wait());
-            let fold = |_: &(), _| {
+            let fold = |_: &mut (), _| {
                 most.fetch_max(folds.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 thread::yield_now();
                 folds.fetch_sub(1, Ordering::SeqCst);
@@ -331,7 +418,7 @@ mod tests {
             };
             in_turn(&folding, &mut (), stop, fold).unwrap();
         };
-        thread::scope(|scope| (0..JVMS).for_each(|_| drop(scope.spawn(jvm))));
+        thread::scope(|scope| (0..PROCESSES).for_each(|_| drop(scope.spawn(process))));
         assert_eq!(most.into_inner(), 1);
     }
 }

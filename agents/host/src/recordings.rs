@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::files::sha256;
 use crate::inbox::{Happening, Inbox};
-use crate::outcome::{Failure, Outcome, Stage};
+use crate::outcome::{Failure, Stage};
 use crate::output::Output;
-use crate::protocol::{Event, Pid, Prepare, ProfileHead};
-use crate::recording::{self, Job, Library, Order, Report};
+use crate::protocol::{Event, Pid, Prepare};
+use crate::recording::{self, Job, Libraries, Order, Over, Report, STACK};
 
 /// A host with more JVMs than this is to be profiled in parts.
 const MAX_PROCESSES: usize = 512;
@@ -21,7 +20,6 @@ const FAREWELL: Duration = Duration::from_secs(30);
 /// one is for those that hang where no limit can be set (in a file system of the JVM's own, say). The coordinator
 /// gives a host half a minute.
 const STEP_TIME: Duration = Duration::from_secs(26);
-const STACK: usize = 512 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -49,8 +47,6 @@ struct Recording {
     ended: bool,
 }
 
-type Result = (Option<(ProfileHead, Vec<u8>)>, Outcome);
-
 /// The recordings of one `prepare`, from there to `done`.
 pub struct Recordings {
     all: Vec<Recording>,
@@ -59,7 +55,7 @@ pub struct Recordings {
     /// When what the step waits for is given up.
     limit: Instant,
     /// Results that came before the coordinator was told that all have started.
-    early: Vec<Result>,
+    early: Vec<Over>,
     left: Vec<String>,
 }
 
@@ -67,11 +63,11 @@ impl Recordings {
     /// Begin to prepare, each process on its own thread.
     pub fn prepare(
         request: Prepare,
-        library: Vec<u8>,
+        libraries: Libraries,
         host: &str,
         session: &str,
         inbox: &Inbox,
-    ) -> std::result::Result<Self, Failure> {
+    ) -> Result<Self, Failure> {
         if request.processes.len() > MAX_PROCESSES {
             return Err(Failure::new(
                 format!(
@@ -81,10 +77,6 @@ impl Recordings {
                 "choose fewer with a narrower selector",
             ));
         }
-        let library = Arc::new(Library {
-            sha256: sha256(&library),
-            bytes: library,
-        });
         let folding = Arc::new(Mutex::new(()));
         let mut pids = HashSet::new();
         let chosen = request
@@ -94,7 +86,7 @@ impl Recordings {
         let jobs = chosen.map(|chosen| Job {
             chosen,
             sampling: request.sampling.clone(),
-            library: library.clone(),
+            libraries: libraries.clone(),
             session: session.to_owned(),
             host: host.to_owned(),
             folding: folding.clone(),
@@ -110,7 +102,7 @@ impl Recordings {
     }
 
     /// Start all that are ready; Err where the coordinator asks for it at the wrong time.
-    pub fn start(&mut self) -> std::result::Result<(), Failure> {
+    pub fn start(&mut self) -> Result<(), Failure> {
         if self.step != Step::Wait {
             return Err(Failure::plain(
                 "start was asked for before ready was told, or twice",
@@ -178,7 +170,7 @@ impl Recordings {
                 ),
                 "see whether the process and its folders answer",
             );
-            send_result((None, hangs.at(recording.pid, stage)), output);
+            send_result(Over::failed(hangs.at(recording.pid, stage)), output);
         }
     }
 
@@ -192,24 +184,24 @@ impl Recordings {
         match report {
             Report::Prepared | Report::Started { .. } if given_up => {}
             Report::Prepared => recording.phase = Phase::Ready,
-            Report::Started { event } => {
+            Report::Started { engine, sources } => {
                 recording.phase = Phase::Running;
-                output.send(&Event::Started { pid, event });
+                output.send(&Event::Started {
+                    pid,
+                    engine,
+                    sources,
+                });
             }
-            Report::Over {
-                profile,
-                outcome,
-                left,
-            } => {
+            Report::Over(mut over) => {
                 // Of a process that has started the coordinator hears no more until all have.
                 let early = recording.phase == Phase::Running && self.step == Step::Start;
                 recording.phase = Phase::Over;
                 recording.ended = true;
-                self.left.extend(left);
+                self.left.append(&mut over.left);
                 match early {
                     _ if given_up => {}
-                    true => self.early.push((profile, outcome)),
-                    false => send_result((profile, outcome), output),
+                    true => self.early.push(over),
+                    false => send_result(over, output),
                 }
             }
         }
@@ -261,8 +253,8 @@ impl Recordings {
         let until = Instant::now() + FAREWELL;
         while self.all.iter().any(|recording| !recording.ended) {
             match inbox.next(until) {
-                Some(Happening::Report(pid, Report::Over { left, .. })) => {
-                    self.left.extend(left);
+                Some(Happening::Report(pid, Report::Over(mut over))) => {
+                    self.left.append(&mut over.left);
                     self.all.retain(|recording| recording.pid != pid);
                 }
                 Some(_) => {}
@@ -287,19 +279,16 @@ fn launch(job: Job, inbox: &Inbox) -> Recording {
     let pid = job.chosen.pid;
     let tell = recording::tagged(pid, inbox.sender.clone());
     let thread = thread::Builder::new()
-        .name(format!("jvm {pid}"))
+        .name(format!("process {pid}"))
         .stack_size(STACK);
-    if let Err(error) = thread.spawn(move || recording::run(job, &to_follow, &tell)) {
-        let failure = Failure::new(
-            format!("no thread for process {pid}: {error}"),
-            "raise the limit of processes (ulimit -u)",
-        );
-        let outcome = failure.at(pid, Stage::Prepare);
-        recording::tagged(pid, inbox.sender.clone())(Report::Over {
-            profile: None,
-            outcome,
-            left: Vec::new(),
-        });
+    let run = move || {
+        let mut to_follow = to_follow;
+        recording::run(&job, &mut to_follow, &tell);
+    };
+    if let Err(error) = thread.spawn(run) {
+        let outcome = recording::no_thread(pid, &error).at(pid, Stage::Prepare);
+        let tell = recording::tagged(pid, inbox.sender.clone());
+        tell(Report::Over(Over::failed(outcome)));
     }
     Recording {
         pid,
@@ -309,11 +298,14 @@ fn launch(job: Job, inbox: &Inbox) -> Recording {
     }
 }
 
-fn send_result((profile, outcome): Result, output: &mut Output) {
-    if let Some((head, bytes)) = profile {
+fn send_result(over: Over, output: &mut Output) {
+    for (head, bytes) in over.profiles {
         output.send_with(&Event::Profile(head), &bytes);
     }
-    output.send(&Event::Outcome(outcome));
+    if let Some((head, mut raw)) = over.raw {
+        output.send_file(&Event::Raw(head), &mut raw.file, raw.size);
+    }
+    output.send(&Event::Outcome(over.outcome));
 }
 
 #[cfg(test)]

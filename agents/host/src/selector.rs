@@ -47,6 +47,7 @@ pub struct Alternative {
     environment: BTreeMap<String, String>,
     user: Vec<String>,
     cgroup: Option<String>,
+    program: Vec<String>,
 }
 
 /// Where a label's value is found: the regex's only group.
@@ -89,6 +90,7 @@ pub struct Rule {
     environment: Vec<(String, Regex)>,
     user: Vec<String>,
     cgroup: Option<Regex>,
+    program: Vec<Regex>,
 }
 
 /// A label ready to be derived.
@@ -120,16 +122,19 @@ impl Selector {
         })
     }
 
-    /// Whether the selector means this process; that it must be a JVM besides is not decided here.
-    pub fn matches(&self, process: &Seen) -> bool {
+    /// Whether the selector means this process. `wanted`: it is of the kind that is looked for (a JVM, if nothing else
+    /// is said); others only match where a rule names their program.
+    pub fn matches(&self, process: &Seen, wanted: bool) -> bool {
         match self {
+            Self::Rule { any, .. } => {
+                let facts = Facts::new(process);
+                any.iter()
+                    .any(|rule| (wanted || !rule.program.is_empty()) && rule.holds(&facts))
+            }
+            _ if !wanted => false,
             Self::Pids(pids) => pids.contains(&process.pid),
             Self::Text(text) => process.command.join(" ").contains(text.as_str()),
             Self::Regex(regex) => regex.is_match(&process.command.join(" ")),
-            Self::Rule { any, .. } => {
-                let facts = Facts::new(process);
-                any.iter().any(|rule| rule.holds(&facts))
-            }
         }
     }
 
@@ -199,12 +204,13 @@ impl<'a> Facts<'a> {
 impl Rule {
     fn new(given: Alternative) -> Result<Self, Failure> {
         let optional = |regex: Option<String>| regex.as_deref().map(compile).transpose();
+        let globs = |globs: &[String]| {
+            let compiled = globs.iter().map(|glob| compile_glob(glob));
+            compiled.collect::<Result<Vec<_>, _>>()
+        };
         Ok(Self {
-            main_class: given
-                .main_class
-                .iter()
-                .map(|glob| compile_glob(glob))
-                .collect::<Result<_, _>>()?,
+            main_class: globs(&given.main_class)?,
+            program: globs(&given.program)?,
             arguments: optional(given.arguments)?,
             options: optional(given.options)?,
             environment: given
@@ -222,11 +228,11 @@ impl Rule {
         let found = |regex: &Option<Regex>, words: &[String]| {
             regex.as_ref().is_none_or(|r| r.is_match(&words.join(" ")))
         };
-        (self.main_class.is_empty()
-            || self
-                .main_class
-                .iter()
-                .any(|glob| glob.is_match(launch.main_class())))
+        let one_of = |globs: &[Regex], name: &str| {
+            globs.is_empty() || globs.iter().any(|glob| glob.is_match(name))
+        };
+        one_of(&self.main_class, launch.main_class())
+            && one_of(&self.program, &facts.process.program)
             && found(&self.arguments, &launch.arguments)
             && found(&self.options, &launch.options)
             && (self.user.is_empty() || self.user.contains(&facts.process.user))
@@ -320,6 +326,7 @@ mod tests {
             start_time: 1,
             uid: 9,
             user,
+            program: "java".to_owned(),
             command,
             launch,
             jvm,
@@ -348,8 +355,24 @@ mod tests {
             (r#"{}"#, true),
         ] {
             let selector = selector(&format!(r#"{{"kind":"rule","any":[{rule}]}}"#)).unwrap();
-            assert_eq!(selector.matches(&seen(EXECUTOR)), want, "{rule}");
+            assert_eq!(selector.matches(&seen(EXECUTOR), true), want, "{rule}");
         }
+    }
+
+    #[test]
+    fn what_is_not_looked_for_matches_by_its_program_only() {
+        for (rule, wanted, want) in [
+            (r#"{"program":["ja*","impalad"]}"#, false, true),
+            (r#"{"program":["impalad"]}"#, true, false),
+            (r#"{"program":["java"],"user":["root"]}"#, false, false),
+            (r#"{"user":["yarn"]}"#, false, false),
+            (r#"{"user":["yarn"]},{"program":["java"]}"#, false, true),
+        ] {
+            let selector = selector(&format!(r#"{{"kind":"rule","any":[{rule}]}}"#)).unwrap();
+            assert_eq!(selector.matches(&seen(EXECUTOR), wanted), want, "{rule}");
+        }
+        let text = selector(r#"{"kind":"text","text":"java"}"#).unwrap();
+        assert!(text.matches(&seen("java x"), true) && !text.matches(&seen("java x"), false));
     }
 
     #[test]
@@ -375,7 +398,7 @@ mod tests {
         let process = seen("java -Dx.password=hunter2 x.Main --token hunter2");
         let selector = selector(json).unwrap();
         // What the user wrote into the selector may be matched: it is known already.
-        assert!(selector.matches(&process));
+        assert!(selector.matches(&process, true));
         assert_eq!(selector.label(&process).0, "*** ***");
     }
 
@@ -389,7 +412,7 @@ mod tests {
             (r#"{"kind":"pids","pids":[]}"#, false),
         ] {
             assert_eq!(
-                selector(json).unwrap().matches(&seen(EXECUTOR)),
+                selector(json).unwrap().matches(&seen(EXECUTOR), true),
                 want,
                 "{json}"
             );

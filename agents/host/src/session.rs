@@ -1,6 +1,7 @@
 //! One session: requests in, events out, until the work, the lease or the patience is over.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::clean;
@@ -14,7 +15,7 @@ use crate::proc::{read_text, stat};
 use crate::protocol::{
     Event, Exclude, HostFacts, Ignored, Input, Prepare, Process, Request, PROTOCOL,
 };
-use crate::recording::Report;
+use crate::recording::{Libraries, Library, Report};
 use crate::recordings::Recordings;
 use crate::selector::{Query, Selector};
 use crate::store::Store;
@@ -161,7 +162,7 @@ impl Session {
             } => self.hello(protocol, lease_seconds, exclude),
             Request::Put { name, sha256, .. } => self.put(&name, sha256, &payload),
             Request::List => self.list(),
-            Request::Find { selector } => self.find(selector),
+            Request::Find { selector, native } => self.find(selector, native),
             Request::Prepare(prepare) => self.prepare(prepare),
             Request::Start => self.start(),
             Request::Stop => self.stop(),
@@ -233,7 +234,7 @@ impl Session {
         Ok(())
     }
 
-    fn find(&mut self, query: Query) -> Result<(), Failure> {
+    fn find(&mut self, query: Query, native: bool) -> Result<(), Failure> {
         let asked = match &query {
             Query::Pids { pids } => pids.clone(),
             _ => Vec::new(),
@@ -259,12 +260,13 @@ impl Session {
             });
         }
         for process in seen {
-            if process.jvm.is_none() && asked.contains(&process.pid) {
+            let jvm = process.jvm.is_some();
+            if !jvm && !native && asked.contains(&process.pid) {
                 ignored.push(Ignored {
                     pid: process.pid,
                     reason: format!("not a JVM ({})", process.plain_label()),
                 });
-            } else if process.jvm.is_some() && selector.matches(&process) {
+            } else if selector.matches(&process, jvm || native) {
                 let (label, labels) = selector.label(&process);
                 processes.push(process.tell(label, labels, COMMAND));
             }
@@ -283,16 +285,29 @@ impl Session {
                 "prepare was asked for while another recording goes on",
             ));
         }
-        let library = self.store.get(&request.library)?;
+        let libraries = Libraries {
+            async_profiler: self.library(request.blobs.async_profiler.as_deref())?,
+            perfmap: self.library(request.blobs.perfmap.as_deref())?,
+        };
         self.recordings = Some(Recordings::prepare(
             request,
-            library,
+            libraries,
             &self.host.name,
             &self.name,
             &self.inbox,
         )?);
         self.advance();
         Ok(())
+    }
+
+    /// A file that was put before.
+    fn library(&self, hash: Option<&str>) -> Result<Option<Arc<Library>>, Failure> {
+        let stored = |hash: &str| {
+            let bytes = self.store.get(hash)?;
+            let sha256 = hash.to_owned();
+            Ok(Arc::new(Library { sha256, bytes }))
+        };
+        hash.map(stored).transpose()
     }
 
     fn start(&mut self) -> Result<(), Failure> {

@@ -1,3 +1,130 @@
-//! What records. An engine turns a sampling into commands, and what they wrote into a profile.
+//! What records. An engine is made ready for one process, starts, stops, and makes profiles of what it saw.
 
 pub mod async_profiler;
+pub mod perf;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+
+use flamegraph::Profile;
+
+use crate::clock::Clock;
+use crate::outcome::Failure;
+use crate::preflight::Findings;
+use crate::proc::target::Target;
+use crate::recording::Job;
+
+/// A process that is ready to be recorded by one engine. It lives on a thread of its own, which has the process's user
+/// and files where the engine needs that.
+pub trait Engine {
+    fn target(&self) -> &Target;
+
+    /// Begin to record. It ends by itself some time after the job's duration, should the agent be killed.
+    fn start(&mut self) -> Result<Started, Failure>;
+
+    /// End the recording and have everything written that it yielded.
+    fn stop(&mut self) -> Result<Stopped, Failure>;
+
+    /// Make profiles of what was recorded. Err where there is not a single one.
+    fn fold(&mut self, stopped: Stopped, clock: &Clock) -> Result<Folded, Failure>;
+
+    /// What was recorded, as it is; asked for after `fold` and at most once.
+    fn raw(&mut self) -> Result<Option<Raw>, Failure>;
+
+    /// Stop what may still run and delete what was put beside the process. The paths that could not be deleted.
+    fn leave(self: Box<Self>) -> Vec<String>;
+}
+
+/// How a recording began.
+pub struct Started {
+    /// What was really used for each event.
+    pub sources: BTreeMap<String, String>,
+    /// What the user should know of it.
+    pub notes: Vec<Note>,
+}
+
+/// A word for the outcome's reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    pub text: String,
+    /// Whether it makes the result worse than what was asked for.
+    pub degraded: bool,
+}
+
+impl Note {
+    pub fn plain(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let degraded = false;
+        Self { text, degraded }
+    }
+
+    pub fn degraded(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let degraded = true;
+        Self { text, degraded }
+    }
+}
+
+/// How a recording was over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    AsTold,
+    /// By the process's end.
+    WithTheProcess,
+}
+
+/// What a recording yielded.
+pub struct Folded {
+    pub profiles: Vec<EventProfile>,
+    /// What is wrong with them.
+    pub notes: Vec<Note>,
+}
+
+/// One event of one process; see `agents/PROTOCOL.md` for the profile's values.
+pub struct EventProfile {
+    pub event: String,
+    pub source: String,
+    /// What one sample stands for, in the event's own unit; 0 where that means nothing.
+    pub interval: u64,
+    pub profile: Profile,
+    pub taken: u64,
+    /// Samples taken in each second since the recording's begin.
+    pub timeline: Vec<u64>,
+}
+
+/// A recording as the engine wrote it. The file may be its process's user's: what is read is not to be trusted.
+pub struct Raw {
+    pub name: String,
+    pub file: File,
+    pub size: u64,
+}
+
+/// An engine that can be asked to make a process ready.
+pub struct Way {
+    pub engine: &'static str,
+    pub prepare: fn(&Job, Target, &Findings) -> Result<Box<dyn Engine>, Failure>,
+}
+
+const ASYNC_PROFILER: Way = Way {
+    engine: async_profiler::NAME,
+    prepare: async_profiler::prepare,
+};
+const PERF: Way = Way {
+    engine: perf::NAME,
+    prepare: perf::prepare,
+};
+
+/// The engines for a process in the order in which they are tried; `asked` may be `auto`.
+pub fn choose(asked: &str, findings: &Findings) -> Result<Vec<Way>, Failure> {
+    match asked {
+        async_profiler::NAME => Ok(vec![ASYNC_PROFILER]),
+        perf::NAME => Ok(vec![PERF]),
+        "auto" if findings.is_jvm => Ok(vec![ASYNC_PROFILER, PERF]),
+        "auto" => Ok(vec![PERF]),
+        other => Err(Failure::plain(format!(
+            "this agent has no engine {other:?}, only {}, {} and auto",
+            async_profiler::NAME,
+            perf::NAME
+        ))),
+    }
+}

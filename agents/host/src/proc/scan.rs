@@ -32,6 +32,8 @@ pub struct Seen {
     pub start_time: u64,
     pub uid: u32,
     pub user: String,
+    /// The file name of its executable.
+    pub program: String,
     pub command: Vec<String>,
     pub launch: Launch,
     pub jvm: Option<JvmFacts>,
@@ -87,6 +89,7 @@ impl Scan {
             start_time: before.start_time,
             uid: status.uid,
             user: self.users.name(status.uid),
+            program: program(&dir, &command),
             command,
             launch: told.map(|told| told.launch).unwrap_or_default(),
             jvm,
@@ -133,19 +136,21 @@ impl Signs {
                     performance_data,
                 })
             }
-            None => {
-                let program = fs::read_link(format!("{dir}/exe")).ok();
-                let program = program
-                    .as_deref()
-                    .and_then(Path::to_str)
-                    .unwrap_or(command.first()?);
-                (file_name(program) == "java").then_some(Self {
-                    library: None,
-                    performance_data: Vec::new(),
-                })
-            }
+            None => (program(dir, command) == "java").then_some(Self {
+                library: None,
+                performance_data: Vec::new(),
+            }),
         }
     }
+}
+
+/// The file name of a process's executable; where that is not ours to see, as its command line says.
+fn program(dir: &str, command: &[String]) -> String {
+    let link = fs::read_link(format!("{dir}/exe")).ok();
+    let path = link.as_deref().and_then(Path::to_str);
+    let path = path.or(command.first().map(String::as_str));
+    let name = file_name(path.unwrap_or_default());
+    name.strip_suffix(" (deleted)").unwrap_or(name).to_owned()
 }
 
 /// What a JVM's user says of it.
@@ -241,10 +246,8 @@ impl Seen {
     /// The label of a process of which nothing better is known: its main class, else its program.
     pub fn plain_label(&self) -> String {
         let launch = self.launch.masked();
-        let program = mask::words(self.command.get(..1).unwrap_or_default());
-        let program = program.first().map_or("", |program| file_name(program));
         let name = match launch.simple_name() {
-            "" => program,
+            "" => &self.program,
             name => name,
         };
         name.chars().take(200).collect()

@@ -13,6 +13,7 @@ pub struct Status {
     pub namespace_pid: i32,
     /// Whether it has the rights of the user who started it and no others, unlike a set-user-ID program.
     pub one_user: bool,
+    pub threads: u64,
     caught: u64,
     capabilities: u64,
 }
@@ -56,6 +57,7 @@ pub fn parse(pid: i32, text: &str) -> Option<Status> {
             .and_then(Iterator::last)
             .and_then(|last| last.parse().ok())
             .unwrap_or(pid),
+        threads: field("Threads")?.next()?.parse().ok()?,
         caught: mask("SigCgt")?,
         capabilities: mask("CapEff")?,
     })
@@ -66,13 +68,14 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "Name:\tUid: 9\nState:\tS (sleeping)\nNStgid:\t900\t7\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\n\
-                        Groups:\t10 20 \nSigCgt:\t2000000181005ccf\nCapEff:\t0000004000000000\n";
+                        Groups:\t10 20 \nThreads:\t31\nSigCgt:\t2000000181005ccf\nCapEff:\t0000004000000000\n";
 
     #[test]
     fn effective_ids_and_innermost_pid() {
         let status = parse(900, TEXT).unwrap();
         assert_eq!((status.uid, status.gid, status.namespace_pid), (2, 6, 7));
         assert_eq!(status.groups, [10, 20]);
+        assert_eq!(status.threads, 31);
         assert!(!status.one_user);
         assert!(status.catches_quit());
         assert!(status.may_profile_kernel());

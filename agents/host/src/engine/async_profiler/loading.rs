@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use rustix::fd::AsFd;
 
+use super::commands;
+use super::jvm::{status_file, ANSWER, MAX_LOG};
 use crate::attach::{Attach, Reply};
-use crate::engine::async_profiler as profiler;
 use crate::files::{is_at, read_regular};
 use crate::foothold::{is_library_file, library_folder, stage_library, Held, LIBRARY};
 use crate::identity::Shoes;
-use crate::jvm::{status_file, ANSWER, MAX_LOG};
 use crate::outcome::Failure;
 use crate::preflight::Findings;
 use crate::proc::target::Target;
@@ -54,7 +54,7 @@ pub fn refuse_others(
         .chain(findings.foreign.iter().map(|path| (path, false)))
     {
         match status(target, shoes, library, run) {
-            Ok(text) if profiler::is_idle(&text) => {}
+            Ok(text) if commands::is_idle(&text) => {}
             // Sessions delete their library only after they stopped it, so one that is gone is idle.
             Err(Load::Refused(_)) if ours => {}
             Ok(_) if ours => return Err(already_profiled(target.pid)),
@@ -92,7 +92,7 @@ pub fn stage_and_load(
             }
         };
         match status(target, shoes, &format!("{}/{LIBRARY}", held.path), run) {
-            Ok(text) if profiler::is_idle(&text) => return Ok(held),
+            Ok(text) if commands::is_idle(&text) => return Ok(held),
             Ok(_) => {
                 let _ = let_library_go(held, findings.musl);
                 return Err(already_profiled(target.pid));
@@ -144,7 +144,7 @@ enum Load {
 /// Load a library, which does no harm to one that is loaded, and ask it what it is doing.
 fn status(target: &Target, shoes: &Shoes, library: &str, run: &Held) -> Result<String, Load> {
     let name = status_file(target);
-    let command = profiler::status(&format!("{}/{name}", run.path));
+    let command = commands::status(&format!("{}/{name}", run.path));
     let reply = Attach { target, shoes }
         .load(library, &command, ANSWER)
         .map_err(Load::Failed)?;

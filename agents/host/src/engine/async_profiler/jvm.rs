@@ -1,23 +1,26 @@
-//! One JVM with our library in it: start, stop, results, and leaving it as it was.
+//! One JVM with our library in it: start, stop, what it wrote, and leaving it as it was.
 //!
 //! All time limits together stay below the half minute that a coordinator gives a host for a step, so that one JVM
 //! that hangs does not lose the others' results.
 
+use std::fs::File;
+use std::io;
 use std::time::Duration;
 
 use rustix::fd::AsFd;
 
+use super::commands;
+use super::loading::{bases, let_library_go, refuse_others, stage_and_load};
+use super::plan::{Choice, Plan};
 use crate::attach::{Attach, Reply};
-use crate::engine::async_profiler::{self as profiler, Choice, Plan};
-use crate::files::read_regular;
+use crate::engine::Stopped;
+use crate::files::{open_regular, read_regular};
 use crate::foothold::{library_folder, run_folder, Held, LIBRARY};
-use crate::hsperf;
 use crate::identity::Shoes;
-use crate::loading::{bases, let_library_go, refuse_others, stage_and_load};
 use crate::outcome::Failure;
-use crate::preflight::{refuse_disabled, Findings};
+use crate::preflight::Findings;
 use crate::proc::target::Target;
-use crate::recording::{Library, Started};
+use crate::recording::Library;
 
 /// How long a JVM may take to answer.
 pub const ANSWER: Duration = Duration::from_secs(10);
@@ -27,8 +30,8 @@ const WRITE: Duration = Duration::from_secs(15);
 const FAREWELL: Duration = Duration::from_secs(5);
 /// The attach protocol of JDK 8 takes no longer argument.
 const MAX_OPTIONS: usize = 1000;
-/// The largest output of the profiler that is read, in bytes.
-const MAX_OUTPUT: u64 = 256 << 20;
+/// The kind of file that a recording is.
+const RECORDING: &str = "jfr";
 /// The largest log or status that is read, in bytes.
 pub const MAX_LOG: u64 = 64 << 10;
 
@@ -43,40 +46,15 @@ pub struct Jvm {
     running: bool,
 }
 
-/// How a recording was over.
-#[derive(Clone, Copy)]
-pub enum Stopped {
-    AsTold,
-    /// By the JVM's end.
-    WithTheJvm,
-}
-
-/// What the profiler wrote, as folded text.
-pub enum Recorded {
-    Whole {
-        samples: Vec<u8>,
-        total: Vec<u8>,
-    },
-    /// The JVM ended, and wrote this as it did.
-    Ended {
-        samples: Vec<u8>,
-    },
-}
-
 impl Jvm {
-    /// Take the JVM's user and files, put the library there, load it and see that nobody is profiling.
+    /// Put the library beside the JVM, load it and see that nobody is profiling.
     pub fn enter(
         target: Target,
+        shoes: Shoes,
         findings: &Findings,
         library: &Library,
         session: &str,
     ) -> Result<Self, Failure> {
-        let shoes = Shoes::put_on(&target)?;
-        refuse_disabled(target.pid, &findings.launched.options(&shoes.named))?;
-        refuse_disabled(
-            target.pid,
-            &hsperf::options(&shoes.named, &findings.performance_data),
-        )?;
         let bases = bases(&shoes, findings, library);
         let run =
             run_folder(&shoes, &bases, session).map_err(|tried| no_folder(target.pid, &tried))?;
@@ -126,31 +104,26 @@ impl Jvm {
         format!("{}/{}.{kind}", self.run.path, self.target.file_stem())
     }
 
-    fn read(&self, kind: &str, limit: u64) -> std::io::Result<Vec<u8>> {
+    fn read(&self, kind: &str, limit: u64) -> io::Result<Vec<u8>> {
         let name = format!("{}.{kind}", self.target.file_stem());
         read_regular(self.run.dir.as_fd(), &name, Some(self.shoes.uid), limit)
     }
 
     fn log(&self) -> String {
-        profiler::complaint(&String::from_utf8_lossy(
+        commands::complaint(&String::from_utf8_lossy(
             &self.read("log", MAX_LOG).unwrap_or_default(),
         ))
     }
 
-    /// Start the first of the plan's ways that works.
-    pub fn start(&mut self, plan: &Plan) -> Result<Started, Failure> {
+    /// Start the first of the plan's ways that works; also returns why the one before did not.
+    pub fn start(&mut self, plan: &Plan) -> Result<(Choice, String), Failure> {
         let mut refused = String::new();
         for choice in &plan.choices {
-            let options = plan.start(choice, &self.file("end"), &self.file("log"));
+            let options = plan.start(choice, &self.file(RECORDING), &self.file("log"));
             // Until the answer is known the JVM may have started it, or yet start it.
             self.running = true;
             match self.command(&options, ANSWER)? {
-                Reply::Returned(0) => {
-                    return Ok(Started {
-                        choice: choice.clone(),
-                        refused,
-                    })
-                }
+                Reply::Returned(0) => return Ok((choice.clone(), refused)),
                 reply => refused = self.explain(&reply),
             }
             self.running = false;
@@ -171,80 +144,34 @@ impl Jvm {
         }
     }
 
-    /// End the recording and have the JVM write what it yielded.
-    pub fn stop(&mut self, plan: &Plan, choice: &Choice) -> Result<Stopped, Failure> {
-        match self.write() {
-            Ok(()) => Ok(Stopped::AsTold),
+    /// End the recording, which has the JVM write the rest of it. `limit`: the seconds after which it ends by itself.
+    pub fn stop(&mut self, limit: u64) -> Result<Stopped, Failure> {
+        match self.command(&commands::stop(&self.file("log")), WRITE) {
+            Ok(Reply::Returned(0)) => {
+                self.running = false;
+                Ok(Stopped::AsTold)
+            }
+            Ok(reply) => Err(Failure::plain(format!(
+                "async-profiler could not stop: {}",
+                self.explain(&reply)
+            ))),
             Err(_) if self.target.stat().is_none() => {
                 self.running = false;
-                Ok(Stopped::WithTheJvm)
+                Ok(Stopped::WithTheProcess)
             }
-            Err(failure) => Err(self.let_go_later(plan, choice, failure)),
-        }
-    }
-
-    fn write(&mut self) -> Result<(), Failure> {
-        let failed = |jvm: &Self, what: &str, reply: &Reply| {
-            Err(Failure::plain(format!(
-                "async-profiler could not {what}: {}",
-                jvm.explain(reply)
-            )))
-        };
-        match self.command(
-            &profiler::stop(&self.file("total"), &self.file("log")),
-            WRITE,
-        )? {
-            Reply::Returned(0) => self.running = false,
-            reply => return failed(self, "stop", &reply),
-        }
-        match self.command(&profiler::dump(&self.file("samples")), WRITE)? {
-            Reply::Returned(0) => Ok(()),
-            reply => failed(self, "write its samples", &reply),
-        }
-    }
-
-    /// Read what a recording yielded: up to half a gibibyte.
-    pub fn recorded(&self, stopped: Stopped) -> Result<Recorded, Failure> {
-        let read = |kind| {
-            self.read(kind, MAX_OUTPUT).map_err(|error| {
-                Failure::new(
-                    format!("the profiler's output is missing: {error}"),
-                    "see whether the folder's disk is full",
-                )
-            })
-        };
-        match stopped {
-            Stopped::AsTold => Ok(Recorded::Whole {
-                samples: read("samples")?,
-                total: read("total")?,
-            }),
-            Stopped::WithTheJvm => self.ended(),
-        }
-    }
-
-    fn ended(&self) -> Result<Recorded, Failure> {
-        match self.read("end", MAX_OUTPUT) {
-            Ok(samples) => Ok(Recorded::Ended { samples }),
-            Err(_) => Err(Failure::new(
-                "the JVM ended during the recording and wrote nothing: it was killed (SIGKILL, out of memory) or crashed",
-                "look at the system's log and at hs_err files",
+            Err(failure) => Err(Failure::new(
+                format!("{}; the profiler stops by itself", failure.reason),
+                format!("{} (within {limit} s)", failure.remedy)
+                    .trim()
+                    .to_owned(),
             )),
         }
     }
 
-    fn let_go_later(&self, plan: &Plan, choice: &Choice, failure: Failure) -> Failure {
-        match self.running {
-            true => Failure::new(
-                format!(
-                    "{}; the profiler ({}) stops by itself",
-                    failure.reason, choice.event
-                ),
-                format!("{} (within {} s)", failure.remedy, plan.time_limit())
-                    .trim()
-                    .to_owned(),
-            ),
-            false => failure,
-        }
+    /// The recording as it lies there, and its size: at most `limit` bytes.
+    pub fn recording(&self, limit: u64) -> io::Result<(File, u64)> {
+        let name = format!("{}.{RECORDING}", self.target.file_stem());
+        open_regular(self.run.dir.as_fd(), &name, Some(self.shoes.uid), limit)
     }
 
     /// Stop what may still run and delete what was put here. The paths that could not be deleted.
@@ -252,8 +179,8 @@ impl Jvm {
         if self.running && self.target.stat().is_some() {
             // The second command has the JVM close the first one's log.
             let _ = self
-                .command(&profiler::stop("/dev/null", "/dev/null"), FAREWELL)
-                .and_then(|_| self.command(&profiler::status("/dev/null"), FAREWELL));
+                .command(&commands::stop("/dev/null"), FAREWELL)
+                .and_then(|_| self.command(&commands::status("/dev/null"), FAREWELL));
             self.running = false;
         }
         let left = [

@@ -1,0 +1,60 @@
+//! Wall-clock and CPU time of a recording.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use rustix::param::clock_ticks_per_second;
+
+use crate::proc::target::Target;
+use crate::recording::Order;
+
+/// How often a running recording looks at its process: to notice its end, and to know its CPU time when it has ended.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Begins with a recording; of a process that has ended the CPU time is known up to the last look.
+pub struct Clock {
+    begin: Instant,
+    ticks: u64,
+    pub seconds: f64,
+    /// Used by the process, by the kernel's own account (user and system).
+    pub cpu_seconds: f64,
+}
+
+impl Clock {
+    pub fn start(target: &Target) -> Self {
+        let ticks = target.stat().map_or(0, |stat| stat.cpu_ticks);
+        Self {
+            begin: Instant::now(),
+            ticks,
+            seconds: 0.0,
+            cpu_seconds: 0.0,
+        }
+    }
+
+    /// Wait until the time is over, the process has ended or an order comes; true where the result is wanted.
+    pub fn wait(&mut self, target: &Target, duration: f64, orders: &Receiver<Order>) -> bool {
+        let end = self.begin + Duration::from_secs_f64(duration);
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let order = orders.recv_timeout(left.min(LOOK));
+            let lives = self.look(target);
+            match order {
+                Ok(Order::Abort) | Err(RecvTimeoutError::Disconnected) => return false,
+                Ok(Order::Stop) => return true,
+                Ok(Order::Start) | Err(RecvTimeoutError::Timeout)
+                    if lives && Instant::now() < end => {}
+                _ => return true,
+            }
+        }
+    }
+
+    fn look(&mut self, target: &Target) -> bool {
+        let stat = target.stat();
+        self.seconds = self.begin.elapsed().as_secs_f64();
+        if let Some(stat) = stat {
+            let ticks = stat.cpu_ticks.saturating_sub(self.ticks);
+            self.cpu_seconds = ticks as f64 / clock_ticks_per_second() as f64;
+        }
+        stat.is_some()
+    }
+}

@@ -1,0 +1,123 @@
+//! async-profiler: a library that is loaded into the JVM by attach, and writes one JFR recording of all events.
+
+pub mod commands;
+pub mod jvm;
+
+mod loading;
+mod plan;
+mod results;
+
+use self::jvm::Jvm;
+use self::plan::{Choice, Intervals, Plan};
+use self::results::Recorded;
+use crate::clock::Clock;
+use crate::engine::{Engine, Folded, Note, Raw, Started, Stopped};
+use crate::hsperf;
+use crate::identity::Shoes;
+use crate::outcome::Failure;
+use crate::preflight::{refuse_disabled, Findings};
+use crate::proc::target::Target;
+use crate::recording::Job;
+
+/// The allocation interval where nothing is known of the JVM, in bytes.
+const DEFAULT_ALLOC: u64 = 2 << 20;
+
+/// The engine's name in a sampling.
+pub const NAME: &str = "async-profiler";
+
+/// Make a JVM ready to be recorded: everything that speaks against it is looked at before it is touched.
+pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn Engine>, Failure> {
+    let library = job.libraries.async_profiler.as_ref().ok_or_else(|| {
+        Failure::new(
+            "async-profiler's library was not sent",
+            "send it for this host's processor",
+        )
+    })?;
+    refuse(&target, findings)?;
+    let sampling = &job.sampling;
+    plan::check(&sampling.events)?;
+    let shoes = Shoes::put_on(&target)?;
+    refuse_disabled(target.pid, &findings.launched.options(&shoes.named))?;
+    let published = hsperf::options(&shoes.named, &findings.performance_data);
+    refuse_disabled(target.pid, &published)?;
+    let (intervals, notes) = Intervals::choose(sampling, DEFAULT_ALLOC, target.status.threads);
+    let plan = Plan::new(
+        sampling.events.clone(),
+        intervals,
+        sampling.duration,
+        findings.kernel,
+    );
+    let jvm = Jvm::enter(target, shoes, findings, library, &job.session)?;
+    Ok(Box::new(AsyncProfiler {
+        jvm,
+        plan,
+        notes,
+        used: None,
+    }))
+}
+
+fn refuse(target: &Target, findings: &Findings) -> Result<(), Failure> {
+    if !findings.is_jvm {
+        return Err(Failure::new(
+            format!(
+                "process {} is no JVM, and async-profiler records nothing else",
+                target.pid
+            ),
+            "record it with --engine perf",
+        ));
+    }
+    findings.refusal.clone().map_or(Ok(()), Err)
+}
+
+/// A JVM that is ready, and what was used when it was started.
+struct AsyncProfiler {
+    jvm: Jvm,
+    plan: Plan,
+    notes: Vec<Note>,
+    used: Option<Choice>,
+}
+
+impl Engine for AsyncProfiler {
+    fn target(&self) -> &Target {
+        &self.jvm.target
+    }
+
+    fn start(&mut self) -> Result<Started, Failure> {
+        let (choice, refused) = self.jvm.start(&self.plan)?;
+        let mut notes = std::mem::take(&mut self.notes);
+        if !choice.note.is_empty() {
+            notes.push(Note {
+                text: choice.note.to_owned(),
+                degraded: choice.degraded,
+            });
+        }
+        if choice.degraded && !refused.is_empty() {
+            notes.push(Note::plain(refused));
+        }
+        let sources = self
+            .plan
+            .events
+            .iter()
+            .map(|event| (event.clone(), self.plan.source(event, &choice)));
+        let sources = sources.collect();
+        self.used = Some(choice);
+        Ok(Started { sources, notes })
+    }
+
+    fn stop(&mut self) -> Result<Stopped, Failure> {
+        self.jvm.stop(self.plan.time_limit())
+    }
+
+    fn fold(&mut self, stopped: Stopped, clock: &Clock) -> Result<Folded, Failure> {
+        let recorded = Recorded::open(&self.jvm, stopped)?;
+        recorded.fold(&self.plan, self.used.as_ref(), clock)
+    }
+
+    fn raw(&mut self) -> Result<Option<Raw>, Failure> {
+        results::raw(&self.jvm).map(Some)
+    }
+
+    fn leave(self: Box<Self>) -> Vec<String> {
+        self.jvm.leave()
+    }
+}

@@ -1,0 +1,288 @@
+//! Which commands record the events that are asked for.
+
+use crate::engine::Note;
+use crate::outcome::Failure;
+use crate::sampling::Sampling;
+
+/// The profiler stops by itself this long after the asked time, in seconds: should the agent be killed.
+const LEASE: u64 = 30;
+/// Events that have an argument of their own, so that all of them go into one recording.
+const OWN_ARGUMENT: [&str; 6] = ["alloc", "live", "lock", "nativemem", "offcpu", "wall"];
+/// What the profiler can sample CPU time by.
+const WAYS_OF_CPU: [&str; 4] = ["cpu-clock", "ctimer", "itimer", "task-clock"];
+/// The recording is written in pieces of about this size, each of which is read by itself: it bounds what reading takes.
+const CHUNK: &str = "8m";
+/// Contentions that last shorter are left out, in nanoseconds.
+const LOCK_THRESHOLD: u64 = 10_000;
+const MILLISECOND: u64 = 1_000_000;
+/// With more threads than this a JVM's wall clock is sampled less often.
+const MANY_THREADS: u64 = 200;
+
+/// One way to record what takes the profiler's only `event=`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// `event=` and what belongs to it; empty where nothing takes it.
+    arguments: String,
+    /// What is really used for that event.
+    pub source: String,
+    /// What the user should know where this one is used.
+    pub note: &'static str,
+    /// Whether that makes the result worse than what was asked for.
+    pub degraded: bool,
+}
+
+/// What one sample stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Intervals {
+    /// Nanoseconds of CPU time.
+    pub cpu: u64,
+    /// Allocated bytes.
+    pub alloc: u64,
+    /// Nanoseconds; shorter waits are not recorded.
+    pub lock: u64,
+    /// Nanoseconds of each thread.
+    pub wall: u64,
+}
+
+/// What is recorded, with the ways to do it in the order in which they are tried.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub events: Vec<String>,
+    pub choices: Vec<Choice>,
+    pub intervals: Intervals,
+    seconds: u64,
+}
+
+impl Intervals {
+    /// `alloc` is used where none was asked for, and `threads` are those of the JVM. The notes say what was chosen.
+    pub fn choose(sampling: &Sampling, alloc: u64, threads: u64) -> (Self, Vec<Note>) {
+        let wall = match threads > MANY_THREADS {
+            true => 50 * MILLISECOND,
+            false => 10 * MILLISECOND,
+        };
+        let intervals = Self {
+            cpu: (1e9 / f64::from(sampling.frequency)).round() as u64,
+            alloc: sampling.alloc_interval.unwrap_or(alloc),
+            lock: sampling.lock_threshold.unwrap_or(LOCK_THRESHOLD),
+            wall: sampling.wall_interval.unwrap_or(wall),
+        };
+        let asks_wall = sampling.has("wall") || sampling.has("offcpu");
+        let note = (asks_wall && sampling.wall_interval.is_none() && threads > MANY_THREADS)
+            .then(|| Note::plain(format!("wall interval 50 ms ({threads} threads)")));
+        (intervals, note.into_iter().collect())
+    }
+}
+
+/// Refuse events that cannot be in one recording.
+pub fn check(events: &[String]) -> Result<(), Failure> {
+    let counted: Vec<&str> = counted(events).collect();
+    if let Some(way) = counted.iter().find(|event| WAYS_OF_CPU.contains(event)) {
+        return Err(Failure::new(
+            format!("{way} is one of the ways in which async-profiler records cpu"),
+            "ask for cpu: it takes the best way that works and says which",
+        ));
+    }
+    if counted.len() > 1 {
+        return Err(Failure::new(
+            format!(
+                "async-profiler counts only one of {} in a recording",
+                counted.join(", ")
+            ),
+            format!(
+                "record them one after the other; {} go together with any of them",
+                OWN_ARGUMENT.join(", ")
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn counted(events: &[String]) -> impl Iterator<Item = &str> {
+    let own = |event: &&str| OWN_ARGUMENT.contains(event);
+    events
+        .iter()
+        .map(String::as_str)
+        .filter(move |event| !own(event))
+}
+
+impl Plan {
+    /// Of events that go together; `kernel`: whether the JVM may sample kernel stacks; `duration` in seconds.
+    pub fn new(events: Vec<String>, intervals: Intervals, duration: f64, kernel: bool) -> Self {
+        let choices = choices(counted(&events).next(), intervals.cpu, kernel);
+        Self {
+            events,
+            choices,
+            intervals,
+            seconds: duration.ceil() as u64,
+        }
+    }
+
+    /// After how many seconds the profiler stops by itself.
+    pub fn time_limit(&self) -> u64 {
+        self.seconds + LEASE
+    }
+
+    pub fn has(&self, event: &str) -> bool {
+        self.events.iter().any(|asked| asked == event)
+    }
+
+    /// The command that begins to record into `file`.
+    pub fn start(&self, choice: &Choice, file: &str, log: &str) -> String {
+        let intervals = &self.intervals;
+        let mut command = "start".to_owned();
+        let mut add = |asked: bool, argument: String| {
+            if asked {
+                command.push(',');
+                command.push_str(&argument);
+            }
+        };
+        add(!choice.arguments.is_empty(), choice.arguments.clone());
+        add(
+            self.has("alloc") || self.has("live"),
+            format!("alloc={}", intervals.alloc),
+        );
+        add(self.has("live"), "live".to_owned());
+        add(self.has("lock"), format!("lock={}", intervals.lock));
+        add(
+            self.has("wall") || self.has("offcpu"),
+            format!("wall={}", intervals.wall),
+        );
+        // Of each allocation's stack, not of what was freed since.
+        add(
+            self.has("nativemem"),
+            format!("nativemem={},nofree", intervals.alloc),
+        );
+        let timeout = self.time_limit();
+        command + &format!(",jfr,file={file},chunksize={CHUNK},timeout={timeout},log={log}")
+    }
+
+    /// What was really used for an event.
+    pub fn source(&self, event: &str, choice: &Choice) -> String {
+        match counted(&self.events).next() {
+            Some(counted) if counted == event => choice.source.clone(),
+            _ => event.to_owned(),
+        }
+    }
+
+    /// What one sample of an event stands for, in its own unit; 0 where that means nothing.
+    pub fn interval(&self, event: &str) -> u64 {
+        match event {
+            "cpu" => self.intervals.cpu,
+            "wall" | "offcpu" => self.intervals.wall,
+            "alloc" | "live" | "nativemem" => self.intervals.alloc,
+            "lock" => self.intervals.lock,
+            _ => 0,
+        }
+    }
+}
+
+/// `cpu` itself is never asked for: where the kernel forbids it, async-profiler silently takes a timer in its place
+/// that the kernel's own ticks slow down. Named ways fail aloud, and the next one is tried.
+fn choices(event: Option<&str>, interval: u64, kernel: bool) -> Vec<Choice> {
+    let choice = |arguments: String, source: &str, note, degraded| Choice {
+        arguments,
+        source: source.to_owned(),
+        note,
+        degraded,
+    };
+    let Some(event) = event else {
+        return vec![choice(String::new(), "", "", false)];
+    };
+    if event != "cpu" {
+        return vec![choice(format!("event={event}"), event, "", false)];
+    }
+    let timed = |way: &str| format!("event={way},interval={interval}");
+    let user =
+        "without kernel frames: the kernel does not let this JVM sample them (perf_event_paranoid)";
+    let timer =
+        "perf events cannot be used for this JVM; timers lose samples above the kernel's tick rate";
+    let mut choices = vec![
+        choice(timed("cpu-clock,alluser"), "cpu-clock,alluser", user, false),
+        choice(timed("ctimer"), "ctimer", timer, true),
+        choice(timed("itimer"), "itimer", timer, true),
+    ];
+    if kernel {
+        choices.insert(0, choice(timed("cpu-clock"), "perf_events", "", false));
+    }
+    choices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(events: &str, kernel: bool) -> Plan {
+        let sampling = Sampling::of(events);
+        let (intervals, _) = Intervals::choose(&sampling, 1 << 20, 20);
+        Plan::new(sampling.events, intervals, sampling.duration, kernel)
+    }
+
+    #[test]
+    fn the_chain_of_cpu() {
+        let sources = |kernel| -> Vec<String> {
+            let choices = plan("cpu", kernel).choices.into_iter();
+            choices.map(|choice| choice.source).collect()
+        };
+        let user = ["cpu-clock,alluser", "ctimer", "itimer"];
+        assert_eq!(sources(true)[1..], user);
+        assert_eq!(sources(true)[0], "perf_events");
+        assert_eq!(sources(false), user);
+    }
+
+    #[test]
+    fn commands() {
+        let cpu = "event=cpu-clock,interval=3333333";
+        for (events, want) in [
+            ("cpu", cpu.to_owned()),
+            ("alloc", "alloc=1048576".to_owned()),
+            ("live", "alloc=1048576,live".to_owned()),
+            ("offcpu", "wall=10000000".to_owned()),
+            ("wall offcpu", "wall=10000000".to_owned()),
+            (
+                "page-faults lock",
+                "event=page-faults,lock=10000".to_owned(),
+            ),
+            (
+                "nativemem java.util.HashMap.get",
+                "event=java.util.HashMap.get,nativemem=1048576,nofree".to_owned(),
+            ),
+            (
+                "wall lock live alloc cpu",
+                format!("{cpu},alloc=1048576,live,lock=10000,wall=10000000"),
+            ),
+        ] {
+            let plan = plan(events, true);
+            assert_eq!(
+                plan.start(&plan.choices[0], "/f", "/l"),
+                format!("start,{want},jfr,file=/f,chunksize=8m,timeout=35,log=/l")
+            );
+        }
+    }
+
+    #[test]
+    fn intervals_that_are_given_count() {
+        let sampling = Sampling {
+            alloc_interval: Some(7),
+            lock_threshold: Some(8),
+            wall_interval: Some(9),
+            ..Sampling::of("wall")
+        };
+        let (intervals, notes) = Intervals::choose(&sampling, 1 << 20, 10_000);
+        assert_eq!((intervals.alloc, intervals.lock, intervals.wall), (7, 8, 9));
+        assert_eq!(notes, []);
+        let (intervals, notes) = Intervals::choose(&Sampling::of("offcpu"), 1 << 20, 500);
+        assert_eq!((intervals.wall, notes.len()), (50 * MILLISECOND, 1));
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let refused = |events: &str| check(&Sampling::of(events).events).err();
+        for events in ["cpu wall alloc", "cache-misses lock", "offcpu wall live"] {
+            assert!(refused(events).is_none(), "{events}");
+        }
+        let failure = refused("cpu alloc page-faults").unwrap();
+        assert!(failure.reason.contains("cpu, page-faults"), "{failure:?}");
+        assert!(failure.remedy.contains("alloc"), "{failure:?}");
+        assert!(refused("ctimer").unwrap().remedy.contains("cpu"));
+    }
+}
