@@ -1,0 +1,37 @@
+/*
+ * The kernel, called without a C library: the same file then loads on any glibc and on musl.
+ * Results are as the kernel gives them: negative ones are error numbers.
+ */
+#ifndef PERFMAP_SYS_H
+#define PERFMAP_SYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SYS_INTERRUPTED (-4) /* EINTR */
+
+/* Opens a file for writing. Follows no link, waits for nobody at a pipe, is not inherited by children. */
+int sys_open(const char *path);
+
+/* Whether an open file is a regular one without content and without a second name. */
+bool sys_is_new_file(int fd);
+
+long sys_write(int fd, const void *from, size_t size);
+
+/* Makes a file empty and goes back to its begin. */
+void sys_empty(int fd);
+
+void sys_close(int fd);
+
+/* Zeroed memory in whole pages, or NULL. */
+void *sys_map(size_t size);
+
+/* The same memory with another size, perhaps elsewhere, or NULL: then the old is as it was. */
+void *sys_remap(void *memory, size_t size, size_t wanted);
+
+void sys_unmap(void *memory, size_t size);
+
+void sys_sleep_a_millisecond(void);
+
+#endif
