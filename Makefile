@@ -6,8 +6,9 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-RUST_SOURCES := Cargo.toml Cargo.lock setup.py pyproject.toml agents/async-profiler.json \
-  $(shell find flamegraph agents/host .cargo -name '*.rs' -o -name '*.toml' -o -path '*flamegraph/src*' -name '*.js' 2>/dev/null)
+SOURCES := Cargo.toml Cargo.lock setup.py pyproject.toml agents/async-profiler.json \
+  $(shell find flamegraph agents/host .cargo -name '*.rs' -o -name '*.toml' -o -path '*flamegraph/src*' -name '*.js' 2>/dev/null) \
+  $(wildcard agents/perfmap/*.c agents/perfmap/*.h agents/perfmap/*/*.h agents/perfmap/build.sh)
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-rust test-python lint bench fuzz dist lab-up lab-down clean prerequisites test-prerequisites
@@ -26,7 +27,7 @@ $(VENV)/.made: pyproject.toml | prerequisites
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/requirements.py)
 	@touch $@
 
-$(VENV)/.built: $(VENV)/.made $(RUST_SOURCES)
+$(VENV)/.built: $(VENV)/.made $(SOURCES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 

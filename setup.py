@@ -1,8 +1,9 @@
 """Build of hprofiler: the Rust binding, and everything that a run needs inside the package.
 
 `hprofiler/_data` of an installed package holds the agent for each architecture, async-profiler's
-libraries, the shipped selectors and the viewer's files. An editable install writes the built ones
-(agents, libraries) into the checkout, where git ignores them; the rest is read where it lies.
+libraries, those of agents/perfmap, the shipped selectors and the viewer's files. An editable install
+writes the built ones (agents, libraries) into the checkout, where git ignores them; the rest is read
+where it lies.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Dict
@@ -24,6 +26,8 @@ from setuptools_rust import Binding, RustExtension
 ROOT = Path(__file__).resolve().parent
 AGENT_TARGETS = {"x86_64": "x86_64-unknown-linux-musl", "aarch64": "aarch64-unknown-linux-musl"}
 ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
+CANNOT_BUILD = 3
+"""What agents/perfmap/build.sh ends with where a compiler or a JDK is missing."""
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hprofiler"
 
 
@@ -49,6 +53,8 @@ def add_built_data(data: Path) -> None:
             install_file(agent.read_bytes(), data / "agent" / arch / "hprofiler-agent", 0o755)
     for arch, library in async_profiler_libraries().items():
         install_file(library, data / "async-profiler" / arch / "libasyncProfiler.so", 0o644)
+    for arch, library in perfmap_libraries().items():
+        install_file(library, data / "perfmap" / arch / "libhprofilerPerfmap.so", 0o644)
 
 
 def build_agent(target: str) -> Path | None:
@@ -105,6 +111,21 @@ def elf_architecture(library: bytes, name: str) -> str:
     if library[:4] != b"\x7fELF" or machine not in ELF_MACHINES:
         raise SystemExit(f"hprofiler build: {name} is no x86-64 or arm64 ELF library")
     return ELF_MACHINES[machine]
+
+
+def perfmap_libraries() -> Dict[str, bytes]:
+    """agents/perfmap by architecture; where one cannot be built for, its script says why and it is left out."""
+    built = {}
+    for arch in AGENT_TARGETS:
+        with tempfile.TemporaryDirectory() as folder:
+            library = Path(folder) / "library"
+            script = ROOT / "agents" / "perfmap" / "build.sh"
+            done = subprocess.run(["sh", str(script), arch, str(library)], check=False)
+            if done.returncode == 0:
+                built[arch] = library.read_bytes()
+            elif done.returncode != CANNOT_BUILD:
+                raise SystemExit(f"hprofiler build: agents/perfmap does not compile for {arch}")
+    return built
 
 
 def fetch_artifact(coordinates: str, sha256: str) -> Path:

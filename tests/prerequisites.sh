@@ -8,6 +8,12 @@ need() { # need COMMAND PACKAGE
   command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
 }
 
+wish() { # wish COMMAND PACKAGE: without it the build leaves something out, and says so
+  if ! command -v "$1" >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && apt-cache show "$2" >/dev/null 2>&1; then
+    missing="$missing $2"
+  fi
+}
+
 PATH="$PATH:/usr/sbin:/sbin"
 case "$1" in
 build)
@@ -15,6 +21,10 @@ build)
   need mvn maven
   need javac default-jdk-headless
   need cc "gcc libc6-dev" # without its recommendations gcc alone cannot link
+  case "$(uname -m)" in # for agents/perfmap, which is built for both architectures where that is possible
+  x86_64) wish aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu ;;
+  aarch64) wish x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu ;;
+  esac
   "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
   if ! command -v cargo >/dev/null 2>&1; then
     echo "hprofiler needs Rust 1.85 or newer and found no cargo: install the package rustup, then run: rustup default stable" >&2
@@ -36,6 +46,7 @@ test)
   need zstd zstd
   need chromedriver chromium-driver
   need qemu-aarch64-static qemu-user-static
+  need musl-gcc "musl-tools musl"
   # flamegraph.pl, which our pictures are compared with
   [ -e /usr/share/perl5/Devel/NYTProf/flamegraph.pl ] || missing="$missing libdevel-nytprof-perl"
   if [ "$(id -u)" != 0 ]; then
