@@ -114,7 +114,7 @@ def elf_architecture(library: bytes, name: str) -> str:
 
 
 def perfmap_libraries() -> Dict[str, bytes]:
-    """agents/perfmap by architecture; where one cannot be built for, its script says why and it is left out."""
+    """agents/perfmap by architecture; one that cannot be built is left out, and build.sh says why."""
     built = {}
     for arch in AGENT_TARGETS:
         with tempfile.TemporaryDirectory() as folder:

@@ -4,14 +4,13 @@
 set -eu
 
 missing=""
+wished=""
 need() { # need COMMAND PACKAGE
   command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
 }
 
 wish() { # wish COMMAND PACKAGE: without it the build leaves something out, and says so
-  if ! command -v "$1" >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && apt-cache show "$2" >/dev/null 2>&1; then
-    missing="$missing $2"
-  fi
+  command -v "$1" >/dev/null 2>&1 || wished="$wished $2"
 }
 
 PATH="$PATH:/usr/sbin:/sbin"
@@ -60,13 +59,20 @@ test)
   ;;
 esac
 
-[ -z "$missing" ] && exit 0
+install() { # install PACKAGE...
+  echo "installing: $*"
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+[ -z "$missing$wished" ] && exit 0
+# shellcheck disable=SC2086  # lists of packages
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-  echo "installing:$missing"
   apt-get update -qq
-  # shellcheck disable=SC2086  # a list of packages
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
-else
+  [ -z "$missing" ] || install $missing
+  for package in $wished; do
+    install "$package" || echo "going on without $package" >&2
+  done
+elif [ -n "$missing" ]; then
   echo "hprofiler: missing; install these packages and run make again:$missing" >&2
   exit 1
 fi
