@@ -43,11 +43,25 @@ def arguments(
     heap: str = "192m",
     options: Sequence[str] = (),
     extra: Sequence[str] = (),
+    prefix: Sequence[str] = (),
 ) -> List[str]:
-    """The command line of a JVM that does these works; `extra` words stand at its end for selectors to match."""
+    """The command line of a JVM that does these works.
+
+    `extra` words stand at its end, for selectors; `prefix` becomes the JVM, say as another user.
+    """
     small = [f"-Xmx{heap}", "-XX:+UseSerialGC"]
     tail = ["--", *extra] if extra else []
-    return ["env", f"CLASSPATH={build.classes()}", java, *small, *options, "truth.Truth", *works, *tail]
+    return [
+        *prefix,
+        "env",
+        f"CLASSPATH={build.classes()}",
+        java,
+        *small,
+        *options,
+        "truth.Truth",
+        *works,
+        *tail,
+    ]
 
 
 def grown(later: Counts, earlier: Counts) -> Counts:

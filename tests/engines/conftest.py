@@ -1,0 +1,105 @@
+"""Fixtures of the engines' tests: the command, programs that count what they do, and who looks after them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Iterator, List
+
+import pytest
+
+from tests.burners.burner import Program
+from tests.burners.counting import Native, Truth
+from tests.contract import real
+from tests.contract.agent_driver import leftovers
+from tests.engines.measured import MARK, Runner
+from tests.lab import attach, jdks, procs
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _prerequisites() -> None:
+    missing = real.why_not()
+    if missing:
+        pytest.fail(f"{missing}: run make build", pytrace=False)
+    if os.geteuid() != 0:
+        pytest.skip("needs root: namespaces, other users, kernel frames")
+
+
+@pytest.fixture(scope="module")
+def record() -> Iterator[Runner]:
+    """Runs the command on programs."""
+    folder = Path(tempfile.mkdtemp(prefix="hprofiler-engines-"))
+    yield Runner(folder)
+    shutil.rmtree(folder)
+
+
+class Zoo:
+    """Starts programs, and ends them all."""
+
+    def __init__(self) -> None:
+        self.programs: List[Program] = []
+
+    def jvm(self, *works: str, jdk: int = 17, **options: Any) -> Truth:
+        """A JVM of a version that does these works; options are those of `counting.arguments`."""
+        try:
+            java = jdks.java(jdk)
+        except jdks.Unavailable as why:
+            pytest.skip(str(why))
+        made = Truth(*works, **{"java": java, **options})
+        self.programs.append(made)
+        return made
+
+    def native(self, language: str, load: float = 0.4) -> Native:
+        try:
+            made = Native(language, load)
+        except FileNotFoundError as missing:
+            pytest.skip(f"no {missing.filename} on this machine")
+        self.programs.append(made)
+        return made
+
+    def end(self) -> None:
+        for program in self.programs:
+            program.kill()
+
+    def left(self) -> List[str]:
+        """What runs left behind: files beside or inside the programs' roots, processes, active profilers."""
+        alive = [program.outer.pid for program in self.programs if program.outer.alive()]
+        return [*leftovers(), *_processes(), *(one for pid in alive for one in (*_files(pid), *_active(pid)))]
+
+
+def _files(pid: int) -> List[str]:
+    """What runs may write into the /tmp that a process sees."""
+    inner = procs.status(pid)["NSpid"][-1]
+    names = (".hprofiler-run", ".hprofiler-ap", ".attach_pid", f"perf-{inner}.map")
+    return [str(path) for path in Path(f"/proc/{pid}/root/tmp").iterdir() if path.name.startswith(names)]
+
+
+def _active(pid: int) -> List[str]:
+    """What the profilers inside a JVM say of themselves, of those that are not inactive."""
+    answers = [attach.profiling_status(pid, library) for library in attach.profiler_libraries(pid)]
+    return [f"pid {pid}: {answer}" for answer in answers if "not active" not in answer]
+
+
+def _processes() -> List[str]:
+    """Processes that runs of these tests started and that live, by the mark in their environment."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if MARK.encode() in (entry / "environ").read_bytes():
+                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def zoo() -> Iterator[Zoo]:
+    """Programs for the tests of one module. When they are through nothing may be left beside or in them."""
+    made = Zoo()
+    before = set(leftovers())
+    try:
+        yield made
+        procs.wait_for(lambda: set(made.left()) <= before, 10, "nothing left behind")
+    finally:
+        made.end()

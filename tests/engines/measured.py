@@ -1,0 +1,236 @@
+"""Runs the real command on programs that count what they do, and holds its profiles against their counts."""
+
+from __future__ import annotations
+
+import bisect
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+from hprofiler import Profile
+from tests.burners.burner import Program
+from tests.burners.counting import Counting
+from tests.lab import cache, procs
+
+COMMAND = [sys.executable, "-m", "hprofiler"]
+MARK = f"HPROFILER_ENGINES_TEST={os.getpid()}"
+"""Stands in the environment of all that these tests' runs start."""
+TURN = 0.1
+"""Seconds between two readings of a program's counters."""
+FREQUENCY = 997
+"""Hz; no multiple of any rhythm of the programs."""
+
+
+@dataclass
+class Trail:
+    """A program's counters and CPU nanoseconds (as "process.ns") over time, to know any stretch of it."""
+
+    times: List[float] = field(default_factory=list)
+    readings: List[Dict[str, int]] = field(default_factory=list)
+
+    def read(self, program: Program) -> None:
+        counts = dict(program.counters()) if isinstance(program, Counting) else {}
+        counts["process.ns"] = round(1e9 * procs.cpu_seconds(program.outer.pid))
+        self.times.append(time.monotonic())
+        self.readings.append(counts)
+
+    def grown(self, begin: float, end: float) -> Dict[str, float]:
+        """What each counter grew by between two moments; readings around them are interpolated."""
+        first, last = self._at(begin), self._at(end)
+        return {name: last[name] - value for name, value in first.items()}
+
+    def _at(self, moment: float) -> Dict[str, float]:
+        place = min(max(1, bisect.bisect(self.times, moment)), len(self.times) - 1)
+        before, after = self.times[place - 1], self.times[place]
+        part = min(1.0, max(0.0, (moment - before) / (after - before)))
+        later = self.readings[place]
+        return {
+            name: value + part * (later[name] - value) for name, value in self.readings[place - 1].items()
+        }
+
+
+class Stacks:
+    """The stacks of one profile and one of its values; frames outermost first, with their annotations."""
+
+    def __init__(self, profile: Profile, value: str) -> None:
+        index = [name for name, _ in profile.values].index(value)
+        self.stacks = [(stack.frames, stack.values[index]) for stack in profile.paths()]
+
+    @property
+    def total(self) -> int:
+        return sum(value for _, value in self.stacks)
+
+    def value(self, holds: Callable[[Sequence[str]], bool]) -> int:
+        """The sum of the stacks for which this holds."""
+        return sum(value for frames, value in self.stacks if holds(frames))
+
+    def of(self, *words: str) -> int:
+        """The sum of the stacks in which every word is part of some frame."""
+        return self.value(lambda frames: all(any(word in frame for frame in frames) for word in words))
+
+    def of_leaf(self, kind: str, *words: str) -> int:
+        """The same, of the stacks whose last frame is of a kind: "k" kernel, "" native and plain, …"""
+        return self.value(
+            lambda frames: (
+                kind_of(frames[-1]) == kind and all(any(word in frame for frame in frames) for word in words)
+            )
+        )
+
+
+def kind_of(frame: str) -> str:
+    """What a frame's annotation says: j, i, 0, 1, k; "" for none."""
+    found = re.search(r"_\[([0-9a-z])\]$", frame)
+    return found[1] if found else ""
+
+
+class Run:
+    """What one run of the command left, and what the programs counted meanwhile."""
+
+    def __init__(self, folder: Path, code: int, said: str, began: float, trails: Dict[int, Trail]) -> None:
+        self.folder = folder
+        self.code = code
+        self.said = said
+        self.began = began
+        self._trails = trails
+
+    def __str__(self) -> str:
+        return f"exit code {self.code}\n{self.said}"
+
+    @property
+    def record(self) -> Dict[str, Any]:
+        """run.json."""
+        content: Dict[str, Any] = json.loads((self.folder / "run.json").read_text())
+        return content
+
+    @property
+    def host(self) -> Dict[str, Any]:
+        """The one host's part of it."""
+        (host,) = self.record["hosts"]
+        return dict(host)
+
+    def recordings(self, program: Program) -> Dict[str, Dict[str, Any]]:
+        """The process's recordings by event."""
+        mine = [one for one in self.host["recordings"] if one["process"]["pid"] == program.outer.pid]
+        return {one["event"]: one for one in mine}
+
+    def recording(self, program: Program, event: str = "cpu") -> Dict[str, Any]:
+        found = self.recordings(program).get(event)
+        assert found, f"no recording of {event}: {self.outcome(program)}\n{self}"
+        return found
+
+    def outcome(self, program: Program) -> Dict[str, Any]:
+        """The process's last line of the ledger."""
+        lines = [one for one in self.host["outcomes"] if one["pid"] == program.outer.pid]
+        assert lines, f"nothing is said of {program.outer.pid}\n{self}"
+        return dict(lines[-1])
+
+    def told(self, program: Program) -> str:
+        """All that the ledger says of the process."""
+        lines = [one for one in self.host["outcomes"] if one["pid"] == program.outer.pid]
+        return "; ".join(f"{one['reason']} ({one['remedy']})" for one in lines)
+
+    def grown(self, program: Program, event: str = "cpu") -> Dict[str, float]:
+        """What the program's own counters grew by while it was recorded."""
+        seconds = self.recording(program, event)["seconds"]
+        return self._trails[program.outer.pid].grown(self.began, self.began + seconds)
+
+    def path(self, program: Program, name: str) -> Path:
+        (path,) = self.folder.glob(f"hosts/*/{program.outer.pid}/{name}")
+        return path
+
+    def profile(self, program: Program, event: str = "cpu", threads: bool = True) -> Profile:
+        """The process's profile; with `threads` the outermost frame of each stack is its thread group."""
+        path = self.path(program, f"{event}.pb.gz")
+        return Profile.open(path, threads="groups") if threads else Profile.open(path)
+
+    def stacks(self, program: Program, event: str, value: str) -> Stacks:
+        return Stacks(self.profile(program, event), value)
+
+
+class Runner:
+    """Runs `hprofiler` on programs of this machine; each run has a folder of its own below `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._runs = 0
+
+    def __call__(
+        self,
+        programs: Sequence[Program],
+        *options: str,
+        seconds: float = 4,
+        meanwhile: Optional[Callable[[], None]] = None,
+    ) -> Run:
+        """Record the programs; `meanwhile` is called as soon as sampling has begun."""
+        self._runs += 1
+        folder = self._folder / str(self._runs)
+        pids = ",".join(str(program.outer.pid) for program in programs)
+        words = ["-j", f"pid:{pids}", "-f", str(FREQUENCY), "-t", str(seconds), "-o", str(folder), *options]
+        watch = _Watch(programs)
+        with watch:
+            code, said, began = _command(words, meanwhile)
+        return Run(folder, code, said, began, watch.trails)
+
+
+def _command(words: Sequence[str], meanwhile: Optional[Callable[[], None]]) -> Tuple[int, str, float]:
+    """Exit code, what was said on both channels, and when sampling had begun (0 when it never did)."""
+    process = subprocess.Popen(
+        [*COMMAND, *words],
+        env={**os.environ, "PYTHONPATH": str(cache.CHECKOUT), **dict([MARK.split("=")])},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    said, began = [], 0.0
+    assert process.stdout is not None
+    with process.stdout as lines:
+        for line in lines:
+            said.append(line)
+            if not began and re.search(r": recording\b", line):
+                began = time.monotonic()
+                if meanwhile:
+                    meanwhile()
+    return process.wait(60), "".join(said), began
+
+
+class _Watch:
+    """Reads the counters of programs until it is told to stop; of those that end, as long as they live."""
+
+    def __init__(self, programs: Sequence[Program]) -> None:
+        self.trails = {program.outer.pid: Trail() for program in programs}
+        self._programs = list(programs)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._read)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _read(self) -> None:
+        while not self._over.wait(TURN):
+            for program in list(self._programs):
+                try:
+                    self.trails[program.outer.pid].read(program)
+                except (OSError, RuntimeError):
+                    self._programs.remove(program)
+
+
+def near(value: float, truth: float, within: float) -> bool:
+    """Whether a value is the truth within a part of it."""
+    return abs(value - truth) <= within * truth
+
+
+def points(samples: int, share: float, least: float = 0.03) -> float:
+    """By how much a share of so many samples may be off: `least`, or four standard deviations."""
+    return max(least, 4 * (share * (1 - share) / max(1, samples)) ** 0.5)

@@ -1,0 +1,53 @@
+"""JVMs that end, and JVMs of many threads."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+
+from tests.engines.conftest import Zoo
+from tests.engines.measured import Runner, near, points
+
+
+@pytest.mark.parametrize("engine", ["async-profiler", "perf"])
+def test_a_jvm_that_exits_in_the_middle(record: Runner, zoo: Zoo, engine: str) -> None:
+    """What was sampled so far is kept, and the others go on."""
+    short = zoo.jvm("cpu=0.4", options=["-XX:+PreserveFramePointer"])
+    other = zoo.jvm("cpu=0.4", options=["-XX:+PreserveFramePointer"])
+
+    def end() -> None:
+        time.sleep(2)  # what is tested is that time is recorded
+        short.outer.kill(signal.SIGTERM)
+
+    run = record([short, other], "--engine", engine, seconds=4, meanwhile=end)
+    outcome = run.outcome(short)
+    assert outcome["status"] == "degraded" and "ended after" in outcome["reason"], outcome
+    samples = run.stacks(short, "cpu", "samples")
+    assert near(samples.total, 2 * 0.4 * 997, 0.35)
+    assert run.outcome(other)["status"] == "ok" or engine == "perf"
+    assert near(run.stacks(other, "cpu", "cpu").total, run.grown(other)["process.ns"], 0.05)
+
+
+@pytest.mark.parametrize("engine", ["async-profiler", "perf"])
+def test_500_threads(record: Runner, zoo: Zoo, engine: str) -> None:
+    jvm = zoo.jvm("crowd=500", options=["-XX:+PreserveFramePointer"])
+    run = record([jvm], "--engine", engine, seconds=4)
+    counted = run.grown(jvm)
+    assert near(run.stacks(jvm, "cpu", "cpu").total, counted["process.ns"], 0.05)
+    samples = run.stacks(jvm, "cpu", "samples")
+    truth = counted["crowd.ns"] / counted["process.ns"]
+    assert samples.of("[truth-crowd-N]") / samples.total == pytest.approx(
+        truth, abs=points(samples.total, truth, 0.06)
+    )
+    groups = {frames[0] for frames, _ in samples.stacks if "truth-crowd" in frames[0]}
+    assert groups == {"[truth-crowd-N]"}
+
+
+def test_500_threads_all_waits(record: Runner, zoo: Zoo) -> None:
+    jvm = zoo.jvm("crowd=500")
+    run = record([jvm], "-e", "cpu,wall", seconds=4)
+    wall = run.stacks(jvm, "wall", "wall").of("[truth-crowd-N]")
+    assert near(wall, 500 * run.recording(jvm, "wall")["seconds"] * 1e9, 0.05)
+    assert near(run.stacks(jvm, "cpu", "cpu").total, run.grown(jvm)["process.ns"], 0.05)

@@ -1,0 +1,200 @@
+"""Every event of async-profiler beside the program's own counters, several of them in one recording."""
+
+from __future__ import annotations
+
+import pytest
+
+from hprofiler import Profile
+from tests.burners.counting import Truth
+from tests.engines.conftest import Zoo
+from tests.engines.measured import Run, Runner, near, points
+
+WAITS = {
+    "[sleep]": ("Waiting.sleeping", "sleep"),
+    "[park]": ("Waiting.parking", "park"),
+    "[wait]": ("Waiting.waiting", "wait"),
+    "[lock]": ("Waiting.blocked", "monitor"),
+    "[network]": ("Waiting.reading", "read"),
+}
+
+
+@pytest.fixture(scope="module")
+def busy(zoo: Zoo) -> Truth:
+    return zoo.jvm("cpu=0.5", "alloc=60", "lock=3", jdk=17)
+
+
+@pytest.fixture(scope="module")
+def memory(zoo: Zoo) -> Truth:
+    return zoo.jvm("memory=40", "live=20", jdk=21)
+
+
+@pytest.fixture(scope="module")
+def waiting(zoo: Zoo) -> Truth:
+    return zoo.jvm("waits=3", jdk=25)
+
+
+@pytest.fixture(scope="module")
+def together(record: Runner, busy: Truth) -> Run:
+    """Four events of one attach."""
+    return record([busy], "-e", "cpu,alloc,lock,wall", "--keep-raw", seconds=5)
+
+
+@pytest.fixture(scope="module")
+def of_memory(record: Runner, memory: Truth) -> Run:
+    return record([memory], "-e", "live,nativemem", "--alloc-interval", "128k", seconds=5)
+
+
+@pytest.fixture(scope="module")
+def off_cpu(record: Runner, waiting: Truth) -> Run:
+    return record([waiting], "-i", "--threads", seconds=3)
+
+
+def test_all_events_come_from_one_recording(together: Run, busy: Truth) -> None:
+    assert together.code == 0, together
+    assert set(together.recordings(busy)) == {"cpu", "alloc", "lock", "wall"}
+    assert together.outcome(busy)["status"] == "ok"
+
+
+def test_the_values_of_each_event(together: Run, busy: Truth) -> None:
+    columns = {
+        "cpu": [("samples", "count"), ("cpu", "nanoseconds")],
+        "alloc": [("alloc_objects", "count"), ("alloc_space", "bytes")],
+        "lock": [("contentions", "count"), ("delay", "nanoseconds")],
+        "wall": [("wall_samples", "count"), ("wall", "nanoseconds")],
+    }
+    for event, values in columns.items():
+        assert together.profile(busy, event).values == values
+
+
+def test_cpu_and_allocated_bytes(together: Run, busy: Truth) -> None:
+    counted = together.grown(busy)
+    assert near(together.stacks(busy, "cpu", "cpu").total, counted["process.ns"], 0.05)
+    allocated = together.stacks(busy, "alloc", "alloc_space").total
+    assert near(allocated, counted["alloc.everywhere.bytes"], 0.10)
+
+
+@pytest.mark.parametrize(("kind", "method"), [("monitor", "enterMonitor"), ("lock", "enterLock")])
+def test_lock_waits(together: Run, busy: Truth, kind: str, method: str) -> None:
+    counted = together.grown(busy, "lock")
+    delay = together.stacks(busy, "lock", "delay").of(f"Locks.{method}")
+    assert near(delay, counted[f"lock.{kind}.ns"], 0.15)
+    if kind == "monitor":
+        assert near(delay, counted["lock.blocked.ns"], 0.15)  # the JVM's own count
+    contentions = together.stacks(busy, "lock", "contentions").of(f"Locks.{method}")
+    assert near(contentions, counted[f"lock.{kind}.times"], 0.15)
+
+
+def test_wall_clock_time(together: Run, busy: Truth) -> None:
+    """Each thread has as many seconds as the recording."""
+    seconds = together.recording(busy, "wall")["seconds"]
+    wall = together.stacks(busy, "wall", "wall")
+    for group, threads in (("[truth-cpu-", 1), ("[truth-monitor-", 3), ("[truth-lock-", 3)):
+        assert near(wall.of(group), threads * seconds * 1e9, 0.05), group
+
+
+def test_the_raw_recording_is_kept(together: Run, busy: Truth) -> None:
+    """And is what the profiles were made from."""
+    raw = Profile.open(together.path(busy, "recording.jfr"))
+    folded = together.profile(busy, "lock", threads=False)
+    assert raw.total("contentions") == folded.total("contentions")
+    assert raw.total("delay") == folded.total("delay")
+
+
+def test_no_raw_recording_without_asking(of_memory: Run) -> None:
+    assert not list(of_memory.folder.glob("**/*.jfr"))
+
+
+def test_native_memory(of_memory: Run, memory: Truth) -> None:
+    counted = of_memory.grown(memory, "nativemem")
+    space = of_memory.stacks(memory, "nativemem", "native_space")
+    blocks = of_memory.stacks(memory, "nativemem", "native_allocs")
+    assert near(space.of("NativeMemory."), sum(counted[f"memory.{site}.bytes"] for site in _BLOCKS), 0.10)
+    for site in _BLOCKS:
+        assert near(space.of(f"NativeMemory.{site}"), counted[f"memory.{site}.bytes"], 0.25), site
+        assert near(blocks.of(f"NativeMemory.{site}"), counted[f"memory.{site}.blocks"], 0.25), site
+
+
+_BLOCKS = ("small", "medium", "large")
+
+
+def test_live_bytes(of_memory: Run, memory: Truth) -> None:
+    """What was allocated during the recording and is still held at its end; garbage is not."""
+    counted = of_memory.grown(memory, "live")
+    space = of_memory.stacks(memory, "live", "inuse_space")
+    samples = counted["live.kept.bytes"] / of_memory.recording(memory, "live")["interval"]
+    kept = space.of("Live.keep")
+    assert near(kept, counted["live.kept.bytes"], 0.1 + 3 / samples**0.5)
+    assert space.of("Live.drop") < 0.2 * counted["live.dropped.bytes"]
+
+
+@pytest.mark.parametrize("kind", sorted(WAITS))
+def test_waits_are_told_apart(off_cpu: Run, waiting: Truth, kind: str) -> None:
+    method, counter = WAITS[kind]
+    waited = off_cpu.stacks(waiting, "offcpu", "offcpu")
+    assert near(waited.of(kind, method), off_cpu.grown(waiting, "offcpu")[f"waits.{counter}.ns"], 0.10)
+    assert waited.of(method) == waited.of(kind, method)
+
+
+def test_more_waits(off_cpu: Run, waiting: Truth) -> None:
+    seconds = off_cpu.recording(waiting, "offcpu")["seconds"]
+    waited = off_cpu.stacks(waiting, "offcpu", "offcpu")
+    for kind, method in (
+        ("[lock]", "Waiting.locked"),
+        ("[wait]", "Waiting.awaiting"),
+        ("[network]", "Waiting.accepting"),
+        ("[network]", "Waiting.selecting"),
+        ("[sleep]", "Waiting.holding"),
+    ):
+        assert near(waited.of(kind, method), seconds * 1e9, 0.10), method
+    assert near(waited.of("[truth-pool-", "[idle pool thread]"), 3 * seconds * 1e9, 0.10)
+
+
+def test_waits_for_a_disk(off_cpu: Run, waiting: Truth) -> None:
+    """Where the disk is slow enough to be waited for."""
+    counted = off_cpu.grown(waiting, "offcpu")["waits.disk.ns"]
+    if counted < 3e8:
+        pytest.skip(f"the disk here was waited for {counted / 1e6:.0f} ms only")
+    waited = off_cpu.stacks(waiting, "offcpu", "offcpu")
+    assert near(waited.of("[disk]", "Waiting.syncing"), counted, 0.35)
+
+
+def test_nothing_that_runs_is_off_cpu(record: Runner, busy: Truth) -> None:
+    run = record([busy], "-e", "offcpu", seconds=3)
+    counted = run.grown(busy, "offcpu")
+    seconds = run.recording(busy, "offcpu")["seconds"]
+    waited = run.stacks(busy, "offcpu", "offcpu").of("[truth-cpu-")
+    used = sum(counted[f"cpu.{name}.ns"] for name in ("java", "native", "kernel"))
+    assert waited == pytest.approx(seconds * 1e9 - used, abs=seconds * 1e9 * points(300, 0.5))
+
+
+def test_pictures_are_split_by_thread_groups(off_cpu: Run) -> None:
+    folded = (off_cpu.folder / "cluster/offcpu.folded").read_text()
+    assert all(line.startswith("[") for line in folded.splitlines())
+    assert "[truth-pool-N]" in folded
+    svg = (off_cpu.folder / "cluster/offcpu.svg").read_text()
+    assert "[truth-pool-N]" in svg
+
+
+def test_pictures_are_not_split_without_asking(together: Run) -> None:
+    assert "[truth-" not in (together.folder / "cluster/cpu.folded").read_text()
+
+
+def test_a_java_method_is_an_event(record: Runner, busy: Truth) -> None:
+    run = record([busy], "-e", "truth.Locks.enterLock", seconds=2)
+    (value,) = run.profile(busy, "truth.Locks.enterLock").values
+    assert value == ("truth.Locks.enterLock", "count")
+    calls = run.stacks(busy, "truth.Locks.enterLock", value[0]).total
+    assert near(calls, run.grown(busy, "truth.Locks.enterLock")["lock.lock.times"], 0.15)
+
+
+def test_heap_is_another_name_for_alloc(record: Runner, busy: Truth) -> None:
+    run = record([busy], "-e", "heap", "--alloc-interval", "512k", seconds=2)
+    assert run.recording(busy, "alloc")["interval"] == 512 * 1024
+    counted = run.grown(busy, "alloc")["alloc.everywhere.bytes"]
+    assert near(run.stacks(busy, "alloc", "alloc_space").total, counted, 0.25)
+
+
+def test_intervals_asked_for_are_used(record: Runner, busy: Truth) -> None:
+    run = record([busy], "-e", "wall,lock", "--wall-interval", "20ms", "--lock-threshold", "1ms", seconds=2)
+    assert run.recording(busy, "wall")["interval"] == 20_000_000
+    assert run.recording(busy, "lock")["interval"] == 1_000_000

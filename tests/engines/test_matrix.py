@@ -1,0 +1,131 @@
+"""JDK 8 to 25 with either engine: shares and absolute totals beside the programs' own counters."""
+
+from __future__ import annotations
+
+from typing import Dict, List
+
+import pytest
+
+from tests.burners.counting import Truth
+from tests.engines.conftest import Zoo
+from tests.engines.measured import FREQUENCY, Run, Runner, near, points
+from tests.lab import jdks
+
+ENGINES = ("async-profiler", "perf")
+CPU = {"java": "Cpu.inJava", "native": "Cpu.inNative", "kernel": "Cpu.inKernel"}
+ALLOC = ("small", "medium", "large", "huge")
+FRAME_POINTER = "-XX:+PreserveFramePointer"
+
+
+@pytest.fixture(scope="module")
+def jvms(zoo: Zoo) -> Dict[int, Truth]:
+    """A JVM of every version that can be had, all at once."""
+    there = [version for version in jdks.VERSIONS if _is_there(version)]
+    works = ("cpu=0.28", "alloc=40")
+    return {version: zoo.jvm(*works, jdk=version, options=[FRAME_POINTER]) for version in there}
+
+
+def _is_there(version: int) -> bool:
+    return not jdks.everything()[version].startswith("not available")
+
+
+@pytest.fixture(scope="module")
+def runs(record: Runner, jvms: Dict[int, Truth]) -> Dict[str, Run]:
+    """One run of each engine over all JVMs."""
+    programs: List[Truth] = list(jvms.values())
+    return {
+        "async-profiler": record(programs, "-e", "cpu,alloc", seconds=6),
+        "perf": record(programs, "--engine", "perf", seconds=6),
+    }
+
+
+@pytest.fixture(params=jdks.VERSIONS, ids=lambda version: f"jdk{version}")
+def jvm(request: pytest.FixtureRequest, jvms: Dict[int, Truth]) -> Truth:
+    version: int = request.param
+    if version not in jvms:
+        pytest.skip(jdks.everything()[version])
+    return jvms[version]
+
+
+@pytest.fixture(params=ENGINES)
+def run(request: pytest.FixtureRequest, runs: Dict[str, Run]) -> Run:
+    return runs[request.param]
+
+
+def test_the_engine_asked_for_is_used(runs: Dict[str, Run], jvm: Truth) -> None:
+    assert [runs[engine].recording(jvm)["engine"] for engine in ENGINES] == list(ENGINES)
+
+
+def test_cpu_seconds(run: Run, jvm: Truth) -> None:
+    truth = run.grown(jvm)["process.ns"]
+    recording = run.recording(jvm)
+    assert near(recording["cpu_seconds"] * 1e9, truth, 0.05)
+    total = run.stacks(jvm, "cpu", "cpu").total
+    assert near(total, truth, 0.05), (total, truth, recording)
+    assert near(recording["samples"]["expected"], FREQUENCY * truth / 1e9, 0.05)
+
+
+def test_shares_of_cpu_time(run: Run, jvm: Truth) -> None:
+    """By the last frame's kind: the C library and zlib may have no frame pointers to walk by."""
+    counted = run.grown(jvm)
+    total = sum(counted[f"cpu.{name}.ns"] for name in CPU)
+    truth = {name: counted[f"cpu.{name}.ns"] / total for name in CPU}
+    samples = run.stacks(jvm, "cpu", "samples")
+    thread = samples.of("[truth-cpu-")
+    found = {
+        "java": samples.of("[truth-cpu-", CPU["java"]) / thread,
+        "native": samples.of_leaf("", "[truth-cpu-") / thread,
+        "kernel": samples.of_leaf("k", "[truth-cpu-") / thread,
+    }
+    for name, share in truth.items():
+        assert found[name] == pytest.approx(share, abs=points(thread, share, 0.05)), (name, found, truth)
+
+
+def test_whole_stacks(run: Run, jvm: Truth) -> None:
+    """From the thread's root to the method, where nothing but Java is in between."""
+    samples = run.stacks(jvm, "cpu", "samples")
+    whole = samples.of("Thread.run", "Cpu.run", "Share.one", "Share.slice", CPU["java"])
+    timed = samples.of("Thread.run", "Cpu.run", "Share.one", "Cpu$Timed.slice", CPU["java"])
+    assert whole + timed > 0.95 * samples.of(CPU["java"])
+
+
+def test_callers_of_native_and_kernel_code(runs: Dict[str, Run], jvm: Truth) -> None:
+    """async-profiler finds the Java method above; perf where all in between keeps frame pointers."""
+    samples = runs["async-profiler"].stacks(jvm, "cpu", "samples")
+    for name, kind in (("native", ""), ("kernel", "k")):
+        leaves = samples.of_leaf(kind, "[truth-cpu-")
+        assert samples.of_leaf(kind, "[truth-cpu-", CPU[name]) > 0.85 * leaves
+
+
+def test_allocated_bytes(runs: Dict[str, Run], jvms: Dict[int, Truth], jvm: Truth) -> None:
+    run = runs["async-profiler"]
+    if jvm is jvms.get(8):
+        assert "alloc" not in run.recordings(jvm)
+        assert run.outcome(jvm)["status"] == "degraded"
+        assert "debug symbols" in run.told(jvm)
+        return
+    counted = run.grown(jvm, "alloc")
+    space = run.stacks(jvm, "alloc", "alloc_space")
+    objects = run.stacks(jvm, "alloc", "alloc_objects")
+    assert near(space.total, counted["alloc.everywhere.bytes"], 0.10)
+    sampled = counted["alloc.thread.bytes"] / run.recording(jvm, "alloc")["interval"]
+    thread = space.of("[truth-alloc-")
+    for site in ALLOC:
+        share = counted[f"alloc.{site}.bytes"] / counted["alloc.thread.bytes"]
+        assert space.of(f"Alloc.{site}") / thread == pytest.approx(share, abs=points(sampled, share)), site
+        made = counted[f"alloc.{site}.objects"]
+        within = 0.05 + 4 / (sampled * share) ** 0.5
+        assert near(objects.of(f"Alloc.{site}"), made, within), (site, objects.of(f"Alloc.{site}"), made)
+
+
+def test_the_interval_chosen_is_stated(runs: Dict[str, Run], jvms: Dict[int, Truth], jvm: Truth) -> None:
+    if jvm is not jvms.get(8):
+        run = runs["async-profiler"]
+        assert run.recording(jvm, "alloc")["interval"] > 0
+        assert "allocation interval" in run.told(jvm)
+
+
+def test_the_timeline_has_every_sample(run: Run, jvm: Truth) -> None:
+    recording = run.recording(jvm)
+    assert sum(recording["timeline"]) == recording["samples"]["taken"]
+    assert len(recording["timeline"]) in (6, 7, 8)

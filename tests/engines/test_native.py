@@ -1,0 +1,122 @@
+"""Programs that are no JVMs, by the host's perf: C, Rust and Go beside their own counters."""
+
+from __future__ import annotations
+
+from typing import Dict
+
+import pytest
+
+from tests.burners.counting import Native
+from tests.engines.conftest import Zoo
+from tests.engines.measured import Run, Runner, near, points
+
+SHARES = {
+    "c": {"hot": ["hot"], "warm": ["slice", "outer", "middle", "warm"], "kernel": ["kernel"]},
+    "rust": {"hot": ["hot<u64>"], "warm": ["Warm as", "burn"], "closure": ["through"]},
+    "go": {"hot": ["main.hot"], "warm": ["main.(*Worker).burn"]},
+}
+"""For each counter words that its stacks have, in frames of their own."""
+LANGUAGES = tuple(SHARES)
+
+
+@pytest.fixture(scope="module")
+def programs(zoo: Zoo) -> Dict[str, Native]:
+    return {"c": zoo.native("c", 0.2), "rust": zoo.native("rust", 0.4)}
+
+
+@pytest.fixture(scope="module")
+def go(zoo: Zoo) -> Native:
+    return zoo.native("go", 0.4)
+
+
+@pytest.fixture(scope="module")
+def run(record: Runner, programs: Dict[str, Native]) -> Run:
+    """Without a word of engines: perf is what there is for them."""
+    return record(list(programs.values()), "--threads", seconds=5)
+
+
+@pytest.fixture(scope="module")
+def run_go(record: Runner, go: Native) -> Run:
+    return record([go], seconds=4)
+
+
+def _shares(run: Run, program: Native, language: str) -> None:
+    assert run.recording(program)["engine"] == "perf"
+    counted = run.grown(program)
+    assert near(run.stacks(program, "cpu", "cpu").total, counted["process.ns"], 0.05)
+    samples = run.stacks(program, "cpu", "samples")
+    whole = sum(counted[name] for name in SHARES[language])
+    found = {name: samples.of(*words) for name, words in SHARES[language].items()}
+    total = sum(found.values())
+    assert total > 0.9 * samples.total
+    for name, amount in found.items():
+        truth = counted[name] / whole
+        assert amount / total == pytest.approx(truth, abs=points(total, truth)), name
+
+
+@pytest.mark.parametrize("language", ["c", "rust"])
+def test_shares_of_cpu_time(run: Run, programs: Dict[str, Native], language: str) -> None:
+    _shares(run, programs[language], language)
+
+
+def test_shares_of_cpu_time_of_go(run_go: Run, go: Native) -> None:
+    _shares(run_go, go, "go")
+
+
+def test_kernel_frames(run: Run, programs: Dict[str, Native]) -> None:
+    samples = run.stacks(programs["c"], "cpu", "samples")
+    assert samples.of_leaf("k", "kernel") > 0.9 * samples.of("kernel")
+
+
+def test_thread_groups(run: Run) -> None:
+    folded = (run.folder / "cluster/cpu.folded").read_text()
+    assert "[c-worker-N]" in folded and "[rust-worker-N]" in folded
+    assert "[c-worker-1]" not in folded
+
+
+def test_nothing_is_unknown(run: Run, programs: Dict[str, Native]) -> None:
+    for program in programs.values():
+        samples = run.stacks(program, "cpu", "samples")
+        assert samples.of("[unknown]") < 0.02 * samples.total
+
+
+@pytest.fixture(scope="module")
+def off_cpu(record: Runner, programs: Dict[str, Native]) -> Run:
+    return record([programs["c"]], "-e", "offcpu", seconds=4)
+
+
+@pytest.mark.parametrize(
+    ("thread", "method", "kind", "part"),
+    [
+        ("[c-sleeper", "nap", "[sleep]", 1.0),
+        ("[c-reader", "read_pipe", "[", 1.0),
+        ("[c-locker", "lock_mutex", "[lock]", 0.98),
+    ],
+)
+def test_off_cpu(
+    off_cpu: Run, programs: Dict[str, Native], thread: str, method: str, kind: str, part: float
+) -> None:
+    """A wait that began before the recording, or ends after it, is not seen by who records switches."""
+    program = programs["c"]
+    seconds = off_cpu.recording(program, "offcpu")["seconds"]
+    waited = off_cpu.stacks(program, "offcpu", "offcpu")
+    of_thread = waited.of(thread)
+    assert near(of_thread, part * seconds * 1e9, 0.10)
+    assert waited.of(thread, method, kind) > 0.85 * of_thread
+
+
+def test_page_faults_and_context_switches(record: Runner, programs: Dict[str, Native]) -> None:
+    program = programs["c"]
+    run = record([program], "-e", "context-switches", seconds=3)
+    switches = run.profile(program, "context-switches")
+    assert switches.values == [("context-switches", "count")]
+    assert run.stacks(program, "context-switches", "context-switches").of("nap") > 0
+
+
+def test_a_tracepoint(record: Runner, programs: Dict[str, Native]) -> None:
+    program = programs["c"]
+    event = "sched:sched_switch"
+    run = record([program], "-e", event, seconds=2)
+    (path,) = run.folder.glob(f"hosts/*/{program.outer.pid}/*.pb.gz")
+    assert run.recording(program, event)["engine"] == "perf"
+    assert path.stat().st_size > 0

@@ -1,0 +1,112 @@
+"""JVMs of other users and in containers: each is recorded, and nothing stays with it."""
+
+from __future__ import annotations
+
+from typing import Dict
+
+import pytest
+
+from tests.burners.counting import Truth
+from tests.contract.conftest import OTHER_USER, as_user, open_classes
+from tests.contract.test_agent_namespaces import OWN_TMP, contained
+from tests.engines.conftest import Zoo
+from tests.engines.measured import Run, Runner, Stacks, near, points
+
+READ_ONLY = f"{OWN_TMP} && mount -o remount,bind,ro /"
+NOEXEC = "mount -t tmpfs -o mode=1777,noexec tmpfs /tmp && mount -t tmpfs -o mode=1777 tmpfs /var/tmp"
+NOWHERE = "mount -o remount,bind,ro / && cd /"
+PLACES = (
+    "root, here",
+    "another user",
+    "own namespaces",
+    "own namespaces, another user",
+    "read-only root",
+    "noexec /tmp",
+    "user namespace",
+)
+
+
+@pytest.fixture(scope="module")
+def jvms(zoo: Zoo) -> Dict[str, Truth]:
+    """A JVM in each place, all at once."""
+    works = ("cpu=0.18", "alloc=30")
+    open_to_all = [f"-Xbootclasspath/a:{open_classes()}"]
+    return {
+        "root, here": zoo.jvm(*works),
+        "another user": zoo.jvm(*works, prefix=as_user(OTHER_USER), options=open_to_all),
+        "own namespaces": zoo.jvm(*works, wrap=contained()),
+        "own namespaces, another user": zoo.jvm(*works, wrap=contained(user=OTHER_USER)),
+        "read-only root": zoo.jvm(*works, wrap=contained(READ_ONLY)),
+        "noexec /tmp": zoo.jvm(*works, wrap=contained(NOEXEC, user=OTHER_USER)),
+        "user namespace": zoo.jvm(*works, wrap=contained(user=OTHER_USER, mapped=True)),
+    }
+
+
+@pytest.fixture(scope="module")
+def run(record: Runner, jvms: Dict[str, Truth]) -> Run:
+    return record(list(jvms.values()), "-e", "cpu,alloc", seconds=6)
+
+
+@pytest.fixture(params=PLACES)
+def jvm(request: pytest.FixtureRequest, jvms: Dict[str, Truth]) -> Truth:
+    return jvms[request.param]
+
+
+def test_it_is_recorded_by_async_profiler(run: Run, jvm: Truth) -> None:
+    events = run.recordings(jvm)
+    assert {event: one["engine"] for event, one in events.items()} == {
+        "cpu": "async-profiler",
+        "alloc": "async-profiler",
+    }, run.told(jvm)
+
+
+def test_cpu_seconds_are_right_whatever_was_used(run: Run, jvm: Truth) -> None:
+    """The kernel may keep its own frames, and its time, from a profiler inside another user's JVM."""
+    truth = run.grown(jvm)["process.ns"]
+    recording = run.recording(jvm)
+    assert near(recording["cpu_seconds"] * 1e9, truth, 0.05)
+    assert near(run.stacks(jvm, "cpu", "cpu").total, truth, 0.05), recording
+
+
+def test_shares_of_java_and_native_code(run: Run, jvm: Truth) -> None:
+    counted = run.grown(jvm)
+    samples = run.stacks(jvm, "cpu", "samples")
+    java, native = samples.of("Cpu.inJava"), samples.of("Cpu.inNative")
+    truth = counted["cpu.java.ns"] / (counted["cpu.java.ns"] + counted["cpu.native.ns"])
+    assert java / (java + native) == pytest.approx(truth, abs=points(java + native, truth))
+
+
+def test_allocated_bytes(run: Run, jvm: Truth) -> None:
+    space = run.stacks(jvm, "alloc", "alloc_space").total
+    assert near(space, run.grown(jvm, "alloc")["alloc.everywhere.bytes"], 0.10)
+
+
+def test_what_was_used_instead_of_perf_events_is_said(run: Run, jvms: Dict[str, Truth]) -> None:
+    for jvm in jvms.values():
+        source = run.recording(jvm)["source"]
+        assert source == "perf_events" or source in run.told(jvm), run.outcome(jvm)
+    if run.recording(jvms["root, here"])["source"] == "perf_events":
+        assert _kernel(run.stacks(jvms["root, here"], "cpu", "samples")) > 0
+
+
+def _kernel(samples: Stacks) -> int:
+    return samples.of_leaf("k")
+
+
+def test_perf_sees_other_users_and_containers(record: Runner, jvms: Dict[str, Truth]) -> None:
+    programs = [jvms[place] for place in ("another user", "own namespaces", "noexec /tmp")]
+    run = record(programs, "--engine", "perf", seconds=4)
+    for jvm in programs:
+        assert run.recording(jvm)["engine"] == "perf"
+        assert near(run.stacks(jvm, "cpu", "cpu").total, run.grown(jvm)["process.ns"], 0.05)
+        samples = run.stacks(jvm, "cpu", "samples")
+        assert samples.of("Cpu.inJava") > 0.35 * samples.of("[truth-cpu-"), run.told(jvm)
+
+
+def test_where_nothing_can_be_written_perf_records(record: Runner, zoo: Zoo) -> None:
+    """A JVM that cannot make its attach socket; the reason is said."""
+    jvm = zoo.jvm("cpu=0.5", wrap=contained(NOWHERE))
+    run = record([jvm], seconds=2)
+    assert run.recording(jvm)["engine"] == "perf"
+    assert "async-profiler" in run.told(jvm)
+    assert near(run.stacks(jvm, "cpu", "cpu").total, run.grown(jvm)["process.ns"], 0.05)

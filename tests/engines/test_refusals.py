@@ -1,0 +1,127 @@
+"""What cannot be done is said before anything is attached, with the way out; what perf can do, it does."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from hprofiler import resources
+from tests.burners.burner import Program
+from tests.engines.conftest import Zoo
+from tests.engines.measured import Run, Runner, near
+from tests.lab import attach
+
+CLOSED = {
+    "attach disabled": ("-XX:+DisableAttachMechanism", "DisableAttachMechanism"),
+    "agents disabled": ("-XX:-EnableDynamicAgentLoading", "EnableDynamicAgentLoading"),
+}
+NOTHING, PARTIAL = 4, 3
+
+
+@pytest.mark.parametrize("how", sorted(CLOSED))
+def test_a_jvm_that_refuses_agents_is_recorded_by_perf(record: Runner, zoo: Zoo, how: str) -> None:
+    flag, reason = CLOSED[how]
+    jvm = zoo.jvm("cpu=0.5", jdk=21, options=[flag, "-XX:+PreserveFramePointer"])
+    run = record([jvm], seconds=3)
+    assert run.recording(jvm)["engine"] == "perf"
+    assert reason in run.told(jvm)
+    assert near(run.stacks(jvm, "cpu", "cpu").total, run.grown(jvm)["process.ns"], 0.05)
+    asked = record([jvm], "--engine", "async-profiler", seconds=1)
+    assert asked.code == NOTHING, asked
+    outcome = asked.outcome(jvm)
+    assert outcome["status"] == "failed" and reason in outcome["reason"] + outcome["remedy"]
+    assert not attach.profiler_libraries(jvm.outer.pid)
+    jvm.finish()
+    assert "Full thread dump" not in "\n".join(jvm.other_lines)
+
+
+def test_symbols_where_agents_are_refused(record: Runner, zoo: Zoo) -> None:
+    """jcmd's Compiler.perfmap needs no agent."""
+    flag, _ = CLOSED["agents disabled"]
+    jvm = zoo.jvm("cpu=0.5", jdk=21, options=[flag, "-XX:+PreserveFramePointer"])
+    run = record([jvm], seconds=3)
+    samples = run.stacks(jvm, "cpu", "samples")
+    assert samples.of("Cpu.inJava") > 0.35 * samples.of("[truth-cpu-")
+
+
+def test_live_objects_on_8(record: Runner, zoo: Zoo) -> None:
+    jvm = zoo.jvm("alloc=20", jdk=8)
+    run = record([jvm], "-e", "live", seconds=1)
+    _is_refused(run, jvm, "live", "11")
+    assert run.outcome(jvm)["stage"] == "prepare"
+    assert not attach.profiler_libraries(jvm.outer.pid)
+
+
+def test_allocations_on_8_without_debug_symbols(record: Runner, zoo: Zoo) -> None:
+    jvm = zoo.jvm("alloc=20", jdk=8)
+    run = record([jvm], "-e", "alloc", seconds=1)
+    _is_refused(run, jvm, "alloc", "debug symbols")
+    assert not attach.profiler_libraries(jvm.outer.pid)
+
+
+def test_the_other_events_go_on_without_it(record: Runner, zoo: Zoo) -> None:
+    jvm = zoo.jvm("cpu=0.3", jdk=8)
+    run = record([jvm], "-e", "cpu,live", seconds=1)
+    assert set(run.recordings(jvm)) == {"cpu"}
+    assert run.code == PARTIAL
+    assert run.outcome(jvm)["status"] == "degraded" and "live" in run.told(jvm)
+
+
+@pytest.mark.parametrize("engine", ["async-profiler", "perf"])
+def test_hardware_events(record: Runner, zoo: Zoo, engine: str) -> None:
+    """Recorded where the machine has them, refused plainly where not."""
+    jvm = zoo.jvm("cpu=0.3")
+    run = record([jvm], "-e", "cache-misses", "--engine", engine, seconds=1)
+    if _has_hardware_events():
+        assert run.recordings(jvm).keys() == {"cache-misses"}
+    else:
+        _is_refused(run, jvm, "cache-misses", "hardware")
+
+
+def _has_hardware_events() -> bool:
+    counted = subprocess.run(
+        ["perf", "stat", "-e", "cache-misses", "true"], capture_output=True, text=True, check=False
+    )
+    return "not supported" not in counted.stderr and counted.returncode == 0
+
+
+@pytest.mark.parametrize("event", ["alloc", "lock", "wall", "live", "nativemem"])
+def test_what_perf_cannot_do(record: Runner, zoo: Zoo, event: str) -> None:
+    native = zoo.native("c")
+    run = record([native], "--engine", "perf", "-e", event, seconds=1)
+    _is_refused(run, native, event, "perf")
+
+
+def test_another_profiler_in_the_jvm(
+    record: Runner, zoo: Zoo, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """It is found before anything is loaded, and not disturbed."""
+    jvm = zoo.jvm("cpu=0.3")
+    (shipped,) = [path for arch, path in resources.async_profiler_libraries().items() if _runs_here(arch)]
+    other = tmp_path_factory.mktemp("other") / "libasyncProfiler.so"
+    other.write_bytes(shipped.read_bytes())
+    attach.execute(jvm.outer.pid, "load", str(other), "true", "start,event=cpu,interval=10ms,timeout=60")
+    assert "running" in attach.profiling_status(jvm.outer.pid, str(other))
+    run = record([jvm], "--engine", "async-profiler", seconds=1)
+    assert run.code == NOTHING, run
+    outcome = run.outcome(jvm)
+    assert outcome["status"] == "failed" and outcome["remedy"]
+    assert attach.profiler_libraries(jvm.outer.pid) == [str(other)]
+    assert "running" in attach.profiling_status(jvm.outer.pid, str(other))
+    attach.execute(jvm.outer.pid, "load", str(other), "true", "stop")
+
+
+def _runs_here(arch: str) -> bool:
+    import platform
+
+    return arch == platform.machine()
+
+
+def _is_refused(run: Run, program: Program, *words: str) -> None:
+    assert run.code == NOTHING, run
+    outcome = run.outcome(program)
+    said = outcome["reason"] + " " + outcome["remedy"]
+    assert outcome["status"] == "failed" and outcome["remedy"], outcome
+    assert all(word in said for word in words), said
+    assert not run.recordings(program)
