@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Callable, Dict, List
 
 from tests.bench import __doc__ as usage
-from tests.bench import core, many_hosts, one_jvm, start_up
+from tests.bench import core, core_readers, many_hosts, one_jvm, start_up
 from tests.bench.commands import BenchError
 from tests.bench.table import Row, markdown
 from tests.lab import cache, hosts
@@ -26,6 +26,9 @@ BENCHES: Dict[str, Callable[[], List[Row]]] = {
     "core-folded": core.folded,
     "core-svg": core.svg,
     "core-wire": core.wire,
+    "core-perf-script": core_readers.perf_script,
+    "core-perf-data": core_readers.perf_data,
+    "core-jfr": core_readers.jfr,
 }
 
 

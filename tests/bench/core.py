@@ -6,6 +6,7 @@ more certain. Times are of whole commands, start-up included; memory is the larg
 
 from __future__ import annotations
 
+import io
 import os
 import shlex
 import statistics
@@ -23,6 +24,7 @@ from tests.exact.peers import inferno
 HOSTS = int(os.environ.get("HPROFILER_BENCH_HOSTS", "20"))
 ROUNDS = int(os.environ.get("HPROFILER_BENCH_ROUNDS", "3"))
 MANY = 5
+NANOSECONDS_A_SAMPLE = 10_012_345.678
 FLAMEGRAPH_PL = Path("/usr/share/perl5/Devel/NYTProf/flamegraph.pl")
 PROGRAM = [COMMAND[0], "-m", "tests.bench.core_program"]
 
@@ -31,13 +33,13 @@ def merge() -> List[Row]:
     """Hosts' pprof files to a cluster's picture, profile and page, beside their text through inferno."""
     profiles, texts = core_cluster.messages(HOSTS), core_cluster.texts(HOSTS)
     with tempfile.TemporaryDirectory() as folder:
-        runs = _in_turns({"ours": [*PROGRAM, folder, *map(str, profiles)], "inferno": _piped(texts)})
+        runs = in_turns({"ours": [*PROGRAM, folder, *map(str, profiles)], "inferno": _piped(texts)})
     ours, peer = runs["ours"], runs["inferno"]
     memory = ours.peak_bytes / peer.peak_bytes
     return [
         Row(
             f"{HOSTS} hosts' pprof → cluster SVG + pprof + viewer data",
-            _beside(ours, {"cat and inferno-flamegraph": peer}),
+            beside(ours, {"cat and inferno-flamegraph": peer}),
             "10 × faster",
             peer.seconds / ours.seconds >= 10,
         ),
@@ -50,7 +52,7 @@ def merge_many() -> List[Row]:
     counts = [HOSTS, MANY * HOSTS]
     profiles = core_cluster.messages(counts[-1])
     with tempfile.TemporaryDirectory() as folder:
-        runs = _in_turns({str(n): [*PROGRAM, folder, *map(str, profiles[:n])] for n in counts})
+        runs = in_turns({str(n): [*PROGRAM, folder, *map(str, profiles[:n])] for n in counts})
     few, many = (runs[str(count)] for count in counts)
     stacks = [STACKS // 2 * (1 + count) for count in counts]
     growth, distinct = many.seconds / few.seconds, stacks[1] / stacks[0]
@@ -71,11 +73,11 @@ def folded() -> List[Row]:
     """Hosts' folded text to one picture."""
     texts = core_cluster.texts(HOSTS)
     size = sum(path.stat().st_size for path in texts)
-    runs = _in_turns({"ours": _convert(texts), "inferno": _piped(texts)})
+    runs = in_turns({"ours": _convert(texts), "inferno": _piped(texts)})
     return [
         Row(
             f"{HOSTS} hosts' folded text ({size / 1e9:.1f} GB) → cluster SVG",
-            _beside(runs["ours"], {"cat and inferno-flamegraph": runs["inferno"]}),
+            beside(runs["ours"], {"cat and inferno-flamegraph": runs["inferno"]}),
             "2 × faster",
             runs["inferno"].seconds / runs["ours"].seconds >= 2,
         )
@@ -91,13 +93,13 @@ def svg() -> List[Row]:
         "inferno": [str(inferno("inferno-flamegraph")), str(text)],
         "perl": ["perl", str(FLAMEGRAPH_PL), str(text)],
     }
-    runs = _in_turns(commands)
+    runs = in_turns(commands)
     ours, peers = runs["ours"], {"inferno-flamegraph": runs["inferno"], "flamegraph.pl": runs["perl"]}
     faster = [peer.seconds / ours.seconds for peer in peers.values()]
     return [
         Row(
             f"one folded file ({size / 1e6:.0f} MB) → SVG",
-            _beside(ours, peers),
+            beside(ours, peers),
             "1.5 × faster than inferno, 15 × than flamegraph.pl",
             faster[0] >= 1.5 and faster[1] >= 15,
         )
@@ -106,23 +108,37 @@ def svg() -> List[Row]:
 
 def wire() -> List[Row]:
     """What crosses the network for one host, beside its folded text compressed."""
-    from hprofiler._flamegraph import Profile
-
     text, pprof = core_cluster.texts(1)[0], core_cluster.messages(1)[0].stat().st_size
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "host.hpt")
-        Profile.open(str(text)).write(path)
-        sent = path.stat().st_size
+    sent = len(_as_sent(text))
     zstd = {level: _zstd(text, level) for level in (3, 19)}
-    what = f"compact profile, {STACKS:,} stacks, beside folded text ({text.stat().st_size / 1e6:.0f} MB)"
+    what = f"compact profile as sent ({STACKS:,} stacks, samples and CPU time), beside folded text (samples)"
     measured = f"{sent / 1e3:.0f} kB, " + ", ".join(
         f"{sent / size:.3f} × zstd -{level} ({size / 1e3:.0f} kB)" for level, size in zstd.items()
     )
     ratio = f"{pprof / 1e3:.0f} kB, {pprof / zstd[3]:.3f} × zstd -3"
     return [
         Row(what, measured, "under a fifth of zstd", sent / zstd[3] < 0.2),
-        Row("the same as pprof", ratio, "", None),
+        Row("pprof of the samples", ratio, "", None),
     ]
+
+
+def _as_sent(text: Path) -> bytes:
+    """The bytes the agent sends of these stacks: samples, and what they stand for in nanoseconds.
+
+    The second column is scaled to measured CPU time, as the agent does where a timer took the samples.
+    """
+    from hprofiler._flamegraph import Profile
+
+    def two_counts(line: bytes) -> bytes:
+        stack, _, count = line.rpartition(b" ")
+        return b"%s %d %d" % (stack, int(count), round(int(count) * NANOSECONDS_A_SAMPLE))
+
+    lines = text.read_bytes().splitlines()
+    profile = Profile.from_bytes(b"\n".join(map(two_counts, lines)))
+    labels = {"host": "worker-001.example.com", "pid": "12345", "process": "executor 1"}
+    out = io.BytesIO()
+    profile.with_labels(labels).write(out, "compact")
+    return out.getvalue()
 
 
 def _zstd(text: Path, level: int) -> int:
@@ -130,7 +146,7 @@ def _zstd(text: Path, level: int) -> int:
     return len(subprocess.run(command, check=True, capture_output=True).stdout)
 
 
-def _in_turns(commands: Dict[str, Sequence[str]]) -> Dict[str, Measured]:
+def in_turns(commands: Dict[str, Sequence[str]]) -> Dict[str, Measured]:
     """Runs commands in turns, once to warm up; the median of each figure."""
     runs: Dict[str, List[Measured]] = {name: [] for name in commands}
     for turn in range(ROUNDS + 1):
@@ -162,7 +178,7 @@ def _piped(texts: Sequence[Path]) -> List[str]:
     return ["sh", "-c", f"cat {files} | {inferno('inferno-flamegraph')} > picture.svg"]
 
 
-def _beside(ours: Measured, peers: Dict[str, Measured]) -> str:
+def beside(ours: Measured, peers: Dict[str, Measured]) -> str:
     """Ours, and for each peer how much longer it takes; by CPU time in brackets."""
     parts = [
         f"{name} {peer.seconds:.2f} s: {peer.seconds / ours.seconds:.1f} × "

@@ -1,0 +1,24 @@
+"""How long the core takes to read a file and write folded text, without the start of a process.
+
+python -m tests.bench.core_times ROUNDS FILE [OPTION...]    prints each round's seconds, after one to warm up
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import List
+
+from hprofiler._flamegraph import Profile
+
+
+def main(rounds: int, path: str, options: List[str]) -> None:
+    for turn in range(rounds + 1):
+        begin = time.perf_counter()
+        Profile.open(path, **dict.fromkeys(options, True)).to_folded()
+        if turn:
+            print(time.perf_counter() - begin)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
