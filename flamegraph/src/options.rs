@@ -2,6 +2,8 @@
 
 #[cfg(feature = "recordings")]
 use std::path::PathBuf;
+#[cfg(feature = "recordings")]
+use std::sync::Arc;
 
 use crate::input::Format;
 use crate::limits::Limits;
@@ -72,6 +74,8 @@ pub struct SymbolOptions {
     pub build_id_cache: Option<PathBuf>,
     /// The symbols of the running kernel: `/proc/kallsyms`.
     pub kallsyms: Option<PathBuf>,
+    /// The same, read by a caller who has the right to; stronger than `kallsyms`.
+    pub kallsyms_text: Option<Arc<[u8]>>,
 }
 
 #[cfg(feature = "recordings")]
@@ -84,6 +88,7 @@ impl Default for SymbolOptions {
             perf_maps: vec![PathBuf::from("/tmp")],
             build_id_cache: home.map(|home| home.join(".debug")),
             kallsyms: Some(PathBuf::from("/proc/kallsyms")),
+            kallsyms_text: None,
         }
     }
 }
@@ -98,6 +103,7 @@ impl SymbolOptions {
             perf_maps: Vec::new(),
             build_id_cache: None,
             kallsyms: None,
+            kallsyms_text: None,
         }
     }
 }
