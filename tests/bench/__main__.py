@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Callable, Dict, List
 
 from tests.bench import __doc__ as usage
-from tests.bench import core, core_readers, many_hosts, one_jvm, start_up
+from tests.bench import core, core_readers, engines, many_hosts, one_jvm, start_up
 from tests.bench.commands import BenchError
 from tests.bench.table import Row, markdown
 from tests.lab import cache, hosts
@@ -21,6 +21,10 @@ BENCHES: Dict[str, Callable[[], List[Row]]] = {
     "fifty-hosts": many_hosts.fifty_hosts,
     "throughput": one_jvm.throughput,
     "agreement": one_jvm.agreement,
+    "engine-overhead": engines.overhead,
+    "engine-agent": engines.agent_cost,
+    "engine-latency": engines.latency,
+    "engine-unknown": engines.unknown_frames,
     "core-merge": core.merge,
     "core-merge-many": core.merge_many,
     "core-folded": core.folded,

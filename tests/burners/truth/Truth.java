@@ -20,6 +20,7 @@ import java.util.concurrent.locks.LockSupport;
  * <li>{@code memory=RATE}: {@link NativeMemory}, malloc of several sizes, RATE MB a second (40)
  * <li>{@code live=RATE}: {@link Live}, objects of which a quarter stays, RATE MB a second (20)
  * <li>{@code crowd=THREADS}: {@link Crowd}, that many threads (500) that together use half a core
+ * <li>{@code busy=THREADS}: {@link Busy}, that many threads (8) that never rest, for measuring a profiler's cost
  * </ul>
  *
  * It writes {@code ready pid=N} when all is compiled and under way; a line on stdin asks for its counters,
@@ -52,6 +53,9 @@ public final class Truth {
                 break;
             case "crowd":
                 new Crowd(amount > 0 ? (int) amount : 500).start();
+                break;
+            case "busy":
+                Busy.start(amount > 0 ? (int) amount : 8);
                 break;
             default:
                 throw new IllegalArgumentException("no such work: " + name);
