@@ -37,12 +37,14 @@ class Selector:
     """Which processes are meant. `text` is what the user typed; `query` is the protocol's selector object.
 
     `kind` is one of `rule` (a YAML selector), `pipe` (a shell pipe over the process list),
-    `text` (a substring of the command line), `regex` and `pids`.
+    `text` (a substring of the command line), `regex` and `pids`. With `native` processes that are no
+    JVMs may match too.
     """
 
     text: str
     kind: str
     query: Mapping[str, Any]
+    native: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,20 @@ class Process:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to record. `frequency` is in Hz, `duration` in seconds, `event` in async-profiler's terms."""
+    """What to record and how, for `duration` seconds. `events` are at least one, no two alike.
 
-    event: str
+    `frequency` is in Hz of CPU time. None leaves an interval to the agent: `alloc_interval` in bytes,
+    `lock_threshold` and `wall_interval` in nanoseconds. `keep_raw` asks for the engine's own recordings too.
+    """
+
+    events: Tuple[str, ...]
     frequency: int
     duration: float
-    engine: str = "async-profiler"
+    engine: str = "auto"
+    alloc_interval: Optional[int] = None
+    lock_threshold: Optional[int] = None
+    wall_interval: Optional[int] = None
+    keep_raw: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,14 +93,23 @@ class Samples:
 
 @dataclass(frozen=True)
 class Recording:
-    """A process x a sampling: what was really used (`event` may be a fallback) and how much it yielded."""
+    """A process x an event: what was really used and how much it yielded.
+
+    `event` is as it was asked for, `source` what `engine` used for it (`perf_events`, `ctimer` ...).
+    `interval` is what one sample stands for, in the event's own unit (nanoseconds or bytes), 0 where that
+    means nothing. `timeline` counts the samples of each second; `totals` are the profile's sums by name.
+    """
 
     process: Process
-    sampling: Sampling
     event: str
+    engine: str
+    source: str
+    interval: int
     samples: Samples
     seconds: float
     cpu_seconds: float = 0.0
+    timeline: Tuple[int, ...] = ()
+    totals: Mapping[str, int] = field(default_factory=dict)
 
 
 class Status(str, Enum):

@@ -1,4 +1,4 @@
-"""Files that travel inside the package: agents, async-profiler's libraries, selectors, the viewer.
+"""Files that travel inside the package: agents, the libraries that engines load, selectors, the viewer.
 
 An installed package has them all under `_data`. A checkout has the built ones there too (an editable
 install puts them), and the sources where they are written.
@@ -16,6 +16,7 @@ from hprofiler.errors import UsageError
 
 ARCHITECTURES = ("x86_64", "aarch64")
 ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
+PERFMAP = "libhprofilerPerfmap.so"
 LIBRARY_VARIABLE = "HPROFILER_ASYNC_PROFILER"
 
 _DATA = Path(__file__).resolve().parent / "_data"
@@ -35,8 +36,7 @@ def agents() -> Dict[str, Blob]:
 
     Raises UsageError when the package was built without any.
     """
-    found = {arch: _blob(_DATA / "agent" / arch / "hprofiler-agent") for arch in ARCHITECTURES}
-    present = {arch: blob for arch, blob in found.items() if blob is not None}
+    present = _built("agent", "hprofiler-agent")
     if not present:
         raise UsageError(
             f"this installation has no agent binary under {_DATA / 'agent'}",
@@ -45,16 +45,20 @@ def agents() -> Dict[str, Blob]:
     return present
 
 
+def blobs(async_profiler: Optional[str] = None) -> Dict[str, Dict[str, Blob]]:
+    """What the engines load into processes, by the protocol's names, each by architecture.
+
+    `async_profiler` is `named` of `async_profiler_libraries`.
+    """
+    return {"async-profiler": async_profiler_libraries(async_profiler), "perfmap": _built("perfmap", PERFMAP)}
+
+
 def async_profiler_libraries(named: Optional[str] = None) -> Dict[str, Blob]:
     """async-profiler's library by architecture.
 
     `named` (or $HPROFILER_ASYNC_PROFILER) takes the place of the shipped one of its architecture.
     """
-    present = {}
-    for arch in ARCHITECTURES:
-        blob = _blob(_DATA / "async-profiler" / arch / "libasyncProfiler.so")
-        if blob is not None:
-            present[arch] = blob
+    present = _built("async-profiler", "libasyncProfiler.so")
     named = named or os.environ.get(LIBRARY_VARIABLE)
     if named:
         arch, blob = _named_library(Path(named))
@@ -76,6 +80,12 @@ def viewer_file(name: str) -> str:
 def _installed_or_source(name: str, source: Path) -> Path:
     installed = _DATA / name
     return installed if installed.is_dir() else source
+
+
+def _built(folder: str, name: str) -> Dict[str, Blob]:
+    """The file of each architecture that the package was built with."""
+    found = {arch: _blob(_DATA / folder / arch / name) for arch in ARCHITECTURES}
+    return {arch: blob for arch, blob in found.items() if blob is not None}
 
 
 def _blob(path: Path) -> Optional[Blob]:

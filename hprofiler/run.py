@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 from hprofiler import __version__
 from hprofiler.collect import Listener, Reach, Stop, collect, on_interrupt
-from hprofiler.errors import HostError, PicturesError, RunFolderError
+from hprofiler.errors import PicturesError, RunFolderError
 from hprofiler.model import Host, HostResult, Recording, Sampling, Selector, Status, Target
-from hprofiler.store import FORMAT, RunFolder, replacing
+from hprofiler.store import FORMAT, RunFolder
 
 if TYPE_CHECKING:
     from hprofiler.report import Report
@@ -29,11 +29,15 @@ class RunRequest:
     force: bool
     command: Tuple[str, ...]
     raw_names: bool = False
+    threads: bool = False
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of what was meant is in the pictures: "37 of 40 processes on 9 of 10 hosts"."""
+    """How much of what was meant is in the pictures: "37 of 40 processes on 9 of 10 hosts".
+
+    A recording is a process x an event; a process counts as recorded when one of its events was.
+    """
 
     hosts_all: int
     hosts_reached: int
@@ -42,16 +46,18 @@ class Coverage:
     hosts_failed: int
     processes_found: int
     processes_recorded: int
+    recordings_expected: int
+    recordings_made: int
 
     @property
     def complete(self) -> bool:
-        """Nothing that was found, and no host, is missing."""
-        return self.hosts_failed == 0 and self.processes_recorded == self.processes_found
+        """No event of a process that was found, and no host, is missing."""
+        return self.hosts_failed == 0 and self.recordings_made == self.recordings_expected
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run came to; `report.cluster` is None when there was not one sample."""
+    """What a run came to; `report.empty` when there was not one sample."""
 
     folder: RunFolder
     coverage: Coverage
@@ -67,6 +73,7 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
     recordings are kept but the report cannot be made.
     """
     from hprofiler.report import make_report
+    from hprofiler.sink import FolderSink
 
     folder = RunFolder.create(request.output, request.force)
     started = datetime.now(timezone.utc)
@@ -76,12 +83,12 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
         results = tuple(
             collect(request.hosts, request.selector, request.sampling, reach, sink, listener, stop)
         )
-        coverage = coverage_of(results)
+        coverage = coverage_of(results, len(request.sampling.events))
         interrupted = stop.level > 0
         folder.write_run(_run_record(request, results, coverage, started, interrupted))
     later = f"the recordings are kept: `hprofiler report {folder.path}` makes the pictures"
     try:
-        report = make_report(folder.path, request.raw_names)
+        report = make_report(folder.path, request.raw_names, request.threads)
     except (RunFolderError, OSError) as error:
         raise PicturesError(f"cannot make the report: {error}", later) from error
     except KeyboardInterrupt:
@@ -89,43 +96,29 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
     return RunResult(folder, coverage, results, interrupted, report)
 
 
-class FolderSink:
-    """Writes each profile to the run folder as its bytes arrive."""
-
-    def __init__(self, folder: RunFolder) -> None:
-        self._folder = folder
-
-    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> None:
-        path = self._folder.profile_path(host.name, recording.process.pid, recording.sampling.event)
-        try:
-            with replacing(path) as file:
-                for piece in pieces:
-                    file.write(piece)
-        except OSError as error:
-            reason = f"cannot write {path}: {error.strerror}"
-            raise HostError("fetch", reason, "free some space, or choose another -o") from error
-
-
-def coverage_of(results: Sequence[HostResult]) -> Coverage:
+def coverage_of(results: Sequence[HostResult], events: int = 1) -> Coverage:
     """Count hosts and processes; a host is failed when a ledger line of its own says so."""
-    found = [_processes_found(result) for result in results]
-    recorded = [len(result.recordings) for result in results]
-    failed = sum(_host_failed(result) for result in results)
-    idle = sum(_host_idle(result) for result in results)
+    found = sum(len(_recorded(result) | _told(result)) for result in results)
+    recorded = [len(_recorded(result)) for result in results]
     return Coverage(
         hosts_all=len(results),
         hosts_reached=sum(result.facts is not None for result in results),
         hosts_recorded=sum(n > 0 for n in recorded),
-        hosts_idle=idle,
-        hosts_failed=failed,
-        processes_found=sum(found),
+        hosts_idle=sum(_host_idle(result) for result in results),
+        hosts_failed=sum(_host_failed(result) for result in results),
+        processes_found=found,
         processes_recorded=sum(recorded),
+        recordings_expected=found * events,
+        recordings_made=sum(len(result.recordings) for result in results),
     )
 
 
-def _processes_found(result: HostResult) -> int:
-    pids = {recording.process.pid for recording in result.recordings}
-    return len(pids | {outcome.pid for outcome in result.outcomes if outcome.pid is not None})
+def _recorded(result: HostResult) -> Set[int]:
+    return {recording.process.pid for recording in result.recordings}
+
+
+def _told(result: HostResult) -> Set[int]:
+    return {outcome.pid for outcome in result.outcomes if outcome.pid is not None}
 
 
 def _host_failed(result: HostResult) -> bool:
@@ -169,6 +162,7 @@ def _coverage_record(coverage: Coverage) -> Dict[str, Dict[str, int]]:
             "failed": coverage.hosts_failed,
         },
         "processes": {"found": coverage.processes_found, "recorded": coverage.processes_recorded},
+        "recordings": {"expected": coverage.recordings_expected, "made": coverage.recordings_made},
     }
 
 

@@ -2,7 +2,7 @@
 
 The choice is made in this order; the first that fits wins:
 
-1. `pid:123,456`: these processes.
+1. `pid:123,456`: these processes, JVMs or not.
 2. `re:EXPRESSION`: a regular expression (Rust's `regex` syntax) searched in the whole command line.
 3. `text:ANYTHING`: plain text, whatever it looks like.
 4. The exact name of a selector.
@@ -63,7 +63,7 @@ def parse_selector(text: str, directories: Sequence[Path]) -> Selector:
     prefix, colon, rest = typed.partition(":")
     if colon and prefix in _PREFIXES:
         query = _PREFIXES[prefix](rest.strip())
-        return Selector(text, query["kind"], query)
+        return Selector(text, query["kind"], query, native=prefix == "pid")
     named = load_selectors(directories)
     if typed in named:
         return Selector(text, "rule", named[typed].query)

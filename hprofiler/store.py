@@ -1,12 +1,13 @@
 """The run folder: what a run leaves on disk, and how it is read again.
 
-    DIR/run.json                      command, versions, target, every host and process with its outcome
-    DIR/report.html                   the page
-    DIR/cluster/cpu.{svg,folded,pb.gz}  and cpu-mean.*
-    DIR/hosts/HOST/cpu.*              one host
-    DIR/hosts/HOST/PID/cpu.pb.gz      one process, as its agent sent it
+    DIR/run.json                            command, versions, target, every host and process with its outcome
+    DIR/report.html                         the page of the first event; report-EVENT.html of each other one
+    DIR/cluster/EVENT.{svg,folded,pb.gz}    and EVENT-mean.*
+    DIR/hosts/HOST/EVENT.*                  one host
+    DIR/hosts/HOST/PID/EVENT.pb.gz          one process, as its agent measured it; threads are labels
+    DIR/hosts/HOST/PID/recording.jfr        what the engine wrote, where it was asked for
 
-Names on disk are made from host names, which nobody vouches for: they cannot leave the folder.
+Names on disk are made from names of hosts and events, which nobody vouches for: they cannot leave the folder.
 """
 
 from __future__ import annotations
@@ -20,20 +21,12 @@ import shutil
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Iterator, Mapping, NamedTuple
+from typing import Any, BinaryIO, Dict, Iterator, List, Mapping
 
 from hprofiler.errors import RunFolderError
 
 RUN_FILE = "run.json"
-FORMAT = 1
-
-
-class StoredProfile(NamedTuple):
-    """Where one process's profile lies (gzipped pprof)."""
-
-    host: str
-    pid: int
-    path: Path
+FORMAT = 2
 
 
 class RunFolder:
@@ -88,7 +81,7 @@ class RunFolder:
     def write_run(self, content: Mapping[str, Any]) -> None:
         """Replace run.json at once: a reader sees the old or the new one."""
         with replacing(self.path / RUN_FILE) as file:
-            file.write(json.dumps(content, indent=2, default=_plain).encode() + b"\n")
+            file.write(_on_one_line(json.dumps(content, indent=2, default=_plain)).encode() + b"\n")
 
     @property
     def cluster_dir(self) -> Path:
@@ -101,14 +94,16 @@ class RunFolder:
     def profile_path(self, host: str, pid: int, event: str) -> Path:
         return self.host_dir(host) / str(int(pid)) / f"{safe_name(event)}.pb.gz"
 
-    def profiles(self, event: str = "cpu") -> Iterator[StoredProfile]:
-        """The stored profiles of the processes that run.json names, host by host in its order."""
-        for host in self.run.get("hosts", []):
-            for recording in host["recordings"]:
-                pid = recording["process"]["pid"]
-                path = self.profile_path(host["name"], pid, event)
-                if path.is_file():
-                    yield StoredProfile(host["name"], pid, path)
+    def raw_path(self, host: str, pid: int, name: str) -> Path:
+        return self.host_dir(host) / str(int(pid)) / safe_name(name)
+
+    def page_path(self, event: str, first: bool) -> Path:
+        return self.path / page_name(event, first)
+
+
+def page_name(event: str, first: bool) -> str:
+    """The page of an event; that of the run's `first` event is the one to open."""
+    return "report.html" if first else f"report-{safe_name(event)}.html"
 
 
 @contextmanager
@@ -152,13 +147,35 @@ def _free_path(path: Path, force: bool) -> Path:
 
 def _remove_run(path: Path) -> None:
     """Remove what a run writes and nothing else: a file the user put beside it stays."""
+    old = RunFolder(path)
+    pages = [old.page_path(event, False) for event in events_of(_content_of(old))]
     for name in ("cluster", "hosts"):
         if (path / name).is_symlink():
             (path / name).unlink()
         elif (path / name).is_dir():
             shutil.rmtree(path / name)
-    for name in ("report.html", RUN_FILE):
-        (path / name).unlink(missing_ok=True)
+    for file in (*pages, path / "report.html", path / RUN_FILE):
+        file.unlink(missing_ok=True)
+
+
+def _content_of(folder: RunFolder) -> Mapping[str, Any]:
+    try:
+        return folder.run
+    except RunFolderError:  # a damaged one is replaced all the same
+        return {}
+
+
+def events_of(run: Mapping[str, Any]) -> List[str]:
+    """The events that a run.json's content asked for, each once."""
+    sampling = run.get("sampling")
+    events = sampling.get("events") if isinstance(sampling, dict) else None
+    texts = [event for event in events if isinstance(event, str)] if isinstance(events, list) else []
+    return list(dict.fromkeys(texts))
+
+
+def _on_one_line(text: str) -> str:
+    """JSON text with each list of numbers (timelines are long) on one line; strings hold no line breaks."""
+    return re.sub(r"\[[\s\d,]*\n[\s\d,]*\]", lambda found: " ".join(found.group().split()), text)
 
 
 def _plain(value: object) -> object:

@@ -9,6 +9,7 @@ from hprofiler.agent.events import (
     Listed,
     ProcessOutcome,
     ProfileHeader,
+    RawHeader,
     Recording,
     Started,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "Listed",
     "ProcessOutcome",
     "ProfileHeader",
+    "RawHeader",
     "Recording",
     "Started",
 ]

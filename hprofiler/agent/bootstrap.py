@@ -34,10 +34,13 @@ class Blob(Protocol):
 
 @dataclass(frozen=True)
 class AgentBinaries:
-    """The agent's binary and async-profiler's library for each architecture (as `uname -m` says it)."""
+    """The agent's binary for each architecture (as `uname -m` says it), and what the engines load.
+
+    `blobs` has them by the protocol's names, `async-profiler` and `perfmap`, each by architecture.
+    """
 
     agents: Mapping[str, Blob]
-    libraries: Mapping[str, Blob] = field(default_factory=dict)
+    blobs: Mapping[str, Mapping[str, Blob]] = field(default_factory=dict)
 
 
 class Launched(NamedTuple):

@@ -8,8 +8,15 @@ from typing import Any, FrozenSet, Mapping, Optional, Tuple, Union
 from hprofiler.agent import fields
 from hprofiler.agent.wire import BadEvent
 from hprofiler.model import HostFacts, Process, Samples, Status
+from hprofiler.transports.text import printable
 
 MAX_PROFILE = 512 << 20
+MAX_RAW = 512 << 20
+MAX_TIMELINE = 86_460
+MAX_EVENTS = 16
+MAX_EVENT_NAME = 255
+ENGINES = ("async-profiler", "perf")
+RAW_FILES = ("recording.jfr",)
 STAGES = ("connect", "push", "find", "prepare", "start", "record", "fetch", "clean")
 _STATUSES = (Status.OK.value, Status.DEGRADED.value, Status.FAILED.value)
 
@@ -63,10 +70,11 @@ class ProcessOutcome:
 
 @dataclass(frozen=True)
 class Started:
-    """A process is being profiled, with `event` (which may be a fallback)."""
+    """A process is being profiled by `engine`; `sources` is what it uses for each event."""
 
     pid: int
-    event: str
+    engine: str
+    sources: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -78,13 +86,27 @@ class Recording:
 
 @dataclass(frozen=True)
 class ProfileHeader:
-    """A profile of `size` bytes follows; it covers `seconds`, in which the process used `cpu_seconds`."""
+    """A profile of `size` bytes follows; the other members are those of `model.Recording`."""
 
     pid: int
     event: str
+    engine: str
+    source: str
+    interval: int
     seconds: float
     cpu_seconds: float
     samples: Samples
+    timeline: Tuple[int, ...]
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class RawHeader:
+    """The file `name` that an engine wrote for a process follows, `size` bytes."""
+
+    pid: int
+    name: str
     sha256: str
     size: int
 
@@ -113,7 +135,7 @@ class Cleaned:
     failed: Tuple[Failure, ...]
 
 
-RecordEvent = Union[Started, Recording, ProfileHeader, ProcessOutcome, Done]
+RecordEvent = Union[Started, Recording, ProfileHeader, RawHeader, ProcessOutcome, Done]
 
 
 def parse_hello(event: Mapping[str, Any]) -> Hello:
@@ -190,28 +212,51 @@ def parse_record_event(event: Mapping[str, Any]) -> RecordEvent:
     """One of the events between `start` and `done`."""
     kind = event["type"]
     if kind == "started":
-        return Started(fields.pid(event), fields.text(event, "event", 255))
+        return _started(event)
     if kind == "recording":
         return Recording(fields.integer(event, "processes", 0, fields.PID_LIMIT))
     if kind == "outcome":
         return parse_outcome(event)
     if kind == "profile":
         return _profile_header(event)
+    if kind == "raw":
+        return _raw_header(event)
     if kind == "done":
         return Done(tuple(fields.texts(event, "left")))
     raise BadEvent(f"unexpected event {fields.text(event, 'type', 40)!r}")
+
+
+def _started(event: Mapping[str, Any]) -> Started:
+    sources = fields.member(event, "sources")
+    if len(sources) > MAX_EVENTS:
+        raise BadEvent(f"sources has more than {MAX_EVENTS} members")
+    named = {printable(name[:MAX_EVENT_NAME]): fields.text(sources, name, 255) for name in sources}
+    return Started(fields.pid(event), fields.choice(event, "engine", ENGINES), named)
 
 
 def _profile_header(event: Mapping[str, Any]) -> ProfileHeader:
     samples = fields.member(event, "samples")
     return ProfileHeader(
         pid=fields.pid(event),
-        event=fields.text(event, "event", 255),
+        event=fields.text(event, "event", MAX_EVENT_NAME),
+        engine=fields.choice(event, "engine", ENGINES),
+        source=fields.text(event, "source", 255),
+        interval=fields.integer(event, "interval"),
         seconds=fields.seconds(event, "seconds"),
         cpu_seconds=fields.seconds(event, "cpu_seconds"),
         samples=Samples(*(fields.integer(samples, name) for name in ("expected", "taken", "lost"))),
+        timeline=fields.integers(event, "timeline", MAX_TIMELINE),
         sha256=fields.sha256(event),
         size=fields.integer(event, "size", 0, MAX_PROFILE),
+    )
+
+
+def _raw_header(event: Mapping[str, Any]) -> RawHeader:
+    return RawHeader(
+        pid=fields.pid(event),
+        name=fields.choice(event, "name", RAW_FILES),
+        sha256=fields.sha256(event),
+        size=fields.integer(event, "size", 0, MAX_RAW),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent.wire import BadEvent
 from hprofiler.transports.text import printable
@@ -68,6 +68,16 @@ def items(event: Mapping[str, Any], name: str) -> List[Any]:
     if not isinstance(value, list):
         raise BadEvent(f"{name} is no list")
     return value
+
+
+def integers(event: Mapping[str, Any], name: str, most: int) -> Tuple[int, ...]:
+    """At most `most` numbers that are not below zero."""
+    found = items(event, name)
+    if len(found) > most:
+        raise BadEvent(f"{name} has more than {most} numbers")
+    if not all(type(item) is int and 0 <= item <= INT64 for item in found):
+        raise BadEvent(f"{name} holds something that is no number from 0 to {INT64}")
+    return tuple(found)
 
 
 def objects(event: Mapping[str, Any], name: str) -> List[Dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import threading
+from dataclasses import asdict
 from pathlib import Path
 from typing import (
     Any,
@@ -20,9 +21,11 @@ from typing import (
     Mapping,
     Optional,
     Sequence,
+    Set,
     Tuple,
     Type,
     TypeVar,
+    Union,
 )
 
 from hprofiler.agent import bootstrap, events
@@ -36,6 +39,7 @@ from hprofiler.agent.events import (
     Listed,
     ProcessOutcome,
     ProfileHeader,
+    RawHeader,
     RecordEvent,
 )
 from hprofiler.agent.wire import BadEvent
@@ -44,11 +48,12 @@ from hprofiler.model import Process, Sampling
 from hprofiler.transports.base import Channel, Transport
 from hprofiler.transports.text import printable
 
-PROTOCOL = 1
+PROTOCOL = 2
 LEASE_SECONDS = 30
 _EXTRA_EVENTS = 1000
+_EXTRA_SECONDS = 61  # of a recording, at most: the agent's own deadline
 _EXIT_WAIT = 5.0
-_STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch"}
+_STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch", RawHeader: "fetch"}
 
 Parsed = TypeVar("Parsed")
 
@@ -62,6 +67,7 @@ class AgentSession:
         self._wire = launched.wire
         self._closed = threading.Event()
         self._prepared: Tuple[int, ...] = ()
+        self._sampling: Optional[Sampling] = None
         self.stage = "connect"
         self.arch = launched.arch
         self.pushed = launched.pushed
@@ -115,24 +121,28 @@ class AgentSession:
         self._send({"type": "list"})
         return self._parsed(events.parse_listed, self._answer("processes"))
 
-    def find(self, query: Mapping[str, Any]) -> Found:
-        """The processes that the protocol's selector object `query` means."""
+    def find(self, query: Mapping[str, Any], native: bool = False) -> Found:
+        """The processes that the protocol's selector object `query` means; `native`: not only JVMs."""
         self.stage = "find"
-        self._send({"type": "find", "selector": dict(query)})
+        self._send({"type": "find", "selector": dict(query), "native": native})
         event = self._answer("found")
         return self._parsed(lambda found: events.parse_found(found, self._transport.host.name), event)
 
     def prepare(
-        self, sampling: Sampling, library: str, processes: Sequence[Process]
+        self, sampling: Sampling, blobs: Mapping[str, str], processes: Sequence[Process]
     ) -> Tuple[Tuple[int, ...], Tuple[ProcessOutcome, ...]]:
-        """Get everything ready to sample; gives the pids that are, and an outcome for each that cannot be."""
+        """Get everything ready to sample; gives the pids that are, and an outcome for each that cannot be.
+
+        `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names.
+        """
         self.stage = "prepare"
+        self._sampling = sampling
         asked = {process.pid for process in processes}
         self._send(
             {
                 "type": "prepare",
-                "sampling": _sampling(sampling),
-                "library": library,
+                "sampling": asdict(sampling),
+                "blobs": dict(blobs),
                 "processes": [_process(process) for process in processes],
             }
         )
@@ -157,21 +167,40 @@ class AgentSession:
         self._send({"type": "start"})
 
     def events(self) -> Iterator[RecordEvent]:
-        """What happens from `start` to the final `Done`. A ProfileHeader's bytes are read with `profile`."""
+        """What happens from `start` to the final `Done`; what a header announces is read with `payload`."""
         asked = set(self._prepared)
-        for _ in range(4 * len(asked) + _EXTRA_EVENTS):
+        came: Set[Tuple[int, str]] = set()
+        events_of_each = 4 + 2 * len(self._sampling.events if self._sampling else ())
+        for _ in range(events_of_each * len(asked) + _EXTRA_EVENTS):
             event = self._parsed(events.parse_record_event, self._receive())
             self.stage = _STAGE_OF.get(type(event), self.stage)
             pid = getattr(event, "pid", None)
             if pid is not None and pid not in asked:
                 raise self._nonsense("an event of a process that it was not asked for")
+            if isinstance(event, (ProfileHeader, RawHeader)):
+                self._check_header(event, came)
             yield event
             if isinstance(event, Done):
                 return
         raise self._nonsense("too many events")
 
-    def profile(self, header: ProfileHeader) -> Iterator[bytes]:
-        """The bytes of the profile that `header` announced; all are to be taken before the next event.
+    def _check_header(self, header: Union[ProfileHeader, RawHeader], came: Set[Tuple[int, str]]) -> None:
+        """Only what was asked for is taken, and each thing once."""
+        assert self._sampling is not None
+        if isinstance(header, RawHeader):
+            what, asked = header.name, self._sampling.keep_raw
+        else:
+            what, asked = header.event, header.event in self._sampling.events
+            if len(header.timeline) > self._sampling.duration + _EXTRA_SECONDS:
+                raise self._nonsense("a timeline longer than the recording")
+        if not asked:
+            raise self._nonsense(f"{what!r} was not asked for")
+        if (header.pid, what) in came:
+            raise self._nonsense(f"{what!r} of process {header.pid} came twice")
+        came.add((header.pid, what))
+
+    def payload(self, header: Union[ProfileHeader, RawHeader]) -> Iterator[bytes]:
+        """The bytes that `header` announced; all are to be taken before the next event.
 
         Raises HostError (stage "fetch") after the last piece when the SHA-256 is another, so whoever
         keeps the pieces must not use them before the end.
@@ -184,7 +213,8 @@ class AgentSession:
         except EOFError:
             raise self._ended("fetch") from None
         if digest.hexdigest() != header.sha256:
-            raise HostError("fetch", f"the profile of process {header.pid} arrived damaged", "record again")
+            what = header.name if isinstance(header, RawHeader) else f"{header.event} profile"
+            raise HostError("fetch", f"the {what} of process {header.pid} arrived damaged", "record again")
 
     def stop(self) -> None:
         """End the recording early; from any thread."""
@@ -283,15 +313,6 @@ def _error(event: Mapping[str, Any]) -> Tuple[str, str]:
     reason = event.get("reason"), event.get("remedy")
     texts = [printable(text[:4096]) if isinstance(text, str) else "" for text in reason]
     return texts[0] or "the agent gave up", texts[1]
-
-
-def _sampling(sampling: Sampling) -> Dict[str, Any]:
-    return {
-        "engine": sampling.engine,
-        "event": sampling.event,
-        "frequency": sampling.frequency,
-        "duration": sampling.duration,
-    }
 
 
 def _process(process: Process) -> Dict[str, Any]:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
+from typing import Dict
+
+_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_TIMES = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
 
 def whole_number(text: str, least: int, most: int, meaning: str) -> int:
@@ -10,3 +15,24 @@ def whole_number(text: str, least: int, most: int, meaning: str) -> int:
     if not text.isdecimal() or not least <= int(text) <= most:
         raise argparse.ArgumentTypeError(f"{text!r} is not {meaning}")
     return int(text)
+
+
+def size(text: str) -> int:
+    """Bytes of "512k"; k, m and g are powers of 1024."""
+    return _with_unit(text, _SIZES, 1, 1 << 40, "a size such as 4096, 512k, 4m or 1g (up to 1024g)")
+
+
+def time(text: str) -> int:
+    """Nanoseconds of "10us"."""
+    return _with_unit(
+        text, _TIMES, 1, 1000 * _TIMES["s"], "a time such as 500ns, 10us, 10ms or 1s (up to 1000s)"
+    )
+
+
+def _with_unit(text: str, units: Dict[str, int], least: int, most: int, meaning: str) -> int:
+    """A number, which may have a decimal point, times its unit."""
+    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([a-z]*)", text.strip().lower())
+    amount = round(float(found[1]) * units[found[2]]) if found and found[2] in units else 0
+    if not least <= amount <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {meaning}")
+    return amount

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import getpass
 import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, List, Optional, Tuple
 
+from hprofiler.cli.sampling_options import chosen_events
 from hprofiler.errors import UsageError
 from hprofiler.model import Host, Sampling, Selector, Target
 
@@ -28,7 +30,8 @@ def selector_directories(options: argparse.Namespace) -> List[Path]:
 def selector(options: argparse.Namespace) -> Selector:
     from hprofiler.selection import parse_selector
 
-    return parse_selector(options.selector, selector_directories(options))
+    chosen = parse_selector(options.selector, selector_directories(options))
+    return replace(chosen, native=chosen.native or options.engine == "perf")
 
 
 def target(options: argparse.Namespace) -> Tuple[Target, List[Host]]:
@@ -38,7 +41,16 @@ def target(options: argparse.Namespace) -> Tuple[Target, List[Host]]:
 
 
 def sampling(options: argparse.Namespace) -> Sampling:
-    return Sampling(event=options.event, frequency=options.frequency, duration=options.duration)
+    return Sampling(
+        events=chosen_events(options),
+        frequency=options.frequency,
+        duration=options.duration,
+        engine=options.engine,
+        alloc_interval=options.alloc_interval,
+        lock_threshold=options.lock_threshold,
+        wall_interval=options.wall_interval,
+        keep_raw=options.keep_raw,
+    )
 
 
 def output_folder(options: argparse.Namespace) -> Path:
@@ -85,7 +97,7 @@ def _binaries(options: argparse.Namespace) -> AgentBinaries:
     from hprofiler.agent import AgentBinaries
 
     library = getattr(options, "async_profiler", None)
-    return AgentBinaries(resources.agents(), resources.async_profiler_libraries(library))
+    return AgentBinaries(resources.agents(), resources.blobs(library))
 
 
 def _file(name: Optional[str], option: str) -> Optional[Path]:

@@ -7,7 +7,7 @@ import importlib
 from typing import Callable, List, Optional, Sequence
 
 from hprofiler import __version__
-from hprofiler.cli import convert_options
+from hprofiler.cli import convert_options, sampling_options
 from hprofiler.cli.numbers import whole_number
 
 # verb -> (module in hprofiler.cli, one line for the help)
@@ -27,7 +27,10 @@ examples:
   hprofiler -j spark-executor                         every Spark executor on this machine, 99 Hz, 5 s
   hprofiler -f 300 -t 60 -j spark-executor -h n1,n2   on two hosts over SSH
   hprofiler -f 300 -t 60 -j "grep 123456789 | grep -v root" --hosts-file nodes.txt
-  hprofiler -t 30 -j pid:4242                         one process here
+  hprofiler -t 30 -j pid:4242                         one process here, a JVM or not
+  hprofiler -t 60 -e cpu,alloc,lock -j spark-executor CPU time, allocations and lock waits in one recording
+  hprofiler -t 30 -i -j kafka-broker                  what its threads wait for
+  hprofiler -t 30 -j impala-daemon --hosts-file nodes.txt   native processes, with the host's perf
   hprofiler -t 30 -j 're:Main --job \\d+' -h 'node[01-40]' --become sudo -o results
 
 exit status: 0 all recorded, 2 bad usage, 3 recorded in part, 4 nothing recorded, 130 interrupted
@@ -109,37 +112,11 @@ def _help_option(parser: argparse._ActionsContainer, *names: str) -> None:
 
 
 def _run_options(parser: argparse.ArgumentParser) -> None:
-    _sampling_options(parser)
+    sampling_options.add_to(parser)
     _selection_options(parser, required=True)
     _host_options(parser)
     _output_options(parser)
     parser.epilog = parser.epilog or RUN_EXAMPLES
-
-
-def _sampling_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what to record")
-    group.add_argument(
-        "-f",
-        "--frequency",
-        type=_frequency,
-        default=99,
-        metavar="HZ",
-        help="samples a second of CPU time (default 99)",
-    )
-    group.add_argument(
-        "-t",
-        "--duration",
-        type=_seconds,
-        default=5.0,
-        metavar="SECONDS",
-        help="how long to sample (default 5)",
-    )
-    group.add_argument("-e", "--event", default="cpu", choices=["cpu"], help="what to sample (default cpu)")
-    group.add_argument(
-        "--async-profiler",
-        metavar="FILE",
-        help="a libasyncProfiler.so to use instead of the shipped one (or $HPROFILER_ASYNC_PROFILER)",
-    )
 
 
 def _selection_options(parser: argparse.ArgumentParser, required: bool) -> None:
@@ -205,7 +182,7 @@ def _ssh_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--timeout",
-        type=_seconds,
+        type=sampling_options.seconds,
         default=30.0,
         metavar="S",
         help="seconds a host may take for each step before it is given up (default 30)",
@@ -221,11 +198,12 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
         help="run folder (default hprofiler-DATE-TIME); an old run in it is kept, the new one goes beside",
     )
     group.add_argument("--force", action="store_true", help="replace the old run in the folder")
-    _raw_names_option(group)
+    _picture_options(group)
     group.add_argument("--json", action="store_true", help="print the outcome as JSON on stdout")
 
 
-def _raw_names_option(parser: argparse._ActionsContainer) -> None:
+def _picture_options(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--threads", action="store_true", help="split the pictures by groups of threads")
     parser.add_argument(
         "--raw-names",
         action="store_true",
@@ -234,6 +212,8 @@ def _raw_names_option(parser: argparse._ActionsContainer) -> None:
 
 
 def _ps_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what a run would record with")
+    sampling_options.add_engine_to(group)
     _selection_options(parser, required=True)
     _host_options(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
@@ -252,7 +232,7 @@ def _selectors_options(parser: argparse.ArgumentParser) -> None:
 def _report_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
     parser.add_argument("folder", metavar="DIR", help="a run folder (it has a run.json)")
-    _raw_names_option(parser)
+    _picture_options(parser)
 
 
 def _cleanup_options(parser: argparse.ArgumentParser) -> None:
@@ -263,7 +243,7 @@ def _cleanup_options(parser: argparse.ArgumentParser) -> None:
 
 def _demo_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
-    _sampling_options(parser)
+    sampling_options.add_to(parser)
     _output_options(parser)
 
 
@@ -290,26 +270,12 @@ def _command(module: str) -> Callable[[argparse.Namespace], int]:
     return function
 
 
-def _frequency(text: str) -> int:
-    return whole_number(text, 1, 10_000, "a frequency from 1 to 10000 Hz")
-
-
 def _port(text: str) -> int:
     return whole_number(text, 1, 65_535, "a port from 1 to 65535")
 
 
 def _positive(text: str) -> int:
     return whole_number(text, 1, 10_000, "a number from 1 to 10000")
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0.1 <= seconds <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time from 0.1 to 86400 seconds")
-    return seconds
 
 
 def _capitalised(text: str) -> str:

@@ -59,8 +59,8 @@ class PlainLines:
             return
         self._said.add(step)
         words = WORDS.get(progress.stage, progress.stage)
-        jvms = "1 JVM" if progress.processes == 1 else f"{progress.processes} JVMs"
-        processes = f" {jvms}" if progress.stage == "record" else ""
+        counted = "1 process" if progress.processes == 1 else f"{progress.processes} processes"
+        processes = f" {counted}" if progress.stage == "record" else ""
         detail = f": {progress.detail}" if progress.detail else ""
         print(f"{progress.host}: {words}{processes}{detail}", file=sys.stderr, flush=True)
 

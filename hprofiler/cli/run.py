@@ -15,9 +15,9 @@ from hprofiler.model import Status
 if TYPE_CHECKING:
     from hprofiler.collect import Reach
     from hprofiler.model import Host, Selector, Target
+    from hprofiler.report import EventReport
     from hprofiler.run import RunResult
 
-HOTTEST = 5
 FAILURES_SHOWN = 20
 DEGRADED_SHOWN = 5
 
@@ -45,6 +45,7 @@ def record(
         options.force,
         ("hprofiler", *options.words),
         options.raw_names,
+        options.threads,
     )
     with display(len(hosts), sampling.duration) as listener:
         result = run(request, reach, listener)
@@ -55,7 +56,7 @@ def record(
 def exit_code(result: RunResult) -> Exit:
     if result.interrupted:
         return Exit.INTERRUPTED
-    if result.report.cluster is None:
+    if result.report.empty:
         return Exit.NOTHING
     return Exit.OK if result.coverage.complete else Exit.PARTIAL
 
@@ -64,15 +65,26 @@ def print_summary(result: RunResult, selector: Selector) -> None:
     """Troubles on stderr; hottest methods and the report's path on stdout."""
     _print_failures(result)
     _print_degraded(result)
-    if result.report.cluster is None:
+    if result.report.empty:
         _print_nothing(result, selector)
         return
+    print(f"recorded {result.report.coverage}{' before the interrupt' if result.interrupted else ''}")
+    for event in result.report.events:
+        print()
+        _print_event(event)
+    print(f"report: {result.report.page}")
+
+
+def _print_event(event: EventReport) -> None:
+    """What an event came to, and its hottest methods."""
+    from hprofiler.measures import in_words, measure_of
     from hprofiler.report import hottest
 
-    print(f"recorded {result.report.coverage}{' before the interrupt' if result.interrupted else ''}")
-    print()
-    print(hottest(result.report.cluster, HOTTEST))
-    print(f"report: {result.report.page}")
+    if not event.total:
+        print(f"{event.event}: no samples: every process {measure_of(event.event).none}")
+        return
+    print(f"{event.event}: {in_words(event.event, event.totals)}")
+    print(hottest(event.hottest, event.total))
 
 
 def _print_failures(result: RunResult) -> None:
@@ -101,7 +113,7 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
     reached = [r.host.name for r in result.results if r.facts is not None]
     found = result.coverage.processes_found
     if result.coverage.processes_recorded:
-        what = f"{result.report.coverage}, without one sample: they used no CPU time"
+        what = f"{result.report.coverage}, without one sample: {_why_empty(result)}"
     elif found:
         what = f"none of {found} matching processes could be recorded"
     elif reached:
@@ -114,13 +126,19 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
     print(f"  the ledger is in {result.report.page}", file=sys.stderr)
 
 
+def _why_empty(result: RunResult) -> str:
+    from hprofiler.measures import measure_of
+
+    return ", and ".join(f"they {measure_of(event.event).none}" for event in result.report.events)
+
+
 def _some(names: List[str], most: int = 8) -> str:
     shown = ", ".join(names[:most])
     return shown + (f" and {len(names) - most} more hosts" if len(names) > most else "")
 
 
 def print_json(result: RunResult, selector: Selector) -> None:
-    """The outcome for scripts: where the files are, coverage, failures, hottest methods (in samples)."""
+    """The outcome for scripts: where the files are, coverage, failures, and what each event came to."""
     from hprofiler.run import failures
 
     record = result.folder.run
@@ -132,13 +150,24 @@ def print_json(result: RunResult, selector: Selector) -> None:
                 "interrupted": result.interrupted,
                 "coverage": record["coverage"],
                 "failures": [dict(zip(("where", "reason", "remedy"), f)) for f in failures(result.results)],
-                "hottest": _hottest_records(result),
+                "events": [_event_record(event) for event in result.report.events],
             },
             indent=2,
         )
     )
 
 
-def _hottest_records(result: RunResult) -> List[Dict[str, object]]:
-    methods = result.report.cluster.top(HOTTEST) if result.report.cluster else []
-    return [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in methods]
+def _event_record(event: EventReport) -> Dict[str, object]:
+    """`self` and `total` of the hottest methods count the `value`, in its `unit`."""
+    from hprofiler.measures import measure_of
+
+    value, unit = measure_of(event.event).column
+    methods = [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in event.hottest]
+    return {
+        "event": event.event,
+        "report": str(event.page.resolve()),
+        "totals": dict(event.totals),
+        "value": value,
+        "unit": unit,
+        "hottest": methods,
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from hprofiler.agent import ProcessOutcome
@@ -9,13 +10,15 @@ from hprofiler.model import Outcome, Process, Recording, Status
 
 
 class Ledger:
-    """Filled in the order in which things happen; `lines` closes it."""
+    """Filled in the order in which things happen; `lines` closes it. `events` are those asked for."""
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, events: Sequence[str]) -> None:
         self._host = host
+        self._events = events
         self._processes: Dict[int, Process] = {}
         self._outcomes: Dict[int, Outcome] = {}
-        self._recordings: Dict[int, Recording] = {}
+        self._problems: Dict[int, List[Outcome]] = {}
+        self._recordings: Dict[Tuple[int, str], Recording] = {}
 
     @property
     def recordings(self) -> Tuple[Recording, ...]:
@@ -29,28 +32,23 @@ class Ledger:
 
     def recorded(self, recording: Recording) -> None:
         """A profile has come whole and is kept."""
-        self._recordings[recording.process.pid] = recording
+        self._recordings[recording.process.pid, recording.event] = recording
 
-    def came(self, pid: int) -> bool:
-        """Whether a profile of the process was announced already."""
-        return pid in self._recordings or pid in self._outcomes
-
-    def failed(self, pid: int, stage: str, reason: str, remedy: str = "") -> None:
-        self._line(pid, Status.FAILED, stage, reason, remedy)
+    def problem(self, pid: int, reason: str, remedy: str = "") -> None:
+        """Something that the agent sent of a process (an event's profile, a file) could not be kept."""
+        line = self._made(self._processes[pid], Status.FAILED, "fetch", reason, remedy)
+        self._problems.setdefault(pid, []).append(line)
 
     def outcome(self, outcome: ProcessOutcome) -> Optional[Outcome]:
         """Note what the agent says; gives the line back where it speaks of the whole host."""
-        if outcome.pid is None:
-            return Outcome(self._host, outcome.status, outcome.stage, outcome.reason, outcome.remedy)
-        self._line(outcome.pid, outcome.status, outcome.stage, outcome.reason, outcome.remedy)
-        return None
-
-    def _line(self, pid: int, status: Status, stage: str, reason: str, remedy: str) -> None:
+        pid, status = outcome.pid, outcome.status
+        if pid is None:
+            return Outcome(self._host, status, outcome.stage, outcome.reason, outcome.remedy)
         earlier = self._outcomes.get(pid)
-        if earlier and earlier.status is Status.FAILED:
-            return  # the first failure is the one that explains
-        label = self._processes[pid].label
-        self._outcomes[pid] = Outcome(self._host, status, stage, reason, remedy, pid, label)
+        if not earlier or earlier.status is not Status.FAILED:  # the first failure is the one that explains
+            process = self._processes[pid]
+            self._outcomes[pid] = self._made(process, status, outcome.stage, outcome.reason, outcome.remedy)
+        return None
 
     def lines(self, host_failure: Optional[Outcome]) -> Tuple[Outcome, ...]:
         """One line a process; `host_failure` explains those that were never heard of again."""
@@ -58,18 +56,38 @@ class Ledger:
 
     def _closed(self, process: Process, host_failure: Optional[Outcome]) -> Outcome:
         said = self._outcomes.get(process.pid)
-        if said and (said.status is Status.FAILED or process.pid in self._recordings):
+        if said and said.status is Status.FAILED:
             return said
-        if process.pid in self._recordings:
-            return self._made(process, Status.OK, "record", "")
-        if host_failure:
-            return self._made(
-                process, Status.FAILED, host_failure.stage, f"lost with its host: {host_failure.reason}"
-            )
-        return self._made(process, Status.FAILED, "fetch", "the agent sent no profile of it")
+        problems = self._problems.get(process.pid, [])
+        if not problems and (not said or said.status is Status.OK):
+            problems = self._missing(process, said, host_failure)
+        if not problems:
+            return said or self._made(process, Status.OK, "record", "")
+        recorded = any(pid == process.pid for pid, _ in self._recordings)
+        told = [line for line in [said, *problems] if line and line.reason]
+        return replace(
+            problems[0],
+            status=Status.DEGRADED if recorded else Status.FAILED,
+            reason="; ".join(line.reason for line in told),
+            remedy=next((line.remedy for line in told if line.remedy), ""),
+        )
 
-    def _made(self, process: Process, status: Status, stage: str, reason: str) -> Outcome:
-        return Outcome(self._host, status, stage, reason, "", process.pid, process.label)
+    def _missing(
+        self, process: Process, said: Optional[Outcome], host_failure: Optional[Outcome]
+    ) -> List[Outcome]:
+        """A problem where profiles are missing without a word."""
+        missing = [event for event in self._events if (process.pid, event) not in self._recordings]
+        if not missing:
+            return []
+        if host_failure and not said:
+            reason = f"lost with its host: {host_failure.reason}"
+            return [self._made(process, Status.FAILED, host_failure.stage, reason)]
+        what = f" ({', '.join(missing)})" if len(missing) < len(self._events) else ""
+        reason = f"the agent sent no profile of it{what}"
+        return [self._made(process, Status.FAILED, "fetch", reason)]
+
+    def _made(self, process: Process, status: Status, stage: str, reason: str, remedy: str = "") -> Outcome:
+        return Outcome(self._host, status, stage, reason, remedy, process.pid, process.label)
 
 
 def first_failure(outcomes: Sequence[Outcome]) -> Optional[Outcome]:

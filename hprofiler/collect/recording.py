@@ -4,30 +4,43 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Iterator, List, Optional, Protocol, Sequence
+from dataclasses import replace
+from typing import Dict, Iterator, List, Mapping, Optional, Protocol, Sequence, Union
 
-from hprofiler.agent import AgentSession, Blob, Done, Found, ProcessOutcome, ProfileHeader
+from hprofiler.agent import AgentSession, Blob, Done, Found, ProcessOutcome, ProfileHeader, RawHeader
 from hprofiler.agent import Recording as Began
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.ledger import Ledger, first_failure
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Crew, Listener, Reach, Visit, idle_reason, silent, visit_all
 from hprofiler.errors import HostError, HprofilerError
-from hprofiler.model import Host, HostResult, Outcome, Recording, Sampling, Selector, Status
+from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Sampling, Selector, Status
 
 _LATE = 1.0
 _SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
 
+# What the engines load into processes: the protocol's name -> the file's name, and the engines it serves.
+_BLOBS = {
+    "async-profiler": ("libasyncProfiler.so", ("auto", "async-profiler")),
+    "perfmap": ("libhprofilerPerfmap.so", ("auto", "perf")),
+}
+
 
 class ProfileSink(Protocol):
-    """Where profiles go."""
+    """Where profiles go. Called on many threads.
 
-    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> None:
-        """Keep one profile (gzipped pprof). Called on many threads.
+    The pieces end with a HostError when what came is damaged or the connection is lost: let it
+    through, and keep nothing of what came.
+    """
 
-        The pieces end with a HostError when what came is damaged or the connection is lost: let it
-        through, and keep nothing of that profile.
+    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
+        """Keep one compact profile (`flamegraph/FORMAT.md`); gives its sums by value name.
+
+        Raises HprofilerError for a profile that is none, or not the event's.
         """
+
+    def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
+        """Keep the file `name` as the engine wrote it."""
 
 
 def collect(
@@ -79,7 +92,7 @@ class _RecordingVisit(Visit):
         self._sampling = sampling
         self._sink = sink
         self._gate = gate
-        self._ledger = Ledger(host.name)
+        self._ledger = Ledger(host.name, sampling.events)
         self._phase = "before"
 
     def work(self) -> None:
@@ -103,12 +116,9 @@ class _RecordingVisit(Visit):
             self._idle(session, found)
             return None
         self._ledger.found(found.processes)
-        library = self._library(session.arch)
-        if library.sha256 not in session.hello.blobs:
-            self.enter("push", self.reach.timeout + library.path.stat().st_size / _SLOWEST)
-            session.put("libasyncProfiler.so", library)
+        blobs = self._put_blobs(session)
         self.enter("prepare", self.reach.timeout)
-        ready, outcomes = session.prepare(self._sampling, library.sha256, found.processes)
+        ready, outcomes = session.prepare(self._sampling, blobs, found.processes)
         for outcome in outcomes:
             self._note(outcome)
         self.processes = len(ready)
@@ -118,15 +128,29 @@ class _RecordingVisit(Visit):
             return None
         return session
 
-    def _library(self, arch: str) -> Blob:
-        library = self.reach.binaries.libraries.get(arch)
-        if library is None:
+    def _put_blobs(self, session: AgentSession) -> Dict[str, str]:
+        """Send what the engine may load and the host has not; gives the hashes by name."""
+        hashes: Dict[str, str] = {}
+        for name, (file_name, engines) in _BLOBS.items():
+            blob = self._blob(name, session.arch) if self._sampling.engine in engines else None
+            if blob is None:
+                continue
+            hashes[name] = blob.sha256
+            if blob.sha256 not in session.hello.blobs:
+                self.enter("push", self.reach.timeout + blob.path.stat().st_size / _SLOWEST)
+                session.put(file_name, blob)
+        return hashes
+
+    def _blob(self, name: str, arch: str) -> Optional[Blob]:
+        """A library for the architecture; perf manages without ours."""
+        blob = self.reach.binaries.blobs.get(name, {}).get(arch)
+        if blob is None and name == "async-profiler":
             raise HostError(
                 "push",
                 f"there is no async-profiler library for the architecture {arch}",
-                "name one with --async-profiler",
+                "name one with --async-profiler, or record with --engine perf",
             )
-        return library
+        return blob
 
     def _idle(self, session: AgentSession, found: Found) -> None:
         reason = idle_reason(found)
@@ -150,7 +174,7 @@ class _RecordingVisit(Visit):
         for event in session.events():
             if isinstance(event, Began):
                 self._began(event.processes)
-            elif isinstance(event, ProfileHeader):
+            elif isinstance(event, (ProfileHeader, RawHeader)):
                 self.enter("fetch", self.reach.timeout + event.size / _SLOWEST)
                 self._fetch(session, event)
             elif isinstance(event, ProcessOutcome):
@@ -166,22 +190,34 @@ class _RecordingVisit(Visit):
         if line:
             self.outcomes.append(line)
 
-    def _fetch(self, session: AgentSession, header: ProfileHeader) -> None:
-        if self._ledger.came(header.pid):
-            raise HostError("fetch", f"the agent sent process {header.pid} twice")
-        process = self._ledger.process(header.pid)
-        recording = Recording(
-            process, self._sampling, header.event, header.samples, header.seconds, header.cpu_seconds
-        )
-        pieces = session.profile(header)
+    def _fetch(self, session: AgentSession, header: Union[ProfileHeader, RawHeader]) -> None:
+        pieces = session.payload(header)
         try:
-            self._sink.profile(self.host, recording, pieces)
-            self._ledger.recorded(recording)
+            self._keep(header, pieces)
         except (HprofilerError, OSError) as error:
             for _ in pieces:  # whoever did not take all of them must not lose the next profile
                 pass
             remedy = error.remedy if isinstance(error, HprofilerError) else ""
-            self._ledger.failed(header.pid, "fetch", str(error), remedy)
+            self._ledger.problem(header.pid, str(error), remedy)
+
+    def _keep(self, header: Union[ProfileHeader, RawHeader], pieces: Iterator[bytes]) -> None:
+        process = self._ledger.process(header.pid)
+        if isinstance(header, RawHeader):
+            self._sink.raw(self.host, process, header.name, pieces)
+            return
+        recording = Recording(
+            process=process,
+            event=header.event,
+            engine=header.engine,
+            source=header.source,
+            interval=header.interval,
+            samples=header.samples,
+            seconds=header.seconds,
+            cpu_seconds=header.cpu_seconds,
+            timeline=header.timeline,
+        )
+        totals = self._sink.profile(self.host, recording, pieces)
+        self._ledger.recorded(replace(recording, totals=totals))
 
     def _end(self, session: AgentSession) -> None:
         with self._lock:

@@ -144,7 +144,7 @@ class Visit(ABC):
             pipe = str(query.get("pipe", selector.text))
             self.limit(2 * self.reach.timeout)  # the pipe keeps its own time, and says more when it is over
             query = {"kind": "pids", "pids": pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)}
-        found = session.find(query)
+        found = session.find(query, selector.native)
         self.processes = len(found.processes)
         return found
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, List, Optional, Tuple
+from typing import BinaryIO, List, Mapping, Sequence, Tuple
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import Method, Profile
 from hprofiler.errors import RunFolderError
+from hprofiler.measures import amount, measure_of
 from hprofiler.model import Outcome
 from hprofiler.report import page as pages
 from hprofiler.report.facts import RunFacts, read_facts
-from hprofiler.report.gather import Gathered, gather, picture_title
+from hprofiler.report.gather import Gathered, Names, gather, picture_title, totals_of
 from hprofiler.report.headline import empty_headline, headline, plain_headline
 from hprofiler.report.hottest import hottest, hottest_section
 from hprofiler.report.page import Page, Scope
@@ -21,40 +23,84 @@ from hprofiler.report.tables import facts_section, hosts_section, ledger_section
 from hprofiler.report.words import coverage
 from hprofiler.store import RunFolder
 
-__all__ = ["Report", "hottest", "make_report", "write_page"]
+__all__ = ["EventReport", "Report", "hottest", "make_report", "write_page"]
+
+# How many of the hottest methods a report tells for the terminal and for scripts.
+_TOLD = 5
+
+
+@dataclass(frozen=True)
+class EventReport:
+    """What became of one event. `totals` are the cluster's sums by value name, empty without one sample.
+
+    `hottest` are the methods with the most of the value that is shown (`measures.Measure`); `total` is
+    its sum.
+    """
+
+    event: str
+    page: Path
+    total: int
+    totals: Mapping[str, int]
+    hottest: Tuple[Method, ...]
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was made. `cluster` is None when there was not one sample; the page then says why.
+    """What was made: `page` is the one to open, `events` are in the order in which they were asked for.
 
     `coverage` is a phrase such as "37 of 40 processes on 9 of 10 hosts"; `problems` are the stored
     profiles that could not be used.
     """
 
     page: Path
-    cluster: Optional[Profile]
+    events: Tuple[EventReport, ...]
     coverage: str
     problems: Tuple[Outcome, ...]
 
+    @property
+    def empty(self) -> bool:
+        """There was not one sample of any event; the pages say why."""
+        return not any(event.total for event in self.events)
 
-def make_report(folder: Path, raw_names: bool = False) -> Report:
-    """Make all pictures of a run folder, and its page; `raw_names` is that of `gather`.
+
+def make_report(folder: Path, raw_names: bool = False, threads: bool = False) -> Report:
+    """Make all pictures of a run folder, and its pages; for `raw_names` and `threads` see `gather.Names`.
 
     Raises RunFolderError when it is no run folder, or cannot be written.
     """
     run_folder = RunFolder.open(folder)
     facts = read_facts(run_folder.run)
-    out = folder / "report.html"
+    names = Names(raw_names, threads)
+    events: List[EventReport] = []
+    problems: List[Outcome] = []
     try:
-        with tempfile.TemporaryFile(dir=folder) as spool:
-            gathered = gather(run_folder, facts, spool, raw_names)
-            pages.write(_run_page(facts, gathered, spool), out)
+        for event in facts.events:
+            events.append(_event_report(run_folder, facts.of(event), names, problems))
     except OSError as error:
         reason = f"cannot write the report in {folder}: {error.strerror or error}"
         raise RunFolderError(reason, "free some space there, or copy the run folder elsewhere") from error
-    covered, _ = coverage(facts, len(gathered.problems))
-    return Report(out, gathered.cluster, covered, tuple(gathered.problems))
+    covered, _ = coverage(facts, _lost(facts, problems))
+    return Report(events[0].page, tuple(events), covered, tuple(problems))
+
+
+def _lost(facts: RunFacts, problems: Sequence[Outcome]) -> int:
+    """How many processes have not one profile that could be used."""
+    broken = Counter((problem.host, problem.pid) for problem in problems)
+    made = Counter((host.name, one.pid) for host in facts.hosts for one in host.recordings)
+    return sum(1 for process, number in made.items() if broken[process] >= number)
+
+
+def _event_report(folder: RunFolder, facts: RunFacts, names: Names, problems: List[Outcome]) -> EventReport:
+    """Make the pictures and the page of one event; adds what could not be used to `problems`."""
+    out = folder.page_path(facts.event, facts.event == facts.events[0])
+    with tempfile.TemporaryFile(dir=folder.path) as spool:
+        gathered = gather(folder, facts, spool, names)
+        pages.write(_run_page(facts, gathered, spool), out)
+    problems += gathered.problems
+    cluster = gathered.cluster
+    if cluster is None:
+        return EventReport(facts.event, out, 0, {}, ())
+    return EventReport(facts.event, out, cluster.total(), totals_of(cluster), tuple(cluster.top(_TOLD)))
 
 
 def write_page(profile: Profile, out: Path, title: str) -> None:
@@ -83,7 +129,7 @@ def _run_page(facts: RunFacts, gathered: Gathered, spool: BinaryIO) -> Page:
     sections["headline"] = headline(facts, cluster, gathered.hosts, len(gathered.problems))
     sections["hottest"] = hottest_section(cluster, gathered.hosts)
     sections["explorer"] = pages.explorer(cluster, picture_title(facts, "cluster"), covered)
-    clusters, hosts = _scopes(gathered, covered)
+    clusters, hosts = _scopes(facts, gathered, covered)
 
     def write_data(file: BinaryIO) -> None:
         for scope, profile in zip(clusters, (cluster, mean)):
@@ -93,17 +139,18 @@ def _run_page(facts: RunFacts, gathered: Gathered, spool: BinaryIO) -> Page:
     return Page(title, sections, [*clusters, *hosts], write_data)
 
 
-def _scopes(gathered: Gathered, covered: str) -> Tuple[List[Scope], List[Scope]]:
+def _scopes(facts: RunFacts, gathered: Gathered, covered: str) -> Tuple[List[Scope], List[Scope]]:
     """The cluster's scopes and the hosts'; a single host is all there is to choose."""
     if len(gathered.hosts) == 1:
         return [Scope("cluster", gathered.hosts[0].name, "", "data-cluster", covered)], []
-    total = sum(host.total for host in gathered.hosts)
+    column = measure_of(facts.event).column
+    total = amount(sum(host.total for host in gathered.hosts), column)
     clusters = [
         Scope("cluster", "Cluster, sum", "Cluster", "data-cluster", f"{covered}. Every sample counts once."),
         Scope("mean", "Cluster, average", "Cluster", "data-mean", f"{covered}. Every host weighs the same."),
     ]
     hosts = [
-        Scope(f"host{n}", host.name, "Hosts", f"data-host{n}", f"{host.total:,} of {total:,} samples.")
+        Scope(f"host{n}", host.name, "Hosts", f"data-host{n}", f"{amount(host.total, column)} of {total}.")
         for n, host in enumerate(gathered.hosts)
     ]
     return clusters, hosts

@@ -7,17 +7,18 @@ type becomes empty, never an exception.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from hprofiler.model import Outcome, Samples, Status
+from hprofiler.store import events_of
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class RecordingFacts:
-    """One process that was recorded; `event` is the one really used."""
+    """One event of one process that was recorded; `totals` are the profile's sums by value name."""
 
     host: str
     pid: int
@@ -25,9 +26,13 @@ class RecordingFacts:
     main_class: str
     jvm_version: str
     event: str
+    engine: str
+    source: str
+    interval: int
     samples: Samples
     seconds: float
     cpu_seconds: float
+    totals: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,11 @@ class HostFacts:
         return not self.recordings and any(one.status is Status.IDLE for one in self.outcomes)
 
     @property
+    def recorded(self) -> int:
+        """How many processes have a recording."""
+        return len({one.pid for one in self.recordings})
+
+    @property
     def processes(self) -> int:
         """How many processes were found: recorded, or failed on the way."""
         recorded = {one.pid for one in self.recordings}
@@ -54,13 +64,17 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The run: what was asked for, when, and how it went on each host."""
+    """The run: what was asked for, when, and how it went on each host.
+
+    `event` is the one that is looked at, the first of `events` at the beginning.
+    """
 
     version: str
     command: Tuple[str, ...]
     target: str
     selector: str
     engine: str
+    events: Tuple[str, ...]
     event: str
     frequency: int
     duration: float
@@ -68,6 +82,14 @@ class RunFacts:
     finished: str
     interrupted: bool
     hosts: Tuple[HostFacts, ...]
+
+    def of(self, event: str) -> RunFacts:
+        """The facts of one event: only its recordings, and all outcomes."""
+        return replace(self, event=event, hosts=tuple(_only(host, event) for host in self.hosts))
+
+
+def _only(host: HostFacts, event: str) -> HostFacts:
+    return replace(host, recordings=tuple(one for one in host.recordings if one.event == event))
 
 
 def clean(text: object) -> str:
@@ -79,13 +101,15 @@ def read_facts(run: Mapping[str, Any]) -> RunFacts:
     """The facts of a run.json's content."""
     sampling = _mapping(run.get("sampling"))
     target = _mapping(run.get("target"))
+    events = tuple(dict.fromkeys(map(clean, events_of(run)))) or ("cpu",)
     return RunFacts(
         version=clean(run.get("hprofiler")),
         command=tuple(clean(word) for word in _list(run.get("command"))),
         target=clean(target.get("name")) or clean(target.get("kind")),
         selector=clean(run.get("selector")),
         engine=clean(sampling.get("engine")),
-        event=clean(sampling.get("event")) or "cpu",
+        events=events,
+        event=events[0],
         frequency=int(_number(sampling.get("frequency"))),
         duration=_number(sampling.get("duration")),
         started=clean(run.get("started")),
@@ -116,9 +140,15 @@ def _recording(host: str, recording: Mapping[str, Any]) -> RecordingFacts:
         main_class=clean(process.get("main_class")),
         jvm_version=clean(process.get("jvm_version")),
         event=clean(recording.get("event")),
+        engine=clean(recording.get("engine")),
+        source=clean(recording.get("source")),
+        interval=int(_number(recording.get("interval"))),
         samples=Samples(*(int(_number(samples.get(name))) for name in ("expected", "taken", "lost"))),
         seconds=_number(recording.get("seconds")),
         cpu_seconds=_number(recording.get("cpu_seconds")),
+        totals={
+            clean(name): int(_number(value)) for name, value in _mapping(recording.get("totals")).items()
+        },
     )
 
 

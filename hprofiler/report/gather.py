@@ -1,4 +1,4 @@
-"""From the stored profiles to pictures of each host and of the cluster, one host in memory at a time."""
+"""From the stored profiles of an event to pictures of hosts and cluster, one host in memory at a time."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Dict, List, Optional, Tuple
 
 from hprofiler._flamegraph import MeanMerger, Profile
+from hprofiler.measures import duration, in_words, interval_in_words, measure_of
 from hprofiler.model import Outcome, Status
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
-from hprofiler.report.pictures import write_pictures
-from hprofiler.report.words import coverage, percent, seconds, short_name
+from hprofiler.report.pictures import remove_pictures, write_pictures
+from hprofiler.report.words import coverage, percent, short_name
 from hprofiler.store import RunFolder, safe_name
 
 # How many of a host's methods are remembered to tell where a method of the cluster is hot.
@@ -18,8 +19,16 @@ _REMEMBERED = 200
 
 
 @dataclass(frozen=True)
+class Names:
+    """What becomes of names: `raw` keeps apart what every JVM numbers anew; `threads` keeps thread groups."""
+
+    raw: bool = False
+    threads: bool = False
+
+
+@dataclass(frozen=True)
 class Shares:
-    """What is kept of a host once its pictures are written: samples, and what its hottest methods cost."""
+    """What is kept of a host once its pictures are written: its total, and what its hottest methods cost."""
 
     key: str
     name: str
@@ -27,13 +36,16 @@ class Shares:
     hottest: Dict[str, int]
 
     def share(self, method: str) -> float:
-        """The method's own part of this host's samples; 0 for a method that is not among the remembered."""
+        """The method's own part of this host's total; 0 for a method that is not among the remembered."""
         return self.hottest.get(method, 0) / self.total
 
 
 @dataclass
 class Gathered:
-    """The run's profiles put together. `cluster` and `mean` are None when there is not one sample."""
+    """The run's profiles of an event put together; the first value of each is the one that is shown.
+
+    `cluster` and `mean` are None when there is not one sample.
+    """
 
     cluster: Optional[Profile] = None
     mean: Optional[Profile] = None
@@ -41,17 +53,17 @@ class Gathered:
     problems: List[Outcome] = field(default_factory=list)
 
 
-def gather(folder: RunFolder, facts: RunFacts, spool: BinaryIO, raw_names: bool = False) -> Gathered:
-    """Write all pictures of the run folder; the hosts' viewer data goes to `spool`: base64, a line a host.
+def gather(folder: RunFolder, facts: RunFacts, spool: BinaryIO, names: Names) -> Gathered:
+    """Write all pictures of the event; the hosts' viewer data goes to `spool`: base64, a line a host.
 
-    Names that every JVM numbers anew (lambdas, proxies ...) are made one before processes are merged, unless
-    `raw_names`; the stored profiles keep theirs.
+    Pictures of an earlier report that nothing is left for are removed.
     """
     gathered = Gathered()
     merger = MeanMerger()
     for host in facts.hosts:
-        profile = _read_host(folder, facts, host, gathered, raw_names)
+        profile = _read_host(folder, facts, host, gathered, names)
         if profile is None or profile.total() == 0:
+            remove_pictures(folder.host_dir(host.key), safe_name(facts.event))
             continue
         _write_host(folder, facts, host, profile, gathered)
         spool.write(base64.b64encode(profile.to_viewer()) + b"\n")
@@ -59,27 +71,42 @@ def gather(folder: RunFolder, facts: RunFacts, spool: BinaryIO, raw_names: bool 
         gathered.cluster = _merged(gathered.cluster, profile)
     if gathered.cluster is not None:
         gathered.mean = merger.finish()
-        _write_cluster(folder, facts, gathered)
+    _write_cluster(folder, facts, gathered)
     return gathered
 
 
 def picture_title(facts: RunFacts, scope: str) -> str:
     what = facts.selector or facts.target or "all processes"
-    return f"{what} · {scope}"
+    return f"{what} · {scope} · {measure_of(facts.event).title}"
+
+
+def totals_of(profile: Profile) -> Dict[str, int]:
+    """The sums of a profile by value name."""
+    return {name: profile.total(name) for name, _ in profile.values}
+
+
+def sampled(facts: RunFacts) -> str:
+    """How the event was sampled: "300 Hz for 60 s", "every 512 KiB for 60 s"."""
+    intervals = (one.interval for host in facts.hosts for one in host.recordings)
+    how = f"{facts.frequency} Hz" if facts.event == "cpu" else interval_in_words(facts.event, intervals)
+    return f"{how} for {duration(facts.duration)}".strip()
 
 
 def _read_host(
-    folder: RunFolder, facts: RunFacts, host: HostFacts, gathered: Gathered, raw_names: bool
+    folder: RunFolder, facts: RunFacts, host: HostFacts, gathered: Gathered, names: Names
 ) -> Optional[Profile]:
     """The host's processes as one profile; what cannot be read or added up becomes a line of the ledger."""
+    measure = measure_of(facts.event)
     merged: Optional[Profile] = None
     for recording in host.recordings:
         path = folder.profile_path(host.key, recording.pid, facts.event)
         try:
             labels = {"host": host.name, "pid": str(recording.pid), "process": recording.label}
-            profile = Profile.read(str(path), "pprof").with_labels(labels)
-            _check_values(gathered.cluster or merged, profile)
-            merged = _merged(merged, profile if raw_names else profile.canonical())
+            profile = Profile.read(path, "pprof").with_labels(labels)
+            if tuple(profile.values) != measure.columns:
+                raise ValueError(f"it counts {profile.values}, not {list(measure.columns)}")
+            profile = profile if names.raw else profile.canonical()
+            merged = _merged(merged, profile.select(measure.shown_first) if measure.shown else profile)
         except (OSError, ValueError, RuntimeError) as error:
             gathered.problems.append(_unreadable(recording, error))
     return merged
@@ -90,11 +117,6 @@ def _merged(into: Optional[Profile], profile: Profile) -> Profile:
         return profile
     into.merge(profile)
     return into
-
-
-def _check_values(others: Optional[Profile], profile: Profile) -> None:
-    if others is not None and others.values != profile.values:
-        raise ValueError(f"it counts {profile.values}, the others {others.values}")
 
 
 def _unreadable(recording: RecordingFacts, error: Exception) -> Outcome:
@@ -117,10 +139,11 @@ def _write_host(
     processes = f"{len(host.recordings) - unreadable} of {host.processes} processes"
     write_pictures(
         profile,
+        measure_of(facts.event),
         folder.host_dir(host.key),
         safe_name(facts.event),
         picture_title(facts, host.name),
-        f"{processes} · {_sampled(facts, profile)}",
+        f"{processes} · {_subtitle(facts, profile)}",
     )
     methods = profile.top(_REMEMBERED)
     hottest = {method.name: method.self_value for method in methods if method.self_value > 0}
@@ -135,13 +158,15 @@ def _write_cluster(folder: RunFolder, facts: RunFacts, gathered: Gathered) -> No
         (gathered.mean, f"{name}-mean", "cluster average, every host weighs the same"),
     ]
     for profile, file_name, scope in scopes:
-        if profile is not None:
-            subtitle = f"{covered} · {_sampled(facts, profile)}"
-            write_pictures(profile, folder.cluster_dir, file_name, picture_title(facts, scope), subtitle)
+        if profile is None:
+            remove_pictures(folder.cluster_dir, file_name)
+            continue
+        title, subtitle = picture_title(facts, scope), f"{covered} · {_subtitle(facts, profile)}"
+        write_pictures(profile, measure_of(facts.event), folder.cluster_dir, file_name, title, subtitle)
 
 
-def _sampled(facts: RunFacts, profile: Profile) -> str:
+def _subtitle(facts: RunFacts, profile: Profile) -> str:
     hottest = profile.top(1)[0]
     share = percent(hottest.self_value, profile.total())
-    sampled = f"{profile.total():,} samples, {facts.frequency} Hz for {seconds(facts.duration)}"
-    return f"{sampled} · hottest: {short_name(hottest.name)[:80]} {share}"
+    told = f"{in_words(facts.event, totals_of(profile))}, {sampled(facts)}"
+    return f"{told} · hottest: {short_name(hottest.name)[:80]} {share}"

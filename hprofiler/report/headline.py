@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 from typing import List, Sequence
+from urllib.parse import quote
 
 from hprofiler._flamegraph import Method, Profile
+from hprofiler.measures import amount, counted, in_words, measure_of
 from hprofiler.model import Outcome, Status
 from hprofiler.report.facts import RunFacts
-from hprofiler.report.gather import Shares
+from hprofiler.report.gather import Shares, sampled, totals_of
 from hprofiler.report.html import method, text
-from hprofiler.report.words import count, coverage, followed_by, measure, moment, over_hosts, percent, seconds
+from hprofiler.report.words import coverage, followed_by, moment, over_hosts, percent
+from hprofiler.store import page_name
 
 _WORTH_A_HEADLINE = 0.03
 _THEME = '<button id="theme" title="Dark or light (t)" aria-label="Dark or light">◐</button>'
 
 
 def headline(facts: RunFacts, cluster: Profile, hosts: Sequence[Shares], unreadable: int) -> str:
-    """The answer of a run with samples."""
+    """The answer of an event with samples."""
     total = cluster.total()
     top = cluster.top(3)
-    answer = _answer(top[0], total, f" of {measure(facts.event)}")
+    measure = measure_of(facts.event)
+    answer = _answer(top[0], total, f" of {measure.share_of}", measure.verb)
     second = over_hosts(top[0].self_value / total, {host.name: host.share(top[0].name) for host in hosts})
     if not second:
         second = followed_by([(one.name, one.self_value / total) for one in top[1:]])
-    samples = f"<b>{total:,}</b> samples"
-    return _top(facts.selector or facts.target, answer, second, [*_chips(facts, unreadable), samples])
+    counts = f"<b>{text(in_words(facts.event, totals_of(cluster)))}</b>"
+    chips = [*_chips(facts, unreadable), counts]
+    return _top(facts.selector or facts.target, answer, second, chips, _links(facts))
 
 
 def empty_headline(facts: RunFacts, problems: Sequence[Outcome]) -> str:
-    """The top of a run without samples: why, and what to do."""
-    answer = "Nothing was recorded"
+    """The top of an event without samples: why, and what to do."""
+    answer = "Nothing was recorded" if len(facts.events) == 1 else f"No samples of {text(facts.event)}"
     reasons = _reasons(facts, problems)
     listed = "".join(f"<li>{reason}</li>" for reason in reasons)
     why = f"<p>There is no picture, because not one sample was taken:</p><ul>{listed}</ul>"
-    top = _top(facts.selector or facts.target, answer, "", _chips(facts, len(problems)))
+    top = _top(facts.selector or facts.target, answer, "", _chips(facts, len(problems)), _links(facts))
     return f'{top}<section class="empty">{why}</section>'
 
 
@@ -41,25 +46,39 @@ def plain_headline(profile: Profile, title: str) -> str:
     """The top of a page made from one profile without a run."""
     top = profile.top(3)
     total = profile.total()
-    answer = _answer(top[0], total, "")
+    answer = _answer(top[0], total, "", "is spent in")
     second = followed_by([(one.name, one.self_value / total) for one in top[1:]])
-    return _top(title, answer, second, [f"<b>{total:,}</b> {text(profile.values[0][0])}"])
+    return _top(title, answer, second, [f"<b>{text(amount(total, profile.values[0]))}</b>"])
 
 
-def _answer(hottest: Method, total: int, measured: str) -> str:
+def _answer(hottest: Method, total: int, measured: str, verb: str) -> str:
     share = percent(hottest.self_value, total)
     if hottest.self_value < _WORTH_A_HEADLINE * total:
         least = f'{method(hottest.name)}, takes <span class="hot">{share}</span>{text(measured)}'
         return f"No method stands out: the hottest, {least}"
-    return f'<span class="hot">{share}</span>{text(measured)} is spent in {method(hottest.name)}'
+    return f'<span class="hot">{share}</span>{text(measured)} {verb} {method(hottest.name)}'
 
 
-def _top(name: str, answer: str, second: str, chips: Sequence[str]) -> str:
+def _top(name: str, answer: str, second: str, chips: Sequence[str], links: str = "") -> str:
     listed = "".join(chip if chip.startswith("<li") else f"<li>{chip}</li>" for chip in chips)
     return (
         f'<header><div class="top"><span>hprofiler · <b><bdi>{text(name)}</bdi></b></span>{_THEME}</div>'
-        f'<h1>{answer}</h1><p class="second">{text(second)}</p><ul class="chips">{listed}</ul></header>'
+        f'{links}<h1>{answer}</h1><p class="second">{text(second)}</p>'
+        f'<ul class="chips">{listed}</ul></header>'
     )
+
+
+def _links(facts: RunFacts) -> str:
+    """The pages of the run's events, side by side."""
+    if len(facts.events) == 1:
+        return ""
+    listed = []
+    for number, event in enumerate(facts.events):
+        name, address = text(event), quote(page_name(event, number == 0))
+        here = ' aria-current="page"' if event == facts.event else ""
+        link = f"<b>{name}</b>" if here else name
+        listed.append(f'<li><a href="{address}"{here}>{link}</a></li>')
+    return f'<nav aria-label="Events"><ul class="chips">{"".join(listed)}</ul></nav>'
 
 
 def _chips(facts: RunFacts, unreadable: int) -> List[str]:
@@ -68,7 +87,7 @@ def _chips(facts: RunFacts, unreadable: int) -> List[str]:
     interrupted = ", interrupted" if facts.interrupted else ""
     return [
         f"<b>{text(moment(facts.started))}</b>{interrupted}",
-        f"<b>{seconds(facts.duration)}</b> at {facts.frequency} Hz",
+        f"<b>{text(sampled(facts))}</b>",
         f"<li{kind}><b>{text(covered)}</b></li>",
     ]
 
@@ -83,9 +102,9 @@ def _reasons(facts: RunFacts, problems: Sequence[Outcome]) -> List[str]:
     reasons = [_reason(reason, remedy, hosts) for (reason, remedy), hosts in places.items()]
     if reasons:
         return reasons
-    recorded = sum(len(host.recordings) for host in facts.hosts)
+    recorded = sum(host.recorded for host in facts.hosts)
     if recorded:
-        return [f"{count(recorded, 'processes')} ran the whole time without using the CPU once."]
+        return [text(f"{counted(recorded, 'processes')} {measure_of(facts.event).none}.")]
     return ["The run ended before any process was found."]
 
 

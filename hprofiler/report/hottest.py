@@ -16,11 +16,10 @@ _MOST_SPACED = 40
 _EVERYTHING = 2**31 - 1
 
 
-def hottest(profile: Profile, n: int) -> str:
-    """The `n` hottest methods as lines of text: self share, total share, method."""
-    total = profile.total()
+def hottest(methods: Sequence[Method], total: int) -> str:
+    """Methods of a profile with this total as lines of text: self share, total share, method."""
     lines = [f"{'self':>8} {'total':>8}  method"]
-    for one in profile.top(n):
+    for one in methods:
         self_share, total_share = percent(one.self_value, total), percent(one.total_value, total)
         lines.append(f"{_plain(self_share):>8} {_plain(total_share):>8}  {_printable(one.name)}")
     return "\n".join(lines)

@@ -5,14 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile
+from hprofiler.measures import Measure
 from hprofiler.store import replacing
 
+KINDS = (".svg", ".folded", ".pb.gz")
 
-def write_pictures(profile: Profile, folder: Path, name: str, title: str, subtitle: str) -> None:
-    """Write `folder/name.svg`, `.folded` and `.pb.gz`; each appears whole or not at all."""
+
+def write_pictures(
+    profile: Profile, measure: Measure, folder: Path, name: str, title: str, subtitle: str
+) -> None:
+    """Write `folder/name.svg`, `.folded` and `.pb.gz`; each appears whole or not at all.
+
+    The flame graph and the folded text show the first value of the profile; pprof has all, in the
+    measure's order.
+    """
+    count_name, factor = _unit(measure)
     with replacing(folder / f"{name}.svg") as file:
-        file.write(profile.to_svg(title=title, subtitle=subtitle))
+        file.write(profile.to_svg(title=title, subtitle=subtitle, count_name=count_name, factor=factor))
     with replacing(folder / f"{name}.folded") as file:
         file.write(profile.to_folded())
     with replacing(folder / f"{name}.pb.gz") as file:
-        file.write(profile.to_pprof())
+        file.write(profile.select([column for column, _ in measure.columns]).to_pprof())
+
+
+def remove_pictures(folder: Path, name: str) -> None:
+    """Remove what an earlier report wrote under this name."""
+    for kind in KINDS:
+        (folder / f"{name}{kind}").unlink(missing_ok=True)
+
+
+def _unit(measure: Measure) -> tuple[str, float]:
+    """What the flame graph's counts are called, and what they are multiplied by."""
+    words = measure.words[measure.shown]
+    if measure.column[1] == "nanoseconds":
+        return f"ms {words}", 1e-6
+    return (f"KiB {words}", 1 / 1024) if measure.column[1] == "bytes" else (words, 1.0)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
+from hprofiler.measures import amount, counted, duration, in_words, interval_in_words, measure_of, summed
 from hprofiler.model import Outcome, Status
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.gather import Shares
 from hprofiler.report.html import method, share_cell, table, text, view_link
-from hprofiler.report.words import count, moment, percent, seconds
+from hprofiler.report.words import moment, percent
+from hprofiler.store import safe_name
 
 _ORDER = (Status.FAILED, Status.DEGRADED, Status.OK, Status.IDLE)
 
@@ -20,31 +22,51 @@ def hosts_section(facts: RunFacts, gathered: Sequence[Shares]) -> str:
     totals = [shares.total for shares in gathered]
     busy = [host for host in facts.hosts if not host.idle]
     rows = [
-        _host_row(host, gathered[numbers[host.key]] if host.key in numbers else None, numbers, totals)
+        _host_row(
+            facts.event, host, gathered[numbers[host.key]] if host.key in numbers else None, numbers, totals
+        )
         for host in busy
     ]
-    heads = ["Host", ">Processes", ">Samples", ">Expected", ">Lost", ">CPU time", "%Share", "Hottest method"]
+    heads = ["Host", ">Processes", *_count_heads(facts.event), "%Share", "Hottest method"]
     listed = table(heads, rows, "hosts") if rows else ""
     return f'<section id="hosts"><h2>Hosts</h2>{listed}{_idle(facts)}</section>'
 
 
+def _count_heads(event: str) -> List[str]:
+    """Samples of CPU time can be expected and lost; other events have their totals."""
+    heads = ["Samples", "Expected", "Lost", "CPU time"] if event == "cpu" else measure_of(event).heads
+    return [f">{head}" for head in heads]
+
+
+def _counts(event: str, recordings: Sequence[RecordingFacts]) -> List[str]:
+    """What stands below these heads."""
+    if event == "cpu":
+        sums = [
+            sum(getattr(one.samples, kind) for one in recordings) for kind in ("taken", "expected", "lost")
+        ]
+        return [*(f"{value:,}" for value in sums), duration(sum(one.cpu_seconds for one in recordings))]
+    totals = summed(one.totals for one in recordings)
+    columns = measure_of(event).columns
+    values = [(totals.get(column[0], 0), column) for column in columns]
+    return [f"{value:,}" if column[1] == "count" else amount(value, column) for value, column in values]
+
+
 def _host_row(
-    host: HostFacts, shares: Optional[Shares], numbers: Dict[str, int], totals: Sequence[int]
+    event: str, host: HostFacts, shares: Optional[Shares], numbers: Dict[str, int], totals: Sequence[int]
 ) -> str:
     name = f"<bdi>{text(host.name)}</bdi>"
     if shares is not None and len(numbers) > 1:
         name = f'<a href="{view_link(f"host{numbers[host.key]}")}">{name}</a>'
-    samples = [one.samples for one in host.recordings]
-    sums = [sum(getattr(one, kind) for one in samples) for kind in ("taken", "expected", "lost")]
-    cpu = sum(one.cpu_seconds for one in host.recordings)
-    counts = [*(f"{value:,}" for value in sums), seconds(cpu)] if host.recordings else [""] * 4
+    counts = _counts(event, host.recordings)
+    if not host.recordings:
+        counts = [""] * len(counts)
     cells = "".join(f'<td class="number">{cell}</td>' for cell in [_processes(host), *counts])
     share = share_cell(shares.total, sum(totals), "total", max(totals)) if shares is not None else "<td></td>"
     return f'<td>{name}</td>{cells}{share}<td class="name">{_hottest(host, shares)}</td>'
 
 
 def _processes(host: HostFacts) -> str:
-    recorded = len(host.recordings)
+    recorded = host.recorded
     if host.processes == 0:
         return ""
     return f"{recorded} of {host.processes}" if recorded < host.processes else str(recorded)
@@ -79,7 +101,7 @@ def ledger_section(facts: RunFacts, problems: Sequence[Outcome]) -> str:
     else:
         parts.append('<p class="lead">Everything that was found was recorded as asked.</p>')
     if fine:
-        summary = f"{count(len(fine), 'more lines' if trouble else 'lines')} of what went well"
+        summary = f"{counted(len(fine), 'more lines' if trouble else 'lines')} of what went well"
         parts.append(f"<details><summary>{summary}</summary>{table(heads, fine, 'ledger')}</details>")
     parts.append("</section>")
     return "\n".join(parts)
@@ -87,7 +109,7 @@ def ledger_section(facts: RunFacts, problems: Sequence[Outcome]) -> str:
 
 def _ledger(facts: RunFacts, problems: Sequence[Outcome]) -> Iterable[Tuple[Status, str]]:
     for problem in problems:
-        yield problem.status, _ledger_row(facts, problem, None)
+        yield problem.status, _ledger_row(problem, None)
     broken = {(problem.host, problem.pid) for problem in problems}
     for host in facts.hosts:
         recordings = {one.pid: one for one in host.recordings}
@@ -96,21 +118,19 @@ def _ledger(facts: RunFacts, problems: Sequence[Outcome]) -> Iterable[Tuple[Stat
             if outcome.status is Status.OK and (host.name, outcome.pid) in broken:
                 continue
             recording = recordings.get(outcome.pid) if outcome.pid is not None else None
-            yield outcome.status, _ledger_row(facts, outcome, recording)
+            yield outcome.status, _ledger_row(outcome, recording)
         for pid, recording in recordings.items():
             if pid not in told and (host.name, pid) not in broken:
                 outcome = Outcome(host.name, Status.OK, "record", pid=pid, label=recording.label)
-                yield Status.OK, _ledger_row(facts, outcome, recording)
+                yield Status.OK, _ledger_row(outcome, recording)
 
 
-def _ledger_row(facts: RunFacts, outcome: Outcome, recording: Optional[RecordingFacts]) -> str:
+def _ledger_row(outcome: Outcome, recording: Optional[RecordingFacts]) -> str:
     label = outcome.label or (recording.label if recording else "")
     process = f"<bdi>{text(label)}</bdi>" if label else ""
     if outcome.pid is not None:
         process = f'{process} <span class="soft">pid {outcome.pid}</span>'
-    used = ""
-    if recording is not None:
-        used = f"{text(facts.engine)} {text(recording.event)}, {count(recording.samples.taken, 'samples')}"
+    used = text(_used(recording)) if recording is not None else ""
     failed = outcome.status is Status.FAILED and outcome.stage
     stage = f' <span class="soft">at {text(outcome.stage)}</span>' if failed else ""
     remedy = f'<div class="remedy">{text(outcome.remedy)}</div>' if outcome.remedy else ""
@@ -121,19 +141,30 @@ def _ledger_row(facts: RunFacts, outcome: Outcome, recording: Optional[Recording
     )
 
 
+def _used(recording: RecordingFacts) -> str:
+    """ "async-profiler ctimer, 1,363 samples", "async-profiler alloc every 4 MiB, 1.3 GiB allocated" ..."""
+    how = interval_in_words(recording.event, [recording.interval]) if recording.event != "cpu" else ""
+    told = in_words(recording.event, recording.totals) or counted(recording.samples.taken, "samples")
+    return f"{recording.engine} {recording.source} {how}".strip() + f", {told}"
+
+
 def facts_section(facts: RunFacts) -> str:
     """How the run was made, so that it can be made again."""
-    asked = f"{facts.engine} {facts.event} at {facts.frequency} Hz for {seconds(facts.duration)}".strip()
+    how = f"at {facts.frequency} Hz for {duration(facts.duration)}, engine {facts.engine}"
+    asked = f"{', '.join(facts.events)} {how}"
+    recordings = [one for host in facts.hosts for one in host.recordings]
     rows: List[Tuple[str, str]] = [
         ("Command", f"<code>{text(' '.join(facts.command))}</code>"),
         ("Target", text(facts.target)),
         ("Selector", f"<code>{text(facts.selector)}</code>"),
-        ("Sampling", text(asked)),
+        ("Asked for", text(asked)),
+        ("Recorded with", text(_engines(recordings))),
+        ("In all", text(in_words(facts.event, summed(one.totals for one in recordings)))),
         ("Started", text(moment(facts.started))),
         ("Finished", text(moment(facts.finished)) + (", interrupted" if facts.interrupted else "")),
         ("hprofiler", text(facts.version)),
         ("JVMs", text(_jvms(facts))),
-        ("Beside this page", _files(facts.event)),
+        ("Beside this page", _files(safe_name(facts.event))),
     ]
     listed = "".join(f"<dt>{label}</dt><dd>{value}</dd>" for label, value in rows if value)
     return f'<section id="run"><h2>Run</h2><dl class="facts">{listed}</dl></section>'
@@ -143,6 +174,12 @@ def _jvms(facts: RunFacts) -> str:
     """The versions of the recorded JVMs, the commonest first, with how many had it."""
     versions = Counter(one.jvm_version for host in facts.hosts for one in host.recordings if one.jvm_version)
     return ", ".join(f"{version} ({number})" for version, number in versions.most_common())
+
+
+def _engines(recordings: Sequence[RecordingFacts]) -> str:
+    """What was really used, the commonest first, with how many processes it was for."""
+    used = Counter(f"{one.engine} {one.source}" for one in recordings)
+    return ", ".join(f"{name} ({number})" for name, number in used.most_common())
 
 
 def _files(event: str) -> str:

@@ -6,11 +6,10 @@ import re
 from datetime import datetime, timezone
 from typing import List, Mapping, Sequence, Tuple
 
+from hprofiler.measures import counted
 from hprofiler.report.facts import RunFacts
 
 _PACKAGE = re.compile(r"(?:[a-z_][\w$]*[./])+(?=[A-Za-z_$][^./]*[./][A-Za-z_$<][^./]*$|[A-Z])")
-_MEASURES = {"wall": "wall-clock time", "alloc": "allocation", "lock": "lock waiting"}
-_CPU_EVENTS = ("cpu", "cpu-clock", "cycles", "ctimer", "itimer")
 _STANDS_OUT = 1.5
 _SPACE = "\u202f"
 
@@ -22,25 +21,6 @@ def percent(part: float, whole: float) -> str:
         return f"<0.01{_SPACE}%"
     digits = 0 if share == 0 or share >= 99.95 else 2 if share < 1 else 1
     return f"{share:.{digits}f}{_SPACE}%"
-
-
-def count(number: int, what: str) -> str:
-    """ "1 sample", "1,234 samples"; `what` is the plural."""
-    singular = what[:-2] if what.endswith("sses") else what[:-1]
-    return f"{number:,} {singular if number == 1 else what}"
-
-
-def seconds(value: float) -> str:
-    if value >= 7200:
-        return f"{value / 3600:.1f} h"
-    if value >= 120:
-        return f"{value / 60:.1f} min"
-    return f"{value:.0f} s" if value >= 100 or value == int(value) else f"{value:.1f} s"
-
-
-def measure(event: str) -> str:
-    """What a share is a share of."""
-    return "CPU time" if event in _CPU_EVENTS else _MEASURES.get(event, f"{event} samples")
 
 
 def moment(iso: str) -> str:
@@ -68,14 +48,14 @@ def short_name(name: str) -> str:
 def coverage(facts: RunFacts, unreadable: int = 0) -> Tuple[str, bool]:
     """ "37 of 40 processes on 9 of 10 hosts, 2 idle", and whether that is all there was.
 
-    Idle hosts are not missed: they had nothing to record. `unreadable` profiles do not count as recorded.
+    Idle hosts are not missed: they had nothing to record. `unreadable` processes do not count as recorded.
     """
-    recorded = sum(len(host.recordings) for host in facts.hosts) - unreadable
+    recorded = sum(host.recorded for host in facts.hosts) - unreadable
     found = sum(host.processes for host in facts.hosts)
     busy = [host for host in facts.hosts if not host.idle]
     idle = len(facts.hosts) - len(busy)
     reached = sum(1 for host in busy if host.recordings)
-    text = f"{recorded} of {count(found, 'processes')} on {reached} of {count(len(busy), 'hosts')}"
+    text = f"{recorded} of {counted(found, 'processes')} on {reached} of {counted(len(busy), 'hosts')}"
     return text + (f", {idle} idle" if idle else ""), recorded == found and reached == len(busy)
 
 

@@ -7,7 +7,7 @@ from typing import Dict, List, Optional
 from hprofiler import resources
 from hprofiler.agent import AgentBinaries
 from hprofiler.errors import UsageError
-from hprofiler.model import Host, HostResult, Outcome, Recording, Selector
+from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Selector
 
 
 def why_not() -> Optional[str]:
@@ -16,11 +16,11 @@ def why_not() -> Optional[str]:
         resources.agents()
     except UsageError as error:
         return str(error)
-    return None if resources.async_profiler_libraries() else "the package has no async-profiler library"
+    return None if resources.blobs()["async-profiler"] else "the package has no async-profiler library"
 
 
 def binaries() -> AgentBinaries:
-    return AgentBinaries(resources.agents(), resources.async_profiler_libraries())
+    return AgentBinaries(resources.agents(), resources.blobs())
 
 
 def text(word: str) -> Selector:
@@ -29,13 +29,18 @@ def text(word: str) -> Selector:
 
 
 class Profiles:
-    """A sink that keeps what it gets."""
+    """A sink that keeps what it gets: the last compact profile of each host."""
 
     def __init__(self) -> None:
         self.kept: Dict[str, bytes] = {}
 
-    def profile(self, host: Host, recording: Recording, pieces) -> None:
+    def profile(self, host: Host, recording: Recording, pieces) -> Dict[str, int]:
         self.kept[host.name] = b"".join(pieces)
+        return {}
+
+    def raw(self, host: Host, process: Process, name: str, pieces) -> None:
+        for _ in pieces:
+            pass
 
 
 def of_host(result: HostResult) -> List[Outcome]:

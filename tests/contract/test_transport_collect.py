@@ -48,7 +48,8 @@ def recorded(hosts, transport_for, seconds=1.0, timeout=20.0, stop=None, listene
     sink = Profiles()
     reach = Reach(transport_for, real.binaries(), timeout=timeout)
     extra = {"listener": listener} if listener else {}
-    results = collect(hosts, real.text(word), Sampling("cpu", 99, seconds), reach, sink, stop=stop, **extra)
+    sampling = Sampling(("cpu",), 99, seconds)
+    results = collect(hosts, real.text(word), sampling, reach, sink, stop=stop, **extra)
     return {result.host.name: result for result in results}, sink.kept
 
 

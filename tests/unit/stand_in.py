@@ -10,15 +10,15 @@ import hashlib
 import os
 import sys
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Tuple
 
 from hprofiler.agent import AgentBinaries
 from hprofiler.collect import HostProgress, Listener, Reach, Stop, collect
-from hprofiler.model import Host, HostResult, Recording, Sampling, Selector
+from hprofiler.model import Host, HostResult, Process, Recording, Sampling, Selector
 from hprofiler.transports import LocalTransport
 
 HERE = Host("here", "localhost")
-SAMPLING = Sampling("cpu", 99, 0.1)
+SAMPLING = Sampling(("cpu",), 99, 0.1)
 ANY = Selector("any", "text", {"kind": "text", "text": "x"})
 
 PRELUDE = """
@@ -42,7 +42,7 @@ HOST = dict(name="here", boot_id="b", pid_namespace="p", kernel="k", arch="x86_6
             uid=0, user="root")
 def hello(**members):
     read()
-    usual = {"protocol": 1, "version": "0", "sha256": "0" * 64, "host": HOST, "blobs": []}
+    usual = {"protocol": 2, "version": "0", "sha256": "0" * 64, "host": HOST, "blobs": []}
     say("hello", **{**usual, **members})
 def process(pid, **members):
     usual = dict(pid=pid, namespace_pid=pid, start_time=1, uid=0, user="root", ppid=1, main_class="M",
@@ -58,12 +58,17 @@ def prepared(*pids):
 def recording(*pids):
     read()
     for pid in pids:
-        say("started", pid=pid, event="cpu")
+        say("started", pid=pid, engine="async-profiler", sources={"cpu": "perf_events"})
     say("recording", processes=len(pids))
 def profile(pid, data, **members):
-    say("profile", **{"pid": pid, "event": "cpu", "seconds": 0.1, "cpu_seconds": 0.1, "size": len(data),
+    say("profile", **{"pid": pid, "event": "cpu", "engine": "async-profiler", "source": "perf_events",
+        "interval": 10101010, "seconds": 0.1, "cpu_seconds": 0.1, "timeline": [9], "size": len(data),
         "samples": {"expected": 10, "taken": 9, "lost": 1}, "sha256": hashlib.sha256(data).hexdigest(),
         **members})
+    out(data)
+def raw(pid, data, **members):
+    say("raw", **{"pid": pid, "name": "recording.jfr", "size": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(), **members})
     out(data)
 def outcome(pid, status="ok", stage="record", reason="", remedy=""):
     say("outcome", pid=pid, status=status, stage=stage, reason=reason, remedy=remedy)
@@ -95,7 +100,7 @@ class StandIns:
         script.write_text(f"#!{sys.executable}\nLIBRARY = {library.sha256!r}\n{PRELUDE}\n{body}\n")
         agent = blob(script)
         self._stored.append(Path(f"/tmp/.hprofiler-{_uid()}/agent-{agent.sha256}"))
-        return AgentBinaries(_every(agent), _every(library))
+        return AgentBinaries(_every(agent), {"async-profiler": _every(library)})
 
     def clean(self) -> None:
         for path in self._stored:
@@ -122,13 +127,18 @@ class Named(LocalTransport):
 
 
 class Sink:
-    """Keeps the sizes of profiles."""
+    """Keeps the sizes of profiles and files, by host, pid and event or file name."""
 
     def __init__(self) -> None:
-        self.sizes: Dict[Tuple[str, int], int] = {}
+        self.sizes: Dict[Tuple[str, int, str], int] = {}
 
-    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> None:
-        self.sizes[host.name, recording.process.pid] = sum(len(piece) for piece in pieces)
+    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
+        size = sum(len(piece) for piece in pieces)
+        self.sizes[host.name, recording.process.pid, recording.event] = size
+        return {"bytes": size}
+
+    def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
+        self.sizes[host.name, process.pid, name] = sum(len(piece) for piece in pieces)
 
 
 class Fleet:

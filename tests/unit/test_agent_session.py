@@ -48,7 +48,7 @@ def talk(stand_ins):
         ("read(); sys.stderr.write('out of\\x1b[2J luck'); sys.exit(1)", "out of\ufffd"),
         ("read(); out(b'garbage\\n'); read()", "not a JSON line"),
         ("read(); out(b'{}\\n'); read()", "not a JSON object"),
-        ("hello(protocol=2); read()", "another version"),
+        ("hello(protocol=1); read()", "another version"),
         ("hello(protocol='1'); read()", "another version"),
         ("hello(host=None); read()", "host is no object"),
         ("hello(blobs=[5]); read()", "blobs"),
@@ -83,9 +83,9 @@ def test_an_answer_gone_wrong(talk, answer, says):
     assert caught.value.stage == "find"
 
 
-def prepared(talk, body: str) -> AgentSession:
+def prepared(talk, body: str, sampling=SAMPLING) -> AgentSession:
     session = talk(f"hello(); read(); {body}")
-    session.prepare(SAMPLING, "0" * 64, [SEVEN])
+    session.prepare(sampling, {"async-profiler": "0" * 64}, [SEVEN])
     return session
 
 
@@ -109,7 +109,23 @@ def test_preparing_gone_wrong(talk, body, says):
 @pytest.mark.parametrize(
     ("events", "says"),
     [
-        ("say('started', pid=8, event='cpu')", "not asked for"),
+        ("say('started', pid=8, engine='perf', sources={})", "not asked for"),
+        ("say('started', pid=7, engine='gprof', sources={})", "engine is none of"),
+        (
+            "say('started', pid=7, engine='perf', sources=dict.fromkeys(map(str, range(17)), 'x'))",
+            "more than 16",
+        ),
+        ("profile(7, b'x', event='lock')", "'lock' was not asked for"),
+        ("profile(7, b'x'); profile(7, b'x')", "'cpu' of process 7 came twice"),
+        ("raw(7, b'x')", "'recording.jfr' was not asked for"),
+        ("raw(7, b'x', name='../x')", "name is none of recording.jfr"),
+        ("raw(7, b'x', size=1 << 30)", "size is no number"),
+        ("profile(7, b'x', timeline=[1] * 100)", "a timeline longer than the recording"),
+        ("profile(7, b'x', timeline=[0] * 86461)", "timeline has more than 86460"),
+        ("profile(7, b'x', timeline=[1, -1])", "timeline holds something"),
+        ("profile(7, b'x', timeline=[1.5])", "timeline holds something"),
+        ("profile(7, b'x', interval=-1)", "interval is no number"),
+        ("profile(7, b'x', engine=5)", "engine is none of"),
         ("profile(8, b'x')", "not asked for"),
         ("profile(7, b'x', size=-1)", "size is no number"),
         ("profile(7, b'x', size=1 << 30)", "size is no number"),
@@ -126,7 +142,7 @@ def test_recording_gone_wrong(talk, events, says):
     with pytest.raises(HostError, match=says):
         for event in session.events():
             if isinstance(event, ProfileHeader):
-                list(session.profile(event))
+                list(session.payload(event))
 
 
 def headers(session):
@@ -139,7 +155,7 @@ READY = "say('ready', processes=[{'pid': 7}]); read(); "
 
 def test_a_damaged_profile_is_known_only_at_its_end(talk):
     session = prepared(talk, READY + "profile(7, b'x' * 300000, sha256='0' * 64); read()")
-    pieces = session.profile(headers(session))
+    pieces = session.payload(headers(session))
     assert next(pieces)
     with pytest.raises(HostError, match="damaged") as caught:
         list(pieces)
@@ -149,14 +165,14 @@ def test_a_damaged_profile_is_known_only_at_its_end(talk):
 def test_a_profile_that_breaks_off(talk):
     session = prepared(talk, READY + "profile(7, b'x' * 1000, size=2000); sys.exit(3)")
     with pytest.raises(HostError, match="status 3") as caught:
-        list(session.profile(headers(session)))
+        list(session.payload(headers(session)))
     assert caught.value.stage == "fetch"
 
 
 def test_a_library_that_does_not_arrive_whole(talk, stand_ins):
     session = talk("hello(); read(); say('stored', sha256='0' * 64); read()")
     with pytest.raises(HostError, match="arrive whole"):
-        session.put("lib", stand_ins.binaries("").libraries["x86_64"])
+        session.put("lib", stand_ins.binaries("").blobs["async-profiler"]["x86_64"])
 
 
 def test_the_transport_s_end_sets_a_blocked_call_free(stand_ins):

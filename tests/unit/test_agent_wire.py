@@ -151,7 +151,7 @@ def test_found_processes_become_the_house_s_own():
 def test_events_survive_any_member_going_wrong():
     """Each member of each event replaced by each kind of nonsense: refused or read, never a crash."""
     hello = {
-        "protocol": 1,
+        "protocol": 2,
         "version": "1",
         "blobs": [],
         "host": {
@@ -168,17 +168,25 @@ def test_events_survive_any_member_going_wrong():
         "type": "profile",
         "pid": 1,
         "event": "cpu",
+        "engine": "perf",
+        "source": "cpu-clock",
+        "interval": 1,
+        "timeline": [1, 2],
         "seconds": 1,
         "cpu_seconds": 1,
         "samples": {"expected": 1, "taken": 1, "lost": 0},
         "sha256": "0" * 64,
         "size": 5,
     }
+    raw = {"type": "raw", "pid": 1, "name": "recording.jfr", "sha256": "0" * 64, "size": 5}
+    started = {"type": "started", "pid": 1, "engine": "perf", "sources": {"cpu": "cpu-clock"}}
     outcome = {"type": "outcome", "pid": 1, "status": "ok", "stage": "record"}
     found = {"searched": 1, "processes": [PROCESS], "ignored": [{"pid": 3, "reason": "r"}]}
     cases = [
         (parse_hello, hello),
         (parse_record_event, profile),
+        (parse_record_event, raw),
+        (parse_record_event, started),
         (parse_record_event, outcome),
         (parse_record_event, {"type": "done", "left": []}),
         (lambda event: parse_found(event, "h"), found),
@@ -214,5 +222,5 @@ def damages(event):
             for inner in damages(event[name]):
                 yield {**json.loads(text), name: inner}
         if isinstance(event[name], list) and event[name]:
-            for inner in damages(event[name][0]):
+            for inner in damages(event[name][0]) if isinstance(event[name][0], dict) else ():
                 yield {**json.loads(text), name: [inner]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -39,7 +40,7 @@ def test_a_good_host(fleet):
     assert line(result, 7) == (Status.OK, "record", "") and len(result.outcomes) == 1
     (recording,) = result.recordings
     assert (recording.process.pid, recording.event, recording.samples.taken) == (7, "cpu", 9)
-    assert hosts.sink.sizes == {("one", 7): 300000}
+    assert hosts.sink.sizes == {("one", 7, "cpu"): 300000}
     assert result.bytes_received > 300000 and result.bytes_sent > 500
     assert result.facts.cpus == 2
     stages = [step.stage for step in hosts.progress]
@@ -86,16 +87,16 @@ def test_bad_hosts_lose_nobody_else(fleet):
 
 def test_all_start_together_when_the_slowest_is_ready(fleet):
     slow = GOOD.replace("prepared(7)", "prepared(7) if time.sleep(1) is None else 0")
-    stamped = "say('started', pid=7, event=str(time.time())); "
+    stamped = "began = str(time.time()); "
     scripts = {
         name: body.replace("recording(7)", f"read(); {stamped}") for name, body in (("a", GOOD), ("b", slow))
     }
     scripts = {
-        n: b.replace('profile(7, b"p" * 300000)', 'profile(7, b"p", event=str(time.time()))')
+        n: b.replace('profile(7, b"p" * 300000)', 'profile(7, b"p", source=began)')
         for n, b in scripts.items()
     }
     results = fleet(**scripts).collect()
-    began = [float(result.recordings[0].event) for result in results.values()]
+    began = [float(result.recordings[0].source) for result in results.values()]
     assert abs(began[0] - began[1]) < 0.5
     assert results["a"].timings["wait"] > 0.7 > results["b"].timings["wait"]
 
@@ -152,12 +153,12 @@ def test_a_sink_that_cannot_write_loses_that_profile_only(fleet):
         if recording.process.pid == 7:
             next(pieces)
             raise RunFolderError("the disk is full", "make room")
-        take(host, recording, pieces)
+        return take(host, recording, pieces)
 
     hosts.sink.profile = full
     result = hosts.collect()["one"]
     assert line(result, 7) == (Status.FAILED, "fetch", "the disk is full")
-    assert line(result, 8)[0] is Status.OK and hosts.sink.sizes == {("one", 8): 1}
+    assert line(result, 8)[0] is Status.OK and hosts.sink.sizes == {("one", 8, "cpu"): 1}
 
 
 LONG = """
@@ -186,7 +187,7 @@ def test_the_first_stop_keeps_what_was_recorded(fleet):
     hosts = fleet(one=LONG)
     stop_when(hosts, "record")
     result = hosts.collect()["one"]
-    assert line(result, 7)[0] is Status.OK and hosts.sink.sizes == {("one", 7): 4}
+    assert line(result, 7)[0] is Status.OK and hosts.sink.sizes == {("one", 7, "cpu"): 4}
 
 
 def test_a_stop_before_anything_was_recorded_ends_at_once(fleet):
@@ -212,7 +213,7 @@ def test_the_second_stop_waits_for_nobody(fleet):
 
 def test_a_host_that_does_not_stop_has_a_limited_time(fleet):
     hosts = fleet(timeout=1.0, one=LONG.replace("asked = read()", "time.sleep(60)"))
-    hosts.sampling = type(SAMPLING)("cpu", 99, 60.0)
+    hosts.sampling = replace(SAMPLING, duration=60.0)
     stop_when(hosts, "record")
     assert "timed out after 1 s" in line(hosts.collect()["one"])[2]
 

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import pytest
 
+from hprofiler.measures import (
+    amount,
+    counted,
+    duration,
+    in_words,
+    interval_in_words,
+    measure_of,
+    size,
+    summed,
+)
 from hprofiler.report.facts import clean, read_facts
 from hprofiler.report.words import (
-    count,
     coverage,
     followed_by,
     moment,
     over_hosts,
     package_length,
     percent,
-    seconds,
 )
 
 
@@ -63,14 +71,62 @@ def test_moments_are_utc():
 
 
 def test_durations_and_counts():
-    assert [seconds(value) for value in (5, 60, 0.5, 600, 7200)] == [
+    told = [duration(value) for value in (0, 1e-9, 9.9999e-4, 0.0015, 0.5, 5, 60, 4.06, 600, 7200)]
+    assert told == [
+        "0 s",
+        "1 ns",
+        "1 ms",
+        "1.5 ms",
+        "500 ms",
         "5 s",
         "60 s",
-        "0.5 s",
+        "4.1 s",
         "10.0 min",
         "2.0 h",
     ]
-    assert [count(1, "processes"), count(2, "hosts"), count(1, "lines")] == ["1 process", "2 hosts", "1 line"]
+    assert [counted(1, what) for what in ("processes", "lines", "page-faults")] == [
+        "1 process",
+        "1 line",
+        "1 page-fault",
+    ]
+    assert counted(2, "hosts") == "2 hosts"
+
+
+def test_bytes_are_told_in_powers_of_1024():
+    told = [size(value) for value in (0, 100, 1023, 1024, 524_288, 1_400_000, 2**40, 2**50)]
+    assert told == [
+        "0 bytes",
+        "100 bytes",
+        "1,023 bytes",
+        "1 KiB",
+        "512 KiB",
+        "1.3 MiB",
+        "1 TiB",
+        "1,024 TiB",
+    ]
+
+
+def test_every_event_is_told_in_its_own_units():
+    assert in_words("cpu", {"samples": 1234, "cpu": 4_100_000_000}) == "1,234 samples, 4.1 s of CPU time"
+    assert in_words("alloc", {"alloc_objects": 5, "alloc_space": 2**30}) == "5 objects, 1 GiB allocated"
+    assert in_words("lock", {"contentions": 1, "delay": 20_000_000}) == "1 contention, 20 ms waited"
+    assert in_words("page-faults", {"page-faults": 7}) == "7 page-faults"
+    assert in_words("cpu", {}) == ""
+    assert amount(3, ("contentions", "count")) == "3 contentions"
+
+
+def test_intervals_are_told_where_they_mean_something():
+    assert interval_in_words("alloc", [524_288, 4 << 20, 1 << 20]) == "every 512 KiB to 4 MiB"
+    assert interval_in_words("lock", [10_000, 10_000]) == "waits from 10 µs"
+    assert interval_in_words("wall", [10_000_000]) == "every 10 ms"
+    assert interval_in_words("page-faults", [5]) == interval_in_words("live", [0]) == ""
+
+
+def test_the_value_that_is_shown_comes_first():
+    assert measure_of("alloc").shown_first == ["alloc_space", "alloc_objects"]
+    assert measure_of("cpu").shown_first == ["samples", "cpu"]
+    assert measure_of("sched:sched_switch").shown_first == ["sched:sched_switch"]
+    assert summed([{"a": 1}, {"a": 2, "b": 3}]) == {"a": 3, "b": 3}
 
 
 def host(name, recorded=(), failed=(), status=None):

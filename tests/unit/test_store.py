@@ -59,17 +59,18 @@ def test_unlike_host_names_get_unlike_folders():
 def test_run_json_holds_dataclasses(tmp_path):
     folder = RunFolder.create(tmp_path / "out")
     outcome = Outcome("h", Status.FAILED, "connect", "refused")
-    folder.write_run({"format": 1, "hosts": [{"name": "h", "recordings": [], "outcomes": [outcome]}]})
+    folder.write_run({"format": 2, "hosts": [{"name": "h", "recordings": [], "outcomes": [outcome]}]})
     assert json.loads((folder.path / "run.json").read_text())["hosts"][0]["outcomes"][0]["status"] == "failed"
-    assert RunFolder.open(folder.path).run["format"] == 1
+    assert RunFolder.open(folder.path).run["format"] == 2
 
 
 def test_open_refuses_what_is_no_run_folder(tmp_path):
     with pytest.raises(RunFolderError, match="no run folder"):
         RunFolder.open(tmp_path)
-    (tmp_path / "run.json").write_text('{"format": 99}')
-    with pytest.raises(RunFolderError, match="format 99"):
-        RunFolder.open(tmp_path)
+    for other in (1, 99):
+        (tmp_path / "run.json").write_text(f'{{"format": {other}}}')
+        with pytest.raises(RunFolderError, match=f"format {other}, this hprofiler reads 2"):
+            RunFolder.open(tmp_path)
 
 
 def test_replacing_leaves_nothing_of_a_failure(tmp_path):

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Sequence
 
-from hprofiler._flamegraph import Profile
-from hprofiler.store import RunFolder, replacing
+from hprofiler.store import FORMAT, RunFolder
+from tests.viewer.made_profile import made_profile
 
 FREQUENCY = 300
 DURATION = 60
+INTERVALS = {"cpu": 10**9 // FREQUENCY, "alloc": 524_288, "lock": 10_000, "wall": 10_000_000}
 
 
 @dataclass
 class MadeHost:
-    """A host of a made-up run: folded text by pid, and ledger lines."""
+    """A host of a made-up run: folded text of CPU time by pid, ledger lines, text of other events."""
 
     name: str
     processes: Dict[int, str] = field(default_factory=dict)
     outcomes: List[Dict[str, object]] = field(default_factory=list)
+    events: Dict[str, Dict[int, str]] = field(default_factory=dict)
+
+    def recorded(self, event: str) -> Dict[int, str]:
+        return self.processes if event == "cpu" else self.events.get(event, {})
 
     def fails(self, status: str, reason: str, remedy: str = "", pid: Optional[int] = None) -> MadeHost:
         stage = "find" if status == "idle" else "start" if pid else "connect"
@@ -28,20 +33,24 @@ class MadeHost:
         return self
 
 
-def make_run(path: Path, hosts: List[MadeHost], selector: str = "spark-executor") -> RunFolder:
+def make_run(
+    path: Path, hosts: List[MadeHost], selector: str = "spark-executor", events: Sequence[str] = ("cpu",)
+) -> RunFolder:
     """A run folder with these hosts; no report yet."""
     folder = RunFolder.create(path)
     for host in hosts:
-        for pid, folded in host.processes.items():
-            with replacing(folder.profile_path(host.name, pid, "cpu")) as file:
-                file.write(Profile.from_bytes(folded.encode(), "folded").to_pprof())
-    folder.write_run(_record(hosts, selector))
+        for event in events:
+            for pid, folded in host.recorded(event).items():
+                stored = folder.profile_path(host.name, pid, event)
+                stored.parent.mkdir(parents=True, exist_ok=True)
+                made_profile(event, folded).write(stored, "pprof")
+    folder.write_run(_record(hosts, selector, events))
     return folder
 
 
-def _record(hosts: List[MadeHost], selector: str) -> Dict[str, object]:
+def _record(hosts: List[MadeHost], selector: str, events: Sequence[str]) -> Dict[str, object]:
     return {
-        "format": 1,
+        "format": FORMAT,
         "hprofiler": "0.1.0",
         "command": [
             "hprofiler",
@@ -57,8 +66,8 @@ def _record(hosts: List[MadeHost], selector: str) -> Dict[str, object]:
         "target": {"kind": "hosts", "name": "hosts.txt"},
         "selector": selector,
         "sampling": {
-            "engine": "async-profiler",
-            "event": "cpu",
+            "engine": "auto",
+            "events": list(events),
             "frequency": FREQUENCY,
             "duration": DURATION,
         },
@@ -66,11 +75,11 @@ def _record(hosts: List[MadeHost], selector: str) -> Dict[str, object]:
         "finished": "2026-11-20T06:13:05+00:00",
         "interrupted": False,
         "coverage": {},
-        "hosts": [_host(host) for host in hosts],
+        "hosts": [_host(host, events) for host in hosts],
     }
 
 
-def _host(host: MadeHost) -> Dict[str, object]:
+def _host(host: MadeHost, events: Sequence[str]) -> Dict[str, object]:
     return {
         "name": host.name,
         "address": host.name,
@@ -79,23 +88,33 @@ def _host(host: MadeHost) -> Dict[str, object]:
         "timings": {},
         "bytes_sent": 0,
         "bytes_received": 0,
-        "recordings": [_recording(host.name, pid, folded) for pid, folded in host.processes.items()],
+        "recordings": [
+            _recording(host.name, event, pid, folded)
+            for event in events
+            for pid, folded in host.recorded(event).items()
+        ],
         "outcomes": host.outcomes,
     }
 
 
-def _recording(host: str, pid: int, folded: str) -> Dict[str, object]:
-    taken = sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines() if line)
+def _recording(host: str, event: str, pid: int, folded: str) -> Dict[str, object]:
+    profile = made_profile(event, folded)
+    taken = profile.total(0)
     process = {"host": host, "pid": pid, "start_time": 1, "uid": 1000, "user": "app", "jvm_version": "17.0.9"}
     process.update(
         label=f"executor {pid % 100}", main_class="org.apache.spark.executor.CoarseGrainedExecutorBackend"
     )
     return {
         "process": process,
-        "event": "cpu",
+        "event": event,
+        "engine": "async-profiler",
+        "source": "perf_events" if event == "cpu" else event,
+        "interval": INTERVALS.get(event, 0),
         "samples": {"expected": round(taken * 1.02), "taken": taken, "lost": 3},
         "seconds": DURATION,
         "cpu_seconds": taken / FREQUENCY,
+        "timeline": [taken],
+        "totals": {name: profile.total(name) for name, _ in profile.values},
     }
 
 

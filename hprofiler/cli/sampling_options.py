@@ -1,0 +1,128 @@
+"""The options of `run` and `demo` that become a `model.Sampling`; imports argparse and nothing heavier."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Tuple
+
+from hprofiler.cli import numbers
+
+EVENTS = ("cpu", "alloc", "live", "lock", "wall", "nativemem", "offcpu")
+ENGINES = ("auto", "async-profiler", "perf")
+MOST_EVENTS = 16
+
+# As the agent takes them: names of perf events, tracepoints (sched:sched_switch) and Java methods (a.b.C.m).
+_EVENT = re.compile(r"[A-Za-z0-9_.:*$<>/@][A-Za-z0-9_.:*$<>/@-]{0,199}")
+_OTHER_NAMES = {"heap": "alloc"}
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what to record")
+    group.add_argument(
+        "-f",
+        "--frequency",
+        type=_frequency,
+        default=99,
+        metavar="HZ",
+        help="samples a second of CPU time (default 99)",
+    )
+    group.add_argument(
+        "-t",
+        "--duration",
+        type=seconds,
+        default=5.0,
+        metavar="SECONDS",
+        help="how long to sample (default 5)",
+    )
+    group.add_argument(
+        "-e",
+        "--event",
+        dest="events",
+        type=events,
+        metavar="EVENT,…",
+        help=f"what to sample, all at once (default cpu): {', '.join(EVENTS)}, or any other event that the "
+        "engine knows, say page-faults, cache-misses, sched:sched_switch or a Java method a.b.C.m",
+    )
+    group.add_argument(
+        "-i", "--off-cpu", action="store_true", help="what threads wait for; the same as -e offcpu"
+    )
+    add_engine_to(group)
+    _intervals(group)
+    group.add_argument(
+        "--keep-raw", action="store_true", help="keep async-profiler's own recordings (JFR) in the run folder"
+    )
+    group.add_argument(
+        "--async-profiler",
+        metavar="FILE",
+        help="a libasyncProfiler.so to use instead of the shipped one (or $HPROFILER_ASYNC_PROFILER)",
+    )
+
+
+def add_engine_to(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="auto",
+        help="auto: async-profiler for JVMs that can be attached to, else the host's perf; "
+        "with perf processes that are no JVMs may match -j too",
+    )
+
+
+def _intervals(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--alloc-interval",
+        type=numbers.size,
+        metavar="SIZE",
+        help="alloc, live: a sample for so many allocated bytes, say 512k (default: follows each JVM's rate)",
+    )
+    group.add_argument(
+        "--lock-threshold",
+        type=numbers.time,
+        metavar="TIME",
+        help="lock: only waits at least so long, say 10us (default: the agent's)",
+    )
+    group.add_argument(
+        "--wall-interval",
+        type=numbers.time,
+        metavar="TIME",
+        help="wall and offcpu: a sample of every thread so often, say 10ms (default: the agent's)",
+    )
+
+
+def events(text: str) -> Tuple[str, ...]:
+    """The events of "cpu,alloc"; `heap` is alloc."""
+    names = [_OTHER_NAMES.get(name, name) for name in map(str.strip, text.split(","))]
+    for name in names:
+        if not _EVENT.fullmatch(name):
+            raise argparse.ArgumentTypeError(
+                f"{name!r} is no event; there are {', '.join(EVENTS)}, and others such as page-faults"
+            )
+    twice = [name for name in EVENTS + tuple(names) if names.count(name) > 1]
+    if twice:
+        raise argparse.ArgumentTypeError(f"{twice[0]} is given twice in {text!r}")
+    if len(names) > MOST_EVENTS:
+        raise argparse.ArgumentTypeError(f"{len(names)} events; a recording has at most {MOST_EVENTS}")
+    return tuple(names)
+
+
+def chosen_events(options: argparse.Namespace) -> Tuple[str, ...]:
+    """The events that `-e` and `-i` ask for together."""
+    asked: Tuple[str, ...] = options.events or ()
+    if options.off_cpu and "offcpu" not in asked:
+        asked = (*asked, "offcpu")
+    return asked or ("cpu",)
+
+
+def seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0.1 <= found <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time from 0.1 to 86400 seconds")
+    return found
+
+
+def _frequency(text: str) -> int:
+    return numbers.whole_number(text, 1, 10_000, "a frequency from 1 to 10000 Hz")

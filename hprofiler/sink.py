@@ -1,0 +1,81 @@
+"""What arrives from agents, checked and put into the run folder while the run goes on."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Dict, Iterator, Mapping
+
+from hprofiler._flamegraph import Profile
+from hprofiler.errors import HostError, ProfileError
+from hprofiler.measures import measure_of
+from hprofiler.model import Host, Process, Recording
+from hprofiler.store import RunFolder, replacing
+
+# Hosts send at the same time; profiles are taken apart by few, so that memory does not grow with hosts.
+_CONVERSIONS = max(2, os.cpu_count() or 1)
+
+
+class FolderSink:
+    """Writes what comes to the run folder: profiles as gzipped pprof with the thread as a label."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._turns = threading.BoundedSemaphore(_CONVERSIONS)
+
+    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
+        """`collect.ProfileSink.profile`; ProfileError for what is no profile of the event."""
+        path = self._folder.profile_path(host.name, recording.process.pid, recording.event)
+        arrived = path.with_name(f".{path.name}.arrived")
+        try:
+            with _writing(path):
+                self._write(arrived, pieces)
+                with self._turns:
+                    return _convert(arrived, path, host, recording)
+        finally:
+            arrived.unlink(missing_ok=True)
+
+    def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
+        """`collect.ProfileSink.raw`."""
+        path = self._folder.raw_path(host.name, process.pid, name)
+        with _writing(path):
+            self._write(path, pieces)
+
+    @staticmethod
+    def _write(path: Path, pieces: Iterator[bytes]) -> None:
+        with replacing(path) as file:
+            for piece in pieces:
+                file.write(piece)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """The operating system's refusals in words of ours."""
+    try:
+        yield
+    except OSError as error:
+        reason = f"cannot write {path}: {error.strerror or error}"
+        raise HostError("fetch", reason, "free some space, or choose another -o") from error
+
+
+def _convert(arrived: Path, path: Path, host: Host, recording: Recording) -> Dict[str, int]:
+    """The compact profile as the run folder's pprof; gives its totals."""
+    profile = _read(arrived, recording)
+    process = recording.process
+    labels = {**process.labels, "host": host.name, "pid": str(process.pid), "process": process.label}
+    profile.with_labels(labels).write(path, "pprof")
+    return {name: profile.total(name) for name, _ in profile.values}
+
+
+def _read(arrived: Path, recording: Recording) -> Profile:
+    what = f"the {recording.event} profile of process {recording.process.pid}"
+    try:
+        profile = Profile.read(arrived, "compact")
+    except (ValueError, RuntimeError) as error:
+        reason = str(error).replace(f"{arrived}: ", "")
+        raise ProfileError(f"{what} cannot be read: {reason}", "record again") from error
+    if tuple(profile.values) != measure_of(recording.event).columns:
+        raise ProfileError(f"{what} counts something else: {profile.values}", "record again")
+    return profile
