@@ -36,6 +36,8 @@ pub enum Error {
     },
     /// A perf.data file is damaged; says where.
     PerfData(String),
+    /// A map of compiled code is damaged or lies about itself; says where.
+    JitMap(String),
     /// A pprof message is damaged or lies about itself.
     Pprof(String),
     /// A compact profile is damaged or lies about itself.
@@ -62,9 +64,20 @@ pub enum Error {
     Empty(String),
     /// The caller asked for something there is not (a value, a palette, a format).
     Usage(String),
+    /// What went wrong with one file of several, and its name.
+    File(String, Box<Error>),
 }
 
 impl Error {
+    /// Whether it is what was asked for that is wrong, and not what was read.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Error::Usage(_) => true,
+            Error::File(_, error) => error.is_usage(),
+            _ => false,
+        }
+    }
+
     /// The line of folded text at which it arose, if that is known.
     pub(crate) fn line(&self) -> Option<u64> {
         match self {
@@ -112,6 +125,7 @@ impl fmt::Display for Error {
             } => write!(f, "{format}, line {line}: {reason}"),
             Error::Jfr { place, reason } => write!(f, "JFR recording, byte {place}: {reason}"),
             Error::PerfData(reason) => write!(f, "perf.data: {reason}"),
+            Error::JitMap(reason) => write!(f, "map of compiled code: {reason}"),
             Error::Pprof(reason) => write!(f, "pprof: {reason}"),
             Error::Compact(reason) => write!(f, "compact profile: {reason}"),
             Error::Speedscope(reason) => write!(f, "speedscope: {reason}"),
@@ -121,6 +135,7 @@ impl fmt::Display for Error {
                 write!(f, "unlike values do not add up: {ours} and {theirs}")
             }
             Error::Empty(reason) | Error::Usage(reason) => f.write_str(reason),
+            Error::File(name, error) => write!(f, "{name}: {error}"),
         }
     }
 }

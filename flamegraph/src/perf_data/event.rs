@@ -26,6 +26,7 @@ mod counter {
     pub(super) const LOST: u64 = 1 << 4;
 }
 
+const FREQUENCY: u64 = 1 << 10;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const SOFTWARE: u32 = 1;
 const DUMMY: u64 = 9;
@@ -34,7 +35,10 @@ const DUMMY: u64 = 9;
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) name: String,
-    pub(crate) ids: Vec<u64>,
+    /// Whether its ids are known.
+    pub(crate) has_ids: bool,
+    /// Of every sample, where samples do not say it: 1 for those of a frequency.
+    period: u64,
     kind: u32,
     config: u64,
     layout: u64,
@@ -49,6 +53,8 @@ pub(crate) struct RawSample<'a> {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     pub(crate) time: u64,
+    /// How many events, or nanoseconds, it stands for.
+    pub(crate) period: u64,
     /// The call chain's addresses, leaf first, as they lie in the file; `None`: the event has none.
     pub(crate) chain: Option<&'a [u8]>,
 }
@@ -59,13 +65,14 @@ impl Event {
         let kind = bytes.u32()?;
         let _size = bytes.u32()?;
         let config = bytes.u64()?;
-        let _period = bytes.u64()?;
+        let period = bytes.u64()?;
         let layout = bytes.u64()?;
         let read_layout = bytes.u64()?;
         let flags = bytes.u64()?;
         Some(Event {
             name: known_name(kind, config),
-            ids: Vec::new(),
+            has_ids: false,
+            period: if flags & FREQUENCY == 0 { period } else { 1 },
             kind,
             config,
             layout,
@@ -126,7 +133,10 @@ impl Event {
     /// Reads the body of a sample of this event; `None` when it is cut short.
     pub(crate) fn sample<'a>(&self, mut body: Bytes<'a>) -> Option<RawSample<'a>> {
         let has = |bit: u64| self.layout & bit != 0;
-        let mut sample = RawSample::default();
+        let mut sample = RawSample {
+            period: self.period,
+            ..RawSample::default()
+        };
         if has(format::IDENTIFIER) {
             body.u64()?;
         }
@@ -139,8 +149,11 @@ impl Event {
         if has(format::TIME) {
             sample.time = body.u64()?;
         }
-        let words = format::ADDR | format::ID | format::STREAM_ID | format::CPU | format::PERIOD;
+        let words = format::ADDR | format::ID | format::STREAM_ID | format::CPU;
         body.skip(u64::from((self.layout & words).count_ones()) * 8)?;
+        if has(format::PERIOD) {
+            sample.period = body.u64()?;
+        }
         if has(format::READ) {
             self.skip_counters(&mut body)?;
         }

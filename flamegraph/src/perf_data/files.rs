@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Cursor, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::elf::Elf;
@@ -12,15 +12,46 @@ use crate::options::SymbolOptions;
 
 /// `O_NONBLOCK | O_NOCTTY`: a pipe or terminal of a recorded name must not hold us up.
 const DO_NOT_WAIT: i32 = 0o4000 | 0o400;
+/// `O_NOFOLLOW`, whose bit is not the same on every processor.
+const NO_LINK: i32 = if cfg!(any(target_arch = "aarch64", target_arch = "arm")) {
+    0o100000
+} else {
+    0o400000
+};
 
 /// Opens a regular file; names in a recording are the recorded process's choice.
 fn open(path: &Path) -> Option<File> {
+    open_as(path, DO_NOT_WAIT)
+}
+
+fn open_as(path: &Path, flags: i32) -> Option<File> {
     let file = OpenOptions::new()
         .read(true)
-        .custom_flags(DO_NOT_WAIT)
+        .custom_flags(flags)
         .open(path)
         .ok()?;
     file.metadata().ok()?.is_file().then_some(file)
+}
+
+/// What a file must be to be the one that was mapped.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) build_id: Option<&'a [u8]>,
+    pub(crate) inode: Option<u64>,
+}
+
+impl Wanted<'_> {
+    /// The build id decides where it is known, else the inode. Where neither is, every file will do.
+    fn fits(&self, inode: u64, elf: &Elf) -> bool {
+        match (self.build_id, self.inode) {
+            (Some(wanted), _) => elf
+                .build_id
+                .as_deref()
+                .is_some_and(|id| same_build(id, wanted)),
+            (None, Some(wanted)) => wanted == inode,
+            (None, None) => true,
+        }
+    }
 }
 
 fn read_text(path: &Path) -> Option<Vec<u8>> {
@@ -51,9 +82,9 @@ impl<'a> Files<'a> {
         Some(cache.join(".build-id").join(first).join(rest))
     }
 
-    /// The symbols of a program or library. With a build id only a file with the same one will do.
-    pub(crate) fn elf(&self, path: &str, build_id: Option<&[u8]>, pid: u32) -> Option<Symbols> {
-        let elf = self.find_elf(path, build_id, pid)?;
+    /// The symbols of a program or library, if its very file is found.
+    pub(crate) fn elf(&self, path: &str, wanted: Wanted<'_>, pid: u32) -> Option<Symbols> {
+        let elf = self.find_elf(path, wanted, pid)?;
         let debug = match &elf.build_id {
             Some(id) if !elf.has_symtab => self.debug_file(id),
             _ => None,
@@ -61,28 +92,44 @@ impl<'a> Files<'a> {
         Some(elf.into_symbols(debug))
     }
 
-    fn find_elf(&self, path: &str, build_id: Option<&[u8]>, pid: u32) -> Option<Elf> {
-        let mut candidates = Vec::new();
-        if let Some(folder) = build_id.and_then(|id| self.cached(id)) {
-            candidates.extend([folder.join("elf"), folder.join("vdso")]);
-        }
-        if path.starts_with('/') {
-            let path = path.trim_start_matches('/');
-            candidates.push(self.options.root.join(path));
-            if let Some(processes) = &self.options.process_root {
-                candidates.push(processes.join(pid.to_string()).join("root").join(path));
+    fn find_elf(&self, path: &str, wanted: Wanted<'_>, pid: u32) -> Option<Elf> {
+        let read = |path: &PathBuf| {
+            let file = open(path)?;
+            let inode = file.metadata().ok()?.ino();
+            Some((inode, Elf::read(file)?))
+        };
+        if let Some(folder) = wanted.build_id.and_then(|id| self.cached(id)) {
+            let mut cached = [folder.join("elf"), folder.join("vdso")].into_iter();
+            if let Some((_, elf)) =
+                cached.find_map(|path| read(&path).filter(|(_, elf)| wanted.fits(0, elf)))
+            {
+                return Some(elf);
             }
         }
-        let fits = |elf: &Elf| {
-            build_id.is_none_or(|wanted| {
-                let id = elf.build_id.as_deref();
-                id.is_some_and(|id| same_build(id, wanted))
-            })
+        let places = self.places(path, wanted, pid);
+        let mut found = places.iter().filter_map(read);
+        let (_, elf) = found.find(|(inode, elf)| wanted.fits(*inode, elf))?;
+        Some(elf)
+    }
+
+    /// Where a process's file may be: where the process itself sees it, and then where we do. A container's file
+    /// that cannot be told from ours is not looked for among ours.
+    fn places(&self, path: &str, wanted: Wanted<'_>, pid: u32) -> Vec<PathBuf> {
+        let Some(path) = path.strip_prefix('/') else {
+            return Vec::new();
         };
-        candidates
+        let path = path.trim_start_matches('/');
+        let process = self.options.process_root.as_ref();
+        let process = process.map(|all| all.join(pid.to_string()));
+        let mut places: Vec<PathBuf> = process
             .iter()
-            .filter_map(|path| Elf::read(open(path)?))
-            .find(fits)
+            .map(|process| process.join("root").join(path))
+            .collect();
+        let can_be_told = wanted.build_id.is_some() || wanted.inode.is_some();
+        if can_be_told || !process.is_some_and(|process| sees_other_files(&process)) {
+            places.push(self.options.root.join(path));
+        }
+        places
     }
 
     /// The file that the full table of symbols was split off to.
@@ -107,14 +154,17 @@ impl<'a> Files<'a> {
 
     fn perf_map_text(&self, pid: u32) -> Option<Vec<u8>> {
         let name = |pid: u32| format!("perf-{pid}.map");
-        for folder in &self.options.perf_maps {
-            if let Some(text) = read_text(&folder.join(name(pid))) {
-                return Some(text);
-            }
-        }
-        let process = self.options.process_root.as_ref()?.join(pid.to_string());
-        let inside = innermost_pid(&read_text(&process.join("status"))?)?;
-        read_text(&process.join("root/tmp").join(name(inside)))
+        let process = self.options.process_root.as_ref();
+        let process = process.map(|all| all.join(pid.to_string()));
+        let status = process
+            .as_ref()
+            .and_then(|process| read_text(&process.join("status")));
+        let user = status.as_deref().and_then(user_of);
+        let inside = status.as_deref().and_then(innermost_pid).zip(process);
+        let inside = inside.map(|(pid, process)| process.join("root/tmp").join(name(pid)));
+        let folders = self.options.perf_maps.iter();
+        let places = folders.map(|folder| folder.join(name(pid))).chain(inside);
+        places.into_iter().find_map(|place| read_map(&place, user))
     }
 
     /// The kernel's symbols: from the build-id cache, or from this machine if it runs the same kernel.
@@ -127,6 +177,9 @@ impl<'a> Files<'a> {
         }
         if !self.is_running_kernel(build_id, release) {
             return None;
+        }
+        if let Some(text) = &self.options.kallsyms_text {
+            return text_tables::kallsyms(text);
         }
         let path = self.options.kallsyms.as_ref()?;
         text_tables::kallsyms(&read_text(path)?)
@@ -143,7 +196,11 @@ impl<'a> Files<'a> {
 
     /// The symbols of the code the kernel lends to every process; from our own memory if it is the same.
     pub(crate) fn vdso(&self, build_id: Option<&[u8]>, release: &str) -> Option<Symbols> {
-        if let Some(symbols) = build_id.and_then(|id| self.elf("[vdso]", Some(id), 0)) {
+        let cached = Wanted {
+            build_id,
+            inode: None,
+        };
+        if let Some(symbols) = build_id.and_then(|_| self.elf("[vdso]", cached, 0)) {
             return Some(symbols);
         }
         let elf = Elf::read(Cursor::new(own_vdso()?))?;
@@ -164,13 +221,47 @@ fn same_build(one: &[u8], other: &[u8]) -> bool {
     length > 0 && one[..length] == other[..length]
 }
 
+/// The text of a perf map. In a folder where everybody may write only a file of the process's own user counts,
+/// or of root, or our own.
+fn read_map(path: &Path, user: Option<u32>) -> Option<Vec<u8>> {
+    let file = open_as(path, DO_NOT_WAIT | NO_LINK)?;
+    let owner = file.metadata().ok()?.uid();
+    if owner != 0 && Some(owner) != user && Some(owner) != our_user() {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(MOST_TEXT).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+fn our_user() -> Option<u32> {
+    user_of(&std::fs::read("/proc/self/status").ok()?)
+}
+
+/// Whether a process that lives has another root than we, or another view of the files.
+fn sees_other_files(process: &Path) -> bool {
+    let namespace = |process: &Path| std::fs::read_link(process.join("ns/mnt")).ok();
+    match (namespace(process), namespace(Path::new("/proc/self"))) {
+        (Some(theirs), Some(ours)) => theirs != ours,
+        // Gone, or not ours to look at.
+        _ => false,
+    }
+}
+
 /// The last of the numbers behind `NStgid:`.
 fn innermost_pid(status: &[u8]) -> Option<u32> {
+    field(status, "NStgid:")?.last()?.parse().ok()
+}
+
+/// The effective user: the second number behind `Uid:`.
+fn user_of(status: &[u8]) -> Option<u32> {
+    field(status, "Uid:")?.get(1)?.parse().ok()
+}
+
+fn field(status: &[u8], name: &str) -> Option<Vec<String>> {
     let status = String::from_utf8_lossy(status);
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("NStgid:"))?;
-    line.split_whitespace().last()?.parse().ok()
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.split_whitespace().map(str::to_string).collect())
 }
 
 /// The bytes of our own vdso.

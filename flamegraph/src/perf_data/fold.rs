@@ -2,7 +2,7 @@
 
 use std::hash::BuildHasher;
 use std::io::{Read, Seek};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashMapExt};
@@ -56,7 +56,7 @@ pub(crate) struct Folder<'o> {
     known: HashTable<Known>,
     hasher: RandomState,
     last: HashMap<u32, LastStack>,
-    roots: HashMap<(Rc<str>, u32, u32), Node>,
+    roots: HashMap<(Arc<str>, u32, u32), Node>,
     /// Nodes of frames that are not known, with their modules.
     unknown_nodes: Vec<(Node, ModuleId)>,
     copied_stacks: u64,
@@ -158,7 +158,7 @@ impl<'o> Folder<'o> {
     }
 
     /// The node of the command (and the thread, if it is wanted).
-    fn root(&mut self, comm: Rc<str>, sample: &Sample) -> Result<Node> {
+    fn root(&mut self, comm: Arc<str>, sample: &Sample) -> Result<Node> {
         let key = (comm, sample.pid, sample.tid);
         if let Some(&node) = self.roots.get(&key) {
             return Ok(node);

@@ -29,7 +29,10 @@ pub(crate) mod feature {
 pub(crate) struct Header {
     pub(crate) big_endian: bool,
     pub(crate) events: Vec<Event>,
-    pub(crate) build_ids: HashMap<Vec<u8>, Vec<u8>>,
+    /// The event of each id.
+    by_id: HashMap<u64, usize>,
+    /// By path; none where files of one path have several.
+    build_ids: HashMap<Vec<u8>, Option<Vec<u8>>>,
     pub(crate) os_release: String,
     /// How many bytes of records there are; `None`: as many as come.
     pub(crate) data_bytes: Option<u64>,
@@ -62,21 +65,36 @@ fn section(bytes: &mut Bytes<'_>) -> Option<Section> {
 impl Header {
     /// Reads the header; the input stands at the first record afterwards.
     pub(crate) fn read(input: &mut (impl Read + Seek)) -> Result<Header> {
+        let (mut header, size) = Header::start(input)?;
+        if size != PIPE_HEADER {
+            header.read_file(input)?;
+        }
+        Ok(header)
+    }
+
+    /// Reads the header of a recording that comes through a pipe: all else is in its records.
+    pub(crate) fn read_piped(input: &mut impl Read) -> Result<Header> {
+        let (header, size) = Header::start(input)?;
+        if size != PIPE_HEADER {
+            return Err(broken(8, "not a recording that went through a pipe"));
+        }
+        Ok(header)
+    }
+
+    /// The first two words, and the second of them: the size of the header.
+    fn start(input: &mut impl Read) -> Result<(Header, u64)> {
         let mut start = [0; 16];
         read_exact(input, &mut start, 0)?;
-        let mut header = Header {
-            big_endian: start.starts_with(MAGIC_BIG_ENDIAN),
-            ..Header::default()
-        };
         if !detect(&start) {
             return Err(broken(0, "not a perf.data file"));
         }
-        if header.bytes(&start[8..]).u64() == Some(PIPE_HEADER) {
-            header.data_start = PIPE_HEADER;
-            return Ok(header);
-        }
-        header.read_file(input)?;
-        Ok(header)
+        let header = Header {
+            big_endian: start.starts_with(MAGIC_BIG_ENDIAN),
+            data_start: PIPE_HEADER,
+            ..Header::default()
+        };
+        let size = header.bytes(&start[8..]).u64().unwrap_or(0);
+        Ok((header, size))
     }
 
     pub(crate) fn bytes<'a>(&self, bytes: &'a [u8]) -> Bytes<'a> {
@@ -124,7 +142,8 @@ impl Header {
             let mut event = Event::parse(self.bytes(one)).ok_or_else(short)?;
             let ids = section(&mut self.bytes(&one[size - 16..])).ok_or_else(short)?;
             let ids = read_section(input, ids)?;
-            event.ids = self.numbers(&ids);
+            event.has_ids = !ids.is_empty();
+            self.know_ids(number, &ids);
             self.events.push(event);
         }
         if self.events.is_empty() {
@@ -133,9 +152,17 @@ impl Header {
         Ok(())
     }
 
-    fn numbers(&self, bytes: &[u8]) -> Vec<u64> {
-        let mut bytes = self.bytes(bytes);
-        std::iter::from_fn(|| bytes.u64()).collect()
+    /// Takes in the ids of an event; one that another event has stays with that.
+    fn know_ids(&mut self, event: usize, ids: &[u8]) {
+        let mut ids = self.bytes(ids);
+        while let Some(id) = ids.u64() {
+            self.by_id.entry(id).or_insert(event);
+        }
+    }
+
+    /// The event that has this id.
+    pub(crate) fn event_of(&self, id: u64) -> Option<usize> {
+        self.by_id.get(&id).copied()
     }
 
     fn read_features(
@@ -204,7 +231,17 @@ impl Header {
             0 => 20,
             _ => usize::from(body[24]).clamp(1, 20),
         };
-        self.build_ids.insert(name.to_vec(), id[..length].to_vec());
+        let id = &id[..length];
+        let known = self.build_ids.entry(name.to_vec());
+        let known = known.or_insert_with(|| Some(id.to_vec()));
+        if known.as_deref() != Some(id) {
+            *known = None;
+        }
+    }
+
+    /// The build id of the file of this path.
+    pub(crate) fn build_id(&self, path: &[u8]) -> Option<&Vec<u8>> {
+        self.build_ids.get(path)?.as_ref()
     }
 
     /// The names of the events, and their ids, in the order of the events.
@@ -216,11 +253,11 @@ impl Header {
             fields.skip(size)?;
             let ids = fields.u32()? as usize;
             let name = String::from_utf8_lossy(fields.sized_text()?).into_owned();
-            let ids = self.numbers(fields.take(ids.checked_mul(8)?)?);
+            let ids = fields.take(ids.checked_mul(8)?)?;
             let event = self.events.get_mut(number)?;
             event.name = name;
-            if event.ids.is_empty() {
-                event.ids = ids;
+            if !std::mem::replace(&mut event.has_ids, true) {
+                self.know_ids(number, ids);
             }
         }
         Some(())
@@ -233,8 +270,9 @@ impl Header {
         fields.u32()?;
         let size = u64::from(fields.u32()?);
         fields.skip(size.checked_sub(8)?)?;
-        event.ids = self.numbers(fields.rest());
+        event.has_ids = !fields.rest().is_empty();
         if self.events.len() < MOST_EVENTS {
+            self.know_ids(self.events.len(), fields.rest());
             self.events.push(event);
         }
         Some(())
@@ -246,12 +284,9 @@ impl Header {
         let mut fields = self.bytes(body);
         let (what, id) = (fields.u64()?, fields.u64()?);
         let name = String::from_utf8_lossy(fields.text()).into_owned();
-        let event = self
-            .events
-            .iter_mut()
-            .find(|event| event.ids.contains(&id))?;
+        let event = self.event_of(id)?;
         if what == NAME {
-            event.name = name;
+            self.events[event].name = name;
         }
         Some(())
     }

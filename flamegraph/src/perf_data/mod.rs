@@ -13,6 +13,8 @@ mod event;
 mod files;
 mod fold;
 mod header;
+mod jit_map;
+mod live;
 mod modules;
 mod processes;
 mod records;
@@ -31,6 +33,8 @@ mod visit;
 mod wire;
 
 pub(crate) use header::detect;
+pub use jit_map::{JitMap, JitMaps};
+pub use live::{Columns, Finish, Live, LiveLimits, Recorded, RecordedEvent, Wanted};
 pub use unknown::Unknown;
 pub use visit::{for_each_sample, SampleFrame, SampleView};
 

@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::files::Files;
+use super::files::{Files, Wanted};
 use super::header::Header;
 use super::symbols::Symbols;
 use crate::error::{Error, Result};
@@ -36,21 +36,30 @@ pub(crate) enum Source {
     Itself,
 }
 
+/// By what a mapped file is told from others of the same path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    pub(crate) build_id: Option<Vec<u8>>,
+    /// Device, inode and its generation, as the kernel told them; two containers' files differ in them.
+    pub(crate) file: Option<[u8; 24]>,
+    /// The inode alone.
+    pub(crate) inode: Option<u64>,
+}
+
 struct Module {
     name: String,
     source: Source,
-    build_id: Option<Vec<u8>>,
-    /// A process that maps it.
+    identity: Identity,
+    /// The process that mapped it last.
     pid: u32,
     symbols: Option<Symbols>,
     loaded: bool,
 }
 
 /// All modules of a recording.
-pub(crate) struct Modules<'a> {
-    files: Files<'a>,
+pub(crate) struct Modules {
     all: Vec<Module>,
-    index: HashMap<(String, Option<Vec<u8>>), ModuleId>,
+    index: HashMap<(String, Identity), ModuleId>,
     /// The kernel itself, without its modules.
     pub(crate) kernel: ModuleId,
     kernel_symbols: Option<Symbols>,
@@ -60,10 +69,9 @@ pub(crate) struct Modules<'a> {
     symbols_held: usize,
 }
 
-impl<'a> Modules<'a> {
-    pub(crate) fn new(files: Files<'a>) -> Modules<'a> {
+impl Modules {
+    pub(crate) fn new() -> Modules {
         let mut modules = Modules {
-            files,
             all: Vec::new(),
             index: HashMap::new(),
             kernel: 1,
@@ -72,32 +80,33 @@ impl<'a> Modules<'a> {
             kernel_anchor: None,
             symbols_held: 0,
         };
-        modules.push(UNKNOWN, Source::None, None, 0);
-        modules.push(KERNEL, Source::Kernel, None, 0);
+        modules.push(UNKNOWN, Source::None, Identity::default(), 0);
+        modules.push(KERNEL, Source::Kernel, Identity::default(), 0);
         modules
     }
 
-    fn push(&mut self, name: &str, source: Source, build_id: Option<Vec<u8>>, pid: u32) {
+    fn push(&mut self, name: &str, source: Source, identity: Identity, pid: u32) {
         self.all.push(Module {
             name: name.to_string(),
             source,
-            build_id,
+            identity,
             pid,
             symbols: None,
             loaded: false,
         });
     }
 
-    /// The module of this name and build, made if there is none.
+    /// The module of this name and identity, made if there is none.
     pub(crate) fn intern(
         &mut self,
         name: &str,
         source: Source,
-        build_id: Option<Vec<u8>>,
+        identity: Identity,
         pid: u32,
     ) -> Result<ModuleId> {
-        let key = (name.to_string(), build_id);
+        let key = (name.to_string(), identity);
         if let Some(&known) = self.index.get(&key) {
+            self.all[known as usize].pid = pid;
             return Ok(known);
         }
         if self.all.len() >= MOST_MODULES {
@@ -126,43 +135,52 @@ impl<'a> Modules<'a> {
         module: ModuleId,
         address: u64,
         header: &Header,
+        files: &Files<'_>,
     ) -> Option<String> {
         match self.all[module as usize].source {
             Source::None => None,
             Source::Itself => Some(self.all[module as usize].name.clone()),
-            Source::Kernel => self.kernel_symbol(address, header),
+            Source::Kernel => self.kernel_symbol(address, header, files),
             Source::Elf | Source::PerfMap(_) | Source::Vdso => {
-                self.load(module, header);
+                self.load(module, header, files);
                 let symbols = self.all[module as usize].symbols.as_ref()?;
                 Some(symbols.name(symbols.find(address)?))
             }
         }
     }
 
-    fn load(&mut self, module: ModuleId, header: &Header) {
+    fn load(&mut self, module: ModuleId, header: &Header, files: &Files<'_>) {
         let full = self.symbols_held >= MOST_SYMBOLS;
         let module = &mut self.all[module as usize];
         if std::mem::replace(&mut module.loaded, true) || full {
             return;
         }
-        let named = || header.build_ids.get(module.name.as_bytes());
-        let build_id = module.build_id.as_ref().or_else(named);
-        let build_id = build_id.map(Vec::as_slice);
+        let named = || header.build_id(module.name.as_bytes());
+        let build_id = module.identity.build_id.as_ref().or_else(named);
+        let wanted = Wanted {
+            build_id: build_id.map(Vec::as_slice),
+            inode: module.identity.inode,
+        };
         module.symbols = match module.source {
-            Source::Elf => self.files.elf(&module.name, build_id, module.pid),
-            Source::PerfMap(pid) => self.files.perf_map(pid),
-            Source::Vdso => self.files.vdso(build_id, &header.os_release),
+            Source::Elf => files.elf(&module.name, wanted, module.pid),
+            Source::PerfMap(pid) => files.perf_map(pid),
+            Source::Vdso => files.vdso(wanted.build_id, &header.os_release),
             Source::None | Source::Kernel | Source::Itself => None,
         };
         self.symbols_held += module.symbols.as_ref().map_or(0, Symbols::len);
     }
 
     /// The name of the kernel's symbol at an address.
-    pub(crate) fn kernel_symbol(&mut self, address: u64, header: &Header) -> Option<String> {
+    pub(crate) fn kernel_symbol(
+        &mut self,
+        address: u64,
+        header: &Header,
+        files: &Files<'_>,
+    ) -> Option<String> {
         if !std::mem::replace(&mut self.kernel_loaded, true) {
-            let build_id = header.build_ids.get(KERNEL.as_bytes());
+            let build_id = header.build_id(KERNEL.as_bytes());
             let build_id = build_id.map(Vec::as_slice);
-            self.kernel_symbols = self.files.kernel(build_id, &header.os_release);
+            self.kernel_symbols = files.kernel(build_id, &header.os_release);
             self.symbols_held += self.kernel_symbols.as_ref().map_or(0, Symbols::len);
         }
         let kernel = self.kernel_symbols.as_ref()?;

@@ -1,17 +1,20 @@
 //! Which threads there are, what they are called, and what their processes have mapped.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 
 use super::header::Header;
-use super::modules::{ModuleId, Modules, Source, KERNEL, NOWHERE};
+use super::modules::{Identity, ModuleId, Modules, Source, KERNEL, NOWHERE};
 use super::records::{kind, Record};
-use super::space::{Mapping, Space};
-use crate::error::{Error, Result};
+use super::space::{Mapping, Nodes, Space};
+use crate::error::Result;
 
-/// Most mappings that are held for all living processes together.
-const MOST_MAPPINGS: usize = 1 << 23;
+/// Most mappings that are held for all processes together, and of one process.
+pub(super) const MOST_MAPPINGS: usize = 1 << 21;
+const MOST_OF_ONE: usize = 1 << 18;
+/// Most threads, and most processes: as many as a kernel has at the same time.
+const MOST_THREADS: usize = 1 << 22;
 /// Bytes of a thread's name that are kept (the kernel keeps 16).
 const MOST_COMM: usize = 64;
 
@@ -41,39 +44,46 @@ impl Mode {
 /// A process's mappings, and a number that changes when they do.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mapped {
-    pub(crate) space: Rc<Space>,
+    pub(crate) space: Space,
     pub(crate) generation: u32,
     ended: bool,
 }
 
 /// Threads and processes as they are at the time of the record just read.
 pub(crate) struct Processes {
-    threads: HashMap<u32, Rc<str>>,
+    threads: HashMap<u32, Arc<str>>,
     mapped: HashMap<u32, Mapped>,
     pub(crate) kernel: Mapped,
     generations: u32,
-    /// Mappings copied since those held were last counted.
-    copied: usize,
+    nodes: Nodes,
+    most_mappings: usize,
+    /// How many processes ended and are still held.
+    ended: usize,
+    /// Mappings that were left out because there were too many.
+    pub(crate) left_out: u64,
 }
 
 impl Processes {
-    pub(crate) fn new() -> Processes {
+    pub(crate) fn new(most_mappings: usize) -> Processes {
         let mut threads = HashMap::new();
-        threads.insert(0, Rc::from("swapper"));
+        threads.insert(0, Arc::from("swapper"));
         Processes {
             threads,
             mapped: HashMap::new(),
             kernel: Mapped::default(),
             generations: 0,
-            copied: 0,
+            nodes: Nodes::new(),
+            most_mappings,
+            ended: 0,
+            left_out: 0,
         }
     }
 
     /// The name of a thread; `:TID` if it was never told.
-    pub(crate) fn comm(&self, tid: u32) -> Rc<str> {
+    pub(crate) fn comm(&self, tid: u32) -> Arc<str> {
         match self.threads.get(&tid) {
-            Some(comm) => Rc::clone(comm),
-            None => Rc::from(format!(":{}", tid as i32)),
+            Some(comm) => Arc::clone(comm),
+            None => Arc::from(format!(":{}", tid as i32)),
         }
     }
 
@@ -90,7 +100,7 @@ impl Processes {
         &mut self,
         record: &Record<'_>,
         header: &Header,
-        modules: &mut Modules<'_>,
+        modules: &mut Modules,
     ) -> Result<()> {
         // Records that are cut short are passed over: the fields say all there is to say.
         match record.kind {
@@ -118,7 +128,7 @@ impl Processes {
         let (_pid, tid) = (fields.u32()?, fields.u32()?);
         let name = fields.text();
         let name = String::from_utf8_lossy(&name[..name.len().min(MOST_COMM)]);
-        self.threads.insert(tid, Rc::from(name));
+        self.name_thread(tid, Arc::from(name));
         Some(())
     }
 
@@ -127,16 +137,25 @@ impl Processes {
         let (pid, parent) = (fields.u32()?, fields.u32()?);
         let (tid, parent_tid) = (fields.u32()?, fields.u32()?);
         let comm = self.comm(parent_tid);
-        self.threads.insert(tid, comm);
-        let is_process = pid != parent;
-        if is_process && record.misc & MISC_DATA_OR_NO_CLONE == 0 {
+        self.name_thread(tid, comm);
+        if pid == parent {
+            return Some(());
+        }
+        let before = self.mapped.remove(&pid);
+        self.ended -= usize::from(before.is_some_and(|before| before.ended));
+        let has_its_own = record.misc & MISC_DATA_OR_NO_CLONE != 0;
+        if !has_its_own && self.mapped.len() < MOST_THREADS {
             let mut inherited = self.mapped.get(&parent).cloned().unwrap_or_default();
             inherited.ended = false;
             self.mapped.insert(pid, inherited);
-        } else if is_process {
-            self.mapped.remove(&pid);
         }
         Some(())
+    }
+
+    fn name_thread(&mut self, tid: u32, name: Arc<str>) {
+        if self.threads.len() < MOST_THREADS || self.threads.contains_key(&tid) {
+            self.threads.insert(tid, name);
+        }
     }
 
     /// The end of a process's first thread: its mappings go when room is needed. (Not before: other threads
@@ -145,12 +164,13 @@ impl Processes {
         let mut fields = record.body;
         let (pid, _parent, tid) = (fields.u32()?, fields.u32()?, fields.u32()?);
         if pid == tid {
-            self.mapped.get_mut(&pid)?.ended = true;
+            let mapped = self.mapped.get_mut(&pid)?;
+            self.ended += usize::from(!std::mem::replace(&mut mapped.ended, true));
         }
         Some(())
     }
 
-    fn map(&mut self, mmap: &Mmap<'_>, header: &Header, modules: &mut Modules<'_>) -> Result<()> {
+    fn map(&mut self, mmap: &Mmap<'_>, header: &Header, modules: &mut Modules) -> Result<()> {
         if mmap.mode == Mode::Other {
             return Ok(());
         }
@@ -167,47 +187,51 @@ impl Processes {
         };
         if mmap.mode == Mode::Kernel {
             self.insert_kernel(mapping);
-            return Ok(());
+        } else {
+            self.insert(mmap.pid, mapping);
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, pid: u32, mapping: Mapping) {
+        let known = self.mapped.get(&pid);
+        let of_one = known.map_or(0, |mapped| mapped.space.len());
+        if of_one >= MOST_OF_ONE || !self.has_room() {
+            self.left_out += 1;
+            return;
         }
         self.generations += 1;
-        let mapped = self.mapped.entry(mmap.pid).or_default();
+        let mapped = self.mapped.entry(pid).or_default();
         mapped.generation = self.generations;
-        if Rc::strong_count(&mapped.space) > 1 {
-            self.copied += mapped.space.len();
-        }
-        Rc::make_mut(&mut mapped.space).insert(mapping);
-        self.copied += 1;
-        self.check_size()
+        mapped.space.insert(mapping, &self.nodes);
     }
 
     fn insert_kernel(&mut self, mapping: Mapping) {
+        if self.kernel.space.len() >= MOST_OF_ONE {
+            self.left_out += 1;
+            return;
+        }
         self.generations += 1;
         self.kernel.generation = self.generations;
-        Rc::make_mut(&mut self.kernel.space).insert(mapping);
+        self.kernel.space.insert(mapping, &self.nodes);
     }
 
-    /// Fails when more mappings are held than any machine has; they are counted now and then.
-    fn check_size(&mut self) -> Result<()> {
-        if self.copied < MOST_MAPPINGS {
-            return Ok(());
+    /// Whether one more mapping may be held. Processes that ended go first, once they are many enough to be
+    /// worth a look at all.
+    fn has_room(&mut self) -> bool {
+        let full = |processes: &Processes| processes.nodes.count() >= processes.most_mappings;
+        if full(self) && self.ended > self.mapped.len() / 8 {
+            self.mapped.retain(|_, mapped| !mapped.ended);
+            self.ended = 0;
         }
-        self.mapped.retain(|_, mapped| !mapped.ended);
-        self.copied = self.mapped.values().map(|mapped| mapped.space.len()).sum();
-        if self.copied < MOST_MAPPINGS {
-            self.copied /= 2;
-            return Ok(());
-        }
-        Err(Error::Limit {
-            what: "mappings of a perf.data file",
-            limit: MOST_MAPPINGS as u64,
-        })
+        !full(self)
     }
 
     /// Code the kernel made at run time.
     fn add_kernel_symbol(
         &mut self,
         record: &Record<'_>,
-        modules: &mut Modules<'_>,
+        modules: &mut Modules,
     ) -> Option<Result<()>> {
         const UNREGISTERED: u16 = 1;
         let mut fields = record.body;
@@ -217,7 +241,7 @@ impl Processes {
             return None;
         }
         let name = String::from_utf8_lossy(fields.text()).into_owned();
-        let module = match modules.intern(&name, Source::Itself, None, 0) {
+        let module = match modules.intern(&name, Source::Itself, Identity::default(), 0) {
             Ok(module) => module,
             Err(error) => return Some(Err(error)),
         };
@@ -240,7 +264,7 @@ struct Mmap<'a> {
     offset: u64,
     executable: bool,
     huge: bool,
-    build_id: Option<&'a [u8]>,
+    identity: Identity,
     name: &'a [u8],
 }
 
@@ -257,15 +281,12 @@ fn read_mapping<'a>(record: &Record<'a>) -> Option<Mmap<'a>> {
         offset: fields.u64()?,
         executable: record.misc & MISC_DATA_OR_NO_CLONE == 0,
         huge: false,
-        build_id: None,
+        identity: Identity::default(),
         name: b"",
     };
     if record.kind == kind::MMAP2 {
         let identity = fields.take(24)?;
-        if record.misc & MISC_BUILD_ID != 0 {
-            let size = usize::from(identity[0]).min(20);
-            mmap.build_id = identity.get(4..4 + size);
-        }
+        mmap.identity = identity_of(identity, record)?;
         mmap.executable = fields.u32()? & EXECUTABLE != 0;
         mmap.huge = fields.u32()? & HUGE_PAGES != 0;
     }
@@ -273,8 +294,26 @@ fn read_mapping<'a>(record: &Record<'a>) -> Option<Mmap<'a>> {
     Some(mmap)
 }
 
+/// A build id, or else the file's device, inode and generation; all zero where perf made the record up.
+fn identity_of(bytes: &[u8], record: &Record<'_>) -> Option<Identity> {
+    if record.misc & MISC_BUILD_ID != 0 {
+        let size = usize::from(bytes[0]).min(20);
+        return Some(Identity {
+            build_id: Some(bytes.get(4..4 + size)?.to_vec()),
+            ..Identity::default()
+        });
+    }
+    let mut inode = record.body.of(&bytes[8..]);
+    let inode = inode.u64().filter(|&inode| inode != 0);
+    Some(Identity {
+        build_id: None,
+        file: inode.and_then(|_| bytes.try_into().ok()),
+        inode,
+    })
+}
+
 /// The kernel itself, or one of its modules: `[name]`.
-fn kernel_module(mmap: &Mmap<'_>, modules: &mut Modules<'_>) -> Result<ModuleId> {
+fn kernel_module(mmap: &Mmap<'_>, modules: &mut Modules) -> Result<ModuleId> {
     if let Some(anchor) = mmap.name.strip_prefix(KERNEL.as_bytes()) {
         // Older perf and guests have no anchor, others have it without its address.
         if !anchor.is_empty() && mmap.offset != 0 {
@@ -284,40 +323,49 @@ fn kernel_module(mmap: &Mmap<'_>, modules: &mut Modules<'_>) -> Result<ModuleId>
     }
     let name = String::from_utf8_lossy(mmap.name);
     if name.starts_with('[') {
-        return modules.intern(&name, Source::Kernel, None, 0);
+        return modules.intern(&name, Source::Kernel, Identity::default(), 0);
     }
     let file = name.rsplit('/').next().unwrap_or(&name);
     let stem = file.split(".ko").next().unwrap_or(file).replace('-', "_");
-    modules.intern(&format!("[{stem}]"), Source::Kernel, None, 0)
+    modules.intern(&format!("[{stem}]"), Source::Kernel, Identity::default(), 0)
 }
 
 /// What a process mapped, and what turns its addresses into the module's own.
-fn user_module(
-    mmap: &Mmap<'_>,
-    header: &Header,
-    modules: &mut Modules<'_>,
-) -> Result<(ModuleId, u64)> {
+fn user_module(mmap: &Mmap<'_>, header: &Header, modules: &mut Modules) -> Result<(ModuleId, u64)> {
     let name = String::from_utf8_lossy(mmap.name);
     let in_file = mmap.offset.wrapping_sub(mmap.start);
     let is_memory = is_memory(&name) || mmap.huge;
     if is_memory && mmap.executable {
         let name = format!("/tmp/perf-{}.map", mmap.pid);
-        let module = modules.intern(&name, Source::PerfMap(mmap.pid), None, mmap.pid)?;
+        let module = modules.intern(
+            &name,
+            Source::PerfMap(mmap.pid),
+            Identity::default(),
+            mmap.pid,
+        )?;
         return Ok((module, 0));
     }
     if is_memory {
-        return Ok((modules.intern(&name, Source::None, None, 0)?, 0));
+        return Ok((
+            modules.intern(&name, Source::None, Identity::default(), 0)?,
+            0,
+        ));
     }
     if name == "[vdso]" {
         let from_start = mmap.start.wrapping_neg();
-        return Ok((modules.intern(&name, Source::Vdso, None, 0)?, from_start));
+        return Ok((
+            modules.intern(&name, Source::Vdso, Identity::default(), 0)?,
+            from_start,
+        ));
     }
     if name.is_empty() {
         return Ok((NOWHERE, in_file));
     }
-    let build_id = mmap.build_id.map(<[u8]>::to_vec);
-    let build_id = build_id.or_else(|| header.build_ids.get(mmap.name).cloned());
-    let module = modules.intern(&name, Source::Elf, build_id, mmap.pid)?;
+    let mut identity = mmap.identity.clone();
+    if identity.build_id.is_none() {
+        identity.build_id = header.build_id(mmap.name).cloned();
+    }
+    let module = modules.intern(&name, Source::Elf, identity, mmap.pid)?;
     Ok((module, in_file))
 }
 

@@ -14,11 +14,14 @@ use crate::error::Result;
 /// Types of records.
 pub(crate) mod kind {
     pub(crate) const MMAP: u32 = 1;
+    pub(crate) const LOST: u32 = 2;
     pub(crate) const COMM: u32 = 3;
     pub(crate) const EXIT: u32 = 4;
     pub(crate) const FORK: u32 = 7;
     pub(crate) const SAMPLE: u32 = 9;
     pub(crate) const MMAP2: u32 = 10;
+    pub(crate) const LOST_SAMPLES: u32 = 13;
+    pub(crate) const SWITCH: u32 = 14;
     pub(crate) const KSYMBOL: u32 = 17;
 
     pub(super) const USER: u32 = 64;
@@ -62,8 +65,11 @@ pub(crate) struct Records<R> {
     offset: u64,
     end: Option<u64>,
     unpacker: Unpacker,
-    /// Records that wait, headers and all.
+    /// Records that wait, headers and all, and some that were handed out.
     held: Vec<u8>,
+    /// How many of `held` are of records that wait or are ready.
+    wanted_bytes: usize,
+    most_waiting: usize,
     waiting: Vec<Entry>,
     /// The front of `waiting` that may go out, oldest last.
     ready: Vec<Entry>,
@@ -79,7 +85,19 @@ pub(crate) struct Records<R> {
 impl<R: Read + Seek> Records<R> {
     pub(crate) fn new(mut input: R) -> Result<Records<R>> {
         let header = Header::read(&mut input)?;
-        Ok(Records {
+        Ok(Records::behind(header, input, MOST_WAITING))
+    }
+}
+
+impl<R: Read> Records<R> {
+    /// Records that come through a pipe; of those that wait for their turn at most so many bytes are held.
+    pub(crate) fn piped(mut input: R, most_waiting: usize) -> Result<Records<R>> {
+        let header = Header::read_piped(&mut input)?;
+        Ok(Records::behind(header, input, most_waiting))
+    }
+
+    fn behind(header: Header, input: R, most_waiting: usize) -> Records<R> {
+        Records {
             offset: header.data_start,
             end: header
                 .data_bytes
@@ -88,6 +106,8 @@ impl<R: Read + Seek> Records<R> {
             header,
             unpacker: Unpacker::default(),
             held: Vec::new(),
+            wanted_bytes: 0,
+            most_waiting,
             waiting: Vec::new(),
             ready: Vec::new(),
             current: 0,
@@ -95,16 +115,15 @@ impl<R: Read + Seek> Records<R> {
             horizon: 0,
             finished: false,
             cut_short: 0,
-        })
+        }
     }
-}
 
-impl<R: Read> Records<R> {
     /// Goes to the next record, which [`current`](Records::current) then is; false after the last one.
     pub(crate) fn advance(&mut self) -> Result<bool> {
         loop {
             if let Some(entry) = self.ready.pop() {
                 self.current = entry.start;
+                self.wanted_bytes -= self.fields(entry.start).2;
                 return Ok(true);
             }
             if self.finished {
@@ -158,7 +177,7 @@ impl<R: Read> Records<R> {
         } else {
             return None;
         };
-        events.iter().position(|event| event.ids.contains(&id))
+        self.header.event_of(id)
     }
 
     fn time_of(&self, kind: u32, body: Bytes<'_>) -> Option<u64> {
@@ -172,10 +191,14 @@ impl<R: Read> Records<R> {
         body.u64_from_end(event.time_from_end()?)
     }
 
-    /// Keeps of the held records only those that wait.
+    /// Keeps of the held records only those that wait, once the others are more: each byte is then moved
+    /// only as often as bytes were handed out.
     fn forget_handed_out(&mut self) {
         if self.waiting.is_empty() {
             self.held.clear();
+            return;
+        }
+        if self.held.len() / 2 < self.wanted_bytes {
             return;
         }
         let mut kept = Vec::with_capacity(self.held.len() / 2);
@@ -210,7 +233,7 @@ impl<R: Read> Records<R> {
             if self.arrange(start) {
                 return Ok(Some(start));
             }
-            if self.held.len() > MOST_WAITING {
+            if self.wanted_bytes > self.most_waiting {
                 self.release(self.waiting.len() / 2, u64::MAX);
             }
         }
@@ -227,6 +250,7 @@ impl<R: Read> Records<R> {
             None | Some(0 | u64::MAX) => true,
             Some(time) => {
                 self.newest = self.newest.max(time);
+                self.wanted_bytes += size;
                 self.waiting.push(Entry { time, start });
                 false
             }

@@ -1,12 +1,12 @@
 //! The samples of a file, one after the other, with the state of the machine they were taken in.
 
 use std::io::{Read, Seek};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::event::Event;
 use super::files::Files;
 use super::modules::{Modules, NOWHERE};
-use super::processes::{Mode, Processes};
+use super::processes::{Mode, Processes, MOST_MAPPINGS};
 use super::records::{kind, Records};
 use super::resolve::{self, Generations, Step};
 use crate::error::Result;
@@ -17,6 +17,7 @@ use crate::options::SymbolOptions;
 pub(crate) struct Sample {
     /// An index into the header's events.
     pub(crate) event: usize,
+    pub(crate) period: u64,
     pub(crate) time: u64,
     pub(crate) pid: u32,
     pub(crate) tid: u32,
@@ -26,7 +27,8 @@ pub(crate) struct Sample {
 pub(crate) struct Samples<'a, R> {
     records: Records<R>,
     pub(crate) processes: Processes,
-    pub(crate) modules: Modules<'a>,
+    pub(crate) modules: Modules,
+    files: Files<'a>,
     /// The sample's stack, leaf first.
     pub(crate) steps: Vec<Step>,
     /// Samples that were too short to be read, and records cut off at the end.
@@ -37,8 +39,9 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
     pub(crate) fn new(input: R, options: &'a SymbolOptions) -> Result<Samples<'a, R>> {
         Ok(Samples {
             records: Records::new(input)?,
-            processes: Processes::new(),
-            modules: Modules::new(Files::new(options)),
+            processes: Processes::new(MOST_MAPPINGS),
+            modules: Modules::new(),
+            files: Files::new(options),
             steps: Vec::new(),
             malformed: 0,
         })
@@ -70,6 +73,7 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
             resolve::steps(chain, raw.ip, mode, generations, &mut self.steps);
             return Ok(Some(Sample {
                 event: record.event,
+                period: raw.period,
                 time: raw.time,
                 pid: raw.pid,
                 tid: raw.tid,
@@ -79,7 +83,7 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
         Ok(None)
     }
 
-    pub(crate) fn comm(&self, tid: u32) -> Rc<str> {
+    pub(crate) fn comm(&self, tid: u32) -> Arc<str> {
         self.processes.comm(tid)
     }
 
@@ -87,10 +91,15 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
     pub(crate) fn resolve(&mut self, step: Step, pid: u32) -> (resolve::Place, Option<String>) {
         let header = &self.records.header;
         let mut place = resolve::place(step, pid, &self.processes);
-        let mut symbol = self.modules.symbol(place.module, place.address, header);
+        let mut symbol = self
+            .modules
+            .symbol(place.module, place.address, header, &self.files);
         if step.mode == Mode::Kernel && place.module == NOWHERE {
             // What the kernel frees after its start is not in the record of its mapping.
-            if let Some(found) = self.modules.kernel_symbol(place.address, header) {
+            if let Some(found) = self
+                .modules
+                .kernel_symbol(place.address, header, &self.files)
+            {
                 (place.module, symbol) = (self.modules.kernel, Some(found));
             }
         }

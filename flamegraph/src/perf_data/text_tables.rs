@@ -32,7 +32,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-fn map_entry(line: &[u8]) -> Option<(u64, u64, &[u8])> {
+pub(crate) fn map_entry(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let (start, rest) = hex(line)?;
     let (size, name) = hex(rest)?;

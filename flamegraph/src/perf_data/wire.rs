@@ -12,6 +12,11 @@ impl<'a> Bytes<'a> {
         Bytes { rest, big_endian }
     }
 
+    /// Other bytes of the same machine.
+    pub(crate) fn of<'b>(&self, bytes: &'b [u8]) -> Bytes<'b> {
+        Bytes::new(bytes, self.big_endian)
+    }
+
     pub(crate) fn rest(self) -> &'a [u8] {
         self.rest
     }
