@@ -45,7 +45,7 @@ pub use error::{Error, Result};
 pub use frames::Kind;
 pub use input::{read, read_path, read_stream, Format};
 pub use limits::Limits;
-pub use many::read_all;
+pub use many::{read_all, read_mean};
 pub use merge::Merger;
 pub use ops::{smaller_frames, Change, Diff, DiffNode, Keep, MeanMerger, Method, NodeRow, Tier};
 #[cfg(feature = "recordings")]
@@ -56,6 +56,8 @@ pub use threads::Threads;
 pub use values::ValueType;
 pub use write::{write, WriteFormat, WriteOptions};
 
+#[cfg(feature = "recordings")]
+pub use jfr::{read_jfr, Recording, Sampled};
 #[cfg(feature = "recordings")]
 pub use ops::NameRules;
 #[cfg(feature = "formats")]

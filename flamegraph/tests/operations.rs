@@ -103,6 +103,27 @@ fn two_values() -> Profile {
 }
 
 #[test]
+fn a_value_has_the_total_asked_for_exactly() {
+    let profile = samples("a;b 1\na;c 1\na;d 1\n");
+    for total in [0, 1, 2, 3, 100, i64::MAX] {
+        let scaled = profile.with_total(0, total).unwrap();
+        assert_eq!(scaled.total(0).unwrap(), total);
+        let sum: i128 = text(&scaled)
+            .lines()
+            .map(|line| line.rsplit_once(' ').unwrap().1.parse::<i128>().unwrap())
+            .sum();
+        assert_eq!(sum, i128::from(total));
+    }
+    let mut two = two_values();
+    two = two.with_total(1, 30).unwrap();
+    assert_eq!((two.total(0).unwrap(), two.total(1).unwrap()), (3, 30));
+    assert!(samples("").with_total(0, 0).is_ok());
+    let reason = error(samples("").with_total(0, 5));
+    assert_eq!(reason, "samples (count): a total of 0 cannot become 5");
+    assert!(profile.with_total(0, -1).is_err() && profile.with_total(1, 1).is_err());
+}
+
+#[test]
 fn values_are_selected_in_the_order_asked_for() {
     let profile = two_values();
     let swapped = profile.select(&[1, 0]).unwrap();

@@ -17,6 +17,8 @@ pub(super) enum Pair {
     Execution,
     Native,
     Wall,
+    /// Wall-clock samples of threads that do not run.
+    OffCpu,
     Alloc,
     /// The JDK's samples of allocations. They are the allocations, where it did not record each TLAB's.
     AllocSamples,
@@ -25,7 +27,24 @@ pub(super) enum Pair {
     Malloc,
 }
 
-const PAIRS: usize = Pair::Malloc as usize + 1;
+pub(super) const PAIRS: usize = Pair::Malloc as usize + 1;
+
+const ALL: [Pair; PAIRS] = {
+    use Pair::*;
+    [
+        Cpu,
+        Counted,
+        Execution,
+        Native,
+        Wall,
+        OffCpu,
+        Alloc,
+        AllocSamples,
+        Live,
+        Lock,
+        Malloc,
+    ]
+};
 
 /// Name of the count, name and unit of the amount.
 const VALUES: [(&str, &str, &str); PAIRS] = [
@@ -34,6 +53,7 @@ const VALUES: [(&str, &str, &str); PAIRS] = [
     ("execution_samples", "execution", "nanoseconds"),
     ("native_samples", "", ""),
     ("wall_samples", "wall", "nanoseconds"),
+    ("offcpu_samples", "offcpu", "nanoseconds"),
     ("alloc_objects", "alloc_space", "bytes"),
     ("alloc_objects", "alloc_space", "bytes"),
     ("inuse_objects", "inuse_space", "bytes"),
@@ -59,10 +79,13 @@ pub(super) fn pair_of(source: Source, default_state: Option<bool>, settings: &Se
     }
 }
 
+/// The values of a pair: that of the count, and that of what it amounts to.
+pub(super) type Values = (usize, Option<usize>);
+
 /// The values of the profile for each pair that was seen.
 #[derive(Default)]
 pub(super) struct Columns {
-    values: [Option<(usize, Option<usize>)>; PAIRS],
+    values: [Option<Values>; PAIRS],
 }
 
 impl Columns {
@@ -110,13 +133,14 @@ impl Columns {
         self.values[pair as usize].is_some()
     }
 
-    /// Names and orders the values; a profile without samples has those of CPU time.
+    /// Names and orders the values; a profile without samples has those of CPU time. Returns which pairs
+    /// there are, and their values.
     pub(super) fn finish(
         mut self,
         profile: &mut Profile,
         settings: &Settings,
         cells: usize,
-    ) -> Result<()> {
+    ) -> Result<Vec<(Pair, Values)>> {
         if self.values.iter().all(Option::is_none) {
             self.make(profile, Pair::Cpu, true, cells)?;
         }
@@ -136,14 +160,17 @@ impl Columns {
         ) {
             profile.rename_value(counts, ValueType::new(event, "count"));
         }
-        let order = self
-            .values
-            .iter()
-            .flatten()
-            .flat_map(|&(counts, amounts)| [Some(counts), amounts]);
-        let order: Vec<usize> = order.flatten().collect();
+        let (mut order, mut found) = (Vec::new(), Vec::new());
+        for (&pair, values) in ALL.iter().zip(self.values) {
+            let Some((counts, amounts)) = values else {
+                continue;
+            };
+            let place = order.len();
+            found.push((pair, (place, amounts.map(|_| place + 1))));
+            order.extend([Some(counts), amounts].into_iter().flatten());
+        }
         profile.keep_values(&order);
-        Ok(())
+        Ok(found)
     }
 
     fn rename(&mut self, profile: &mut Profile, from: Pair, to: Pair) {

@@ -30,17 +30,29 @@ pub(super) const STACK: usize = 2;
 pub(super) const CLASS: usize = 3;
 pub(super) const AMOUNT: usize = 4;
 pub(super) const STATE: usize = 5;
+/// Of an allocation whose amount is not its own size.
+pub(super) const SIZE: usize = 6;
 
 /// Each event with its source and the names of its fields, by slot.
-const SOURCES: &[(&str, Source, [&str; 6])] = {
+const SOURCES: &[(&str, Source, [&str; 7])] = {
     use Source::*;
     const fn fields(
         thread: &'static str,
         class: &'static str,
         amount: &'static str,
-    ) -> [&'static str; 6] {
-        ["startTime", thread, "stackTrace", class, amount, "state"]
+    ) -> [&'static str; 7] {
+        [
+            "startTime",
+            thread,
+            "stackTrace",
+            class,
+            amount,
+            "state",
+            "",
+        ]
     }
+    let mut in_tlab = fields("eventThread", "objectClass", "tlabSize");
+    in_tlab[SIZE] = "allocationSize";
     &[
         (
             "jdk.ExecutionSample",
@@ -62,11 +74,7 @@ const SOURCES: &[(&str, Source, [&str; 6])] = {
             Wall,
             fields("sampledThread", "", "samples"),
         ),
-        (
-            "jdk.ObjectAllocationInNewTLAB",
-            Tlab,
-            fields("eventThread", "objectClass", "tlabSize"),
-        ),
+        ("jdk.ObjectAllocationInNewTLAB", Tlab, in_tlab),
         (
             "jdk.ObjectAllocationOutsideTLAB",
             OutsideTlab,

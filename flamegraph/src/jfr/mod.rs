@@ -14,11 +14,16 @@ mod metadata;
 mod names;
 mod pools;
 mod read;
+mod recording;
 mod settings;
 mod stacks;
 mod survey;
+mod timeline;
+mod waits;
+mod weights;
 
 pub(crate) use read::read_input;
+pub use recording::{read_jfr, Recording, Sampled};
 
 /// What every chunk begins with.
 const MAGIC: &[u8] = b"FLR\0";

@@ -2,15 +2,18 @@
 
 use super::bytes::Cursor;
 use super::chunk::{damaged, Chunk, Chunks, Event, Events, Header};
-use super::columns::{self, nanoseconds, pair_of, Columns};
+use super::columns::{pair_of, Columns, Pair};
 use super::events::{self, Kind, Kinds, Source};
 use super::layout::Slots;
 use super::metadata::Types;
 use super::names::Namer;
 use super::pools::{Of, Pools};
+use super::recording::{Recording, Sampled};
 use super::settings::Settings;
-use super::stacks::{Budget, Stacks};
+use super::stacks::{Budget, Place, Stacks};
 use super::survey::Survey;
+use super::timeline::{Clock, Timeline};
+use super::weights::Weights;
 use crate::error::{Error, Result};
 use crate::frames::{Frame, Kind as FrameKind};
 use crate::input::Input;
@@ -19,8 +22,13 @@ use crate::profile::Profile;
 use crate::threads::Threads;
 use crate::tree::Node;
 
-/// Reads a recording.
+/// Reads a recording's profile.
 pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
+    read(input, options).map(|recording| recording.profile)
+}
+
+/// Reads a recording.
+pub(super) fn read(input: Input<'_>, options: &ReadOptions) -> Result<Recording> {
     let mut reader = Reader::new(options);
     let mut chunks = Chunks::of(input);
     let mut spent = Vec::new();
@@ -46,7 +54,10 @@ struct Reader<'o> {
     profile: Profile,
     columns: Columns,
     settings: Settings,
+    weights: Weights,
+    timeline: Timeline,
     budget: Budget,
+    lost: u64,
     /// When the recording began, in nanoseconds since 1970.
     start: Option<i64>,
     /// Chunks of which something could be read.
@@ -57,9 +68,10 @@ struct Reader<'o> {
 struct Samples<'a> {
     stacks: Stacks<'a>,
     ticks: (i64, i64),
-    ticks_per_second: i64,
-    /// The number of async-profiler's state for CPU samples.
+    clock: Clock,
+    /// The numbers of async-profiler's states for CPU samples, and for threads that do not run.
     default_state: Option<u64>,
+    sleeping_state: Option<u64>,
     /// Samples whose stack is not in the recording.
     lost: u64,
 }
@@ -72,7 +84,10 @@ impl<'o> Reader<'o> {
             profile: Profile::bounded(Vec::new(), options.limits.cells),
             columns: Columns::default(),
             settings: Settings::default(),
+            weights: Weights::new(options.estimate),
+            timeline: Timeline::default(),
             budget: Budget { left: limit, limit },
+            lost: 0,
             start: None,
             read: 0,
         }
@@ -110,6 +125,7 @@ impl<'o> Reader<'o> {
             let end = place + survey.end as u64;
             self.lose(place, format_args!("is cut off at byte {end}"));
         }
+        self.lost += lost;
         if lost > 0 {
             self.lose(
                 place,
@@ -142,8 +158,9 @@ impl<'o> Reader<'o> {
         let mut samples = Samples {
             stacks: Stacks::new(pools, Namer::new(pools, name_bytes), complete),
             ticks: self.ticks(&chunk.header),
-            ticks_per_second: chunk.header.ticks_per_second,
-            default_state: default_state(pools),
+            clock: self.clock(&chunk.header),
+            default_state: state(pools, b"STATE_DEFAULT"),
+            sleeping_state: state(pools, b"STATE_SLEEPING"),
             lost: 0,
         };
         for event in Events::of(&chunk.bytes) {
@@ -170,6 +187,15 @@ impl<'o> Reader<'o> {
         (tick(from), tick(to))
     }
 
+    fn clock(&self, header: &Header) -> Clock {
+        let start = self.start.unwrap_or(header.start);
+        Clock {
+            chunk: header.start.saturating_sub(start),
+            ticks: header.start_ticks,
+            ticks_per_second: header.ticks_per_second,
+        }
+    }
+
     #[inline]
     fn take_sample(
         &mut self,
@@ -188,73 +214,86 @@ impl<'o> Reader<'o> {
         if time < samples.ticks.0 || time > samples.ticks.1 {
             return Ok(());
         }
-        let threads = self.options.threads;
-        let thread = (threads != Threads::Off).then_some((slots[events::THREAD], threads));
-        let (profile, stack) = (&mut self.profile, slots[events::STACK]);
-        let Some(node) = samples
-            .stacks
-            .node(profile, stack, thread, &mut self.budget)?
-        else {
-            samples.lost += 1;
-            return Ok(());
-        };
-        let node = match slots[events::CLASS] {
-            0 => node,
-            class => samples.class_below(profile, node, (class, kind.source), &mut self.budget)?,
-        };
         let default_state = samples
             .default_state
             .map(|state| state == slots[events::STATE]);
         let pair = pair_of(kind.source, default_state, &self.settings);
-        let amount = slots[events::AMOUNT] as i64;
-        let counted = self.counted(kind, pair, amount, samples.ticks_per_second)?;
+        if !self.add(kind, pair, &slots, samples)? {
+            samples.lost += 1;
+        } else if self.options.off_cpu
+            && pair == Pair::Wall
+            && samples.sleeping_state == Some(slots[events::STATE])
+        {
+            self.add(kind, Pair::OffCpu, &slots, samples)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a sample to the values of a pair; false: its stack is not there.
+    #[inline]
+    fn add(
+        &mut self,
+        kind: &Kind,
+        pair: Pair,
+        slots: &Slots,
+        samples: &mut Samples<'_>,
+    ) -> Result<bool> {
+        let threads = self.options.threads;
+        let place = Place {
+            stack: slots[events::STACK],
+            thread: (threads != Threads::Off).then_some((slots[events::THREAD], threads)),
+            waits: pair == Pair::OffCpu,
+        };
+        let (profile, budget) = (&mut self.profile, &mut self.budget);
+        let Some(node) = samples.stacks.node(profile, place, budget)? else {
+            return Ok(false);
+        };
+        let node = match slots[events::CLASS] {
+            0 => node,
+            class => samples.class_below(profile, node, (class, kind.source), budget)?,
+        };
+        let of_wall = if pair == Pair::OffCpu {
+            Pair::Wall
+        } else {
+            pair
+        };
+        let per_second = samples.clock.ticks_per_second;
+        let weight = self
+            .weights
+            .of(kind, of_wall, slots, &self.settings, per_second)?;
+        let taken = match of_wall {
+            Pair::Wall => (weight.0, self.settings.wall_interval().unwrap_or(0)),
+            _ => (1, 0),
+        };
+        let ticks = slots[events::TIME] as i64;
+        self.timeline.add(pair, &samples.clock, ticks, taken);
         let cells = self.options.limits.cells;
         self.columns
-            .add(&mut self.profile, (node, pair), counted, cells)
+            .add(&mut self.profile, (node, pair), weight, cells)?;
+        Ok(true)
     }
 
-    /// How many samples an event is, and what they amount to.
-    #[inline]
-    fn counted(
-        &self,
-        kind: &Kind,
-        pair: columns::Pair,
-        amount: i64,
-        ticks_per_second: i64,
-    ) -> Result<(i64, Option<i64>)> {
-        let times = |count: i64, interval: Option<i64>| {
-            let product = interval.map(|interval| count.checked_mul(interval));
-            match product {
-                Some(None) => Err(Error::Overflow("samples times the interval".into())),
-                known => Ok((count, known.flatten())),
-            }
-        };
-        match kind.source {
-            Source::Execution if pair == columns::Pair::Execution => {
-                times(1, self.settings.period())
-            }
-            Source::Execution if pair == columns::Pair::Wall => {
-                times(1, self.settings.wall_interval())
-            }
-            Source::Execution => times(1, self.settings.cpu_interval()),
-            Source::Native => Ok((1, None)),
-            Source::Wall if kind.layout.has(events::AMOUNT) => {
-                times(amount, self.settings.wall_interval())
-            }
-            Source::Wall => times(1, self.settings.wall_interval()),
-            Source::CpuTime | Source::Lock => Ok((1, Some(nanoseconds(amount, ticks_per_second)?))),
-            _ => Ok((1, Some(amount))),
-        }
-    }
-
-    fn finish(mut self) -> Result<Profile> {
+    fn finish(mut self) -> Result<Recording> {
         if let (0, Some(reason)) = (self.read, self.profile.warnings().first()) {
             return Err(Error::Empty(reason.clone()));
         }
         let cells = self.options.limits.cells;
-        self.columns
+        let pairs = self
+            .columns
             .finish(&mut self.profile, &self.settings, cells)?;
-        Ok(self.profile)
+        let timeline = &mut self.timeline;
+        let sampled = pairs.into_iter().map(|(pair, (count, amount))| Sampled {
+            count,
+            amount,
+            timeline: timeline.take(pair),
+        });
+        Ok(Recording {
+            sampled: sampled.collect(),
+            profile: self.profile,
+            lost: self.lost,
+            start: self.start.unwrap_or(0),
+            engine: self.settings.engine().map(str::to_string),
+        })
     }
 }
 
@@ -276,10 +315,11 @@ impl Samples<'_> {
     }
 }
 
-fn default_state(pools: &Pools<'_>) -> Option<u64> {
+/// The number of a thread's state of this name.
+fn state(pools: &Pools<'_>, wanted: &[u8]) -> Option<u64> {
     pools.ids(Of::States).find(|&id| {
         let name = pools.get(Of::States, id);
-        name.is_some_and(|[text, ..]| *pools.text(text).utf8() == *b"STATE_DEFAULT")
+        name.is_some_and(|[text, ..]| *pools.text(text).utf8() == *wanted)
     })
 }
 

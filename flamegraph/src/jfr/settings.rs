@@ -2,13 +2,15 @@
 
 use super::bytes::Cursor;
 use super::chunk::Event;
-use super::events::Kinds;
+use super::events::{Kinds, Source};
 use super::layout::Slots;
 use super::pools::Pools;
 
 /// async-profiler's intervals in nanoseconds when it is told none.
 const CPU_INTERVAL: i64 = 10_000_000;
 const WALL_INTERVAL: i64 = 50_000_000;
+/// Its bytes between two sampled allocations.
+const ALLOC_INTERVAL: i64 = 524_287;
 /// The events of async-profiler whose samples stand for time.
 const TIMED: [&str; 7] = [
     "cpu",
@@ -27,6 +29,10 @@ pub(super) struct Settings {
     interval: Option<i64>,
     wall: Option<i64>,
     period: Option<i64>,
+    engine: Option<String>,
+    alloc: Option<i64>,
+    lock: Option<i64>,
+    native: Option<i64>,
 }
 
 impl Settings {
@@ -49,6 +55,13 @@ impl Settings {
             b"event" if kinds.active_recording == Some(id) && !value.is_empty() => {
                 self.event = Some(value.into_owned());
             }
+            b"engine" if kinds.active_recording == Some(id) && !value.is_empty() => {
+                self.engine = Some(value.into_owned());
+            }
+            // Only async-profiler has these.
+            b"alloc" => self.alloc = value.parse().ok(),
+            b"lock" => self.lock = value.parse().ok(),
+            b"nativemem" => self.native = value.parse().ok(),
             b"interval" if of_samples => self.interval = value.parse().ok(),
             b"wall" if of_samples => self.wall = value.parse().ok(),
             b"period" if of_samples => self.period = nanoseconds(&value),
@@ -78,6 +91,22 @@ impl Settings {
             self.wall.or(self.interval)
         };
         or_default(interval?, WALL_INTERVAL)
+    }
+
+    /// What async-profiler says it sampled CPU time by.
+    pub(super) fn engine(&self) -> Option<&str> {
+        self.engine.as_deref()
+    }
+
+    /// How much lies between two samples of these events, in bytes or nanoseconds; `None`: each was recorded.
+    pub(super) fn sampling_interval(&self, source: Source) -> Option<i64> {
+        match source {
+            Source::Live | Source::Tlab => or_default(self.alloc?, ALLOC_INTERVAL),
+            Source::OutsideTlab => self.alloc.filter(|&interval| interval > 0),
+            Source::Lock => self.lock.filter(|&interval| interval > 0),
+            Source::Malloc => self.native.filter(|&interval| interval > 0),
+            _ => None,
+        }
     }
 
     /// Nanoseconds between two samples of the JDK.

@@ -5,6 +5,7 @@ use hashbrown::HashMap;
 
 use super::names::Namer;
 use super::pools::Pools;
+use super::waits::{self, Waiting};
 use crate::error::{Error, Result};
 use crate::frames::{Frame, Kind};
 use crate::profile::Profile;
@@ -42,10 +43,20 @@ pub(super) struct Stacks<'a> {
     /// Whether all stacks should be there. The JDK still may refer to one of the chunk before.
     complete: bool,
     pub(super) namer: Namer<'a>,
-    /// By stack and thread; without threads the thread is 0.
-    nodes: HashMap<(u64, u64), Option<Node>, RandomState>,
+    /// By stack and thread, without threads the thread is 0: of all samples, and of those that wait.
+    nodes: [HashMap<(u64, u64), Option<Node>, RandomState>; 2],
     frames: Vec<Frame>,
     last: Stack,
+}
+
+/// What decides on a sample's node.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) stack: u64,
+    /// The thread, if it has a frame.
+    pub(super) thread: Option<(u64, Threads)>,
+    /// Whether there is a frame of what the thread waits for.
+    pub(super) waits: bool,
 }
 
 impl<'a> Stacks<'a> {
@@ -54,7 +65,7 @@ impl<'a> Stacks<'a> {
             pools,
             complete,
             namer,
-            nodes: HashMap::default(),
+            nodes: Default::default(),
             frames: Vec::new(),
             last: Stack::default(),
         }
@@ -65,27 +76,27 @@ impl<'a> Stacks<'a> {
     pub(super) fn node(
         &mut self,
         profile: &mut Profile,
-        stack: u64,
-        thread: Option<(u64, Threads)>,
+        place: Place,
         budget: &mut Budget,
     ) -> Result<Option<Node>> {
-        let key = (stack, thread.map_or(0, |(thread, _)| thread));
-        if let Some(&node) = self.nodes.get(&key) {
+        let nodes = &self.nodes[usize::from(place.waits)];
+        let key = (place.stack, place.thread.map_or(0, |(thread, _)| thread));
+        if let Some(&node) = nodes.get(&key) {
             return Ok(node);
         }
-        let node = self.walk(profile, stack, thread, budget)?;
-        if self.nodes.len() >= MOST_CACHED {
-            self.nodes.clear();
+        let node = self.walk(profile, place, budget)?;
+        let nodes = &mut self.nodes[usize::from(place.waits)];
+        if nodes.len() >= MOST_CACHED {
+            nodes.clear();
         }
-        self.nodes.insert(key, node);
+        nodes.insert(key, node);
         Ok(node)
     }
 
     fn walk(
         &mut self,
         profile: &mut Profile,
-        stack: u64,
-        thread: Option<(u64, Threads)>,
+        place: Place,
         budget: &mut Budget,
     ) -> Result<Option<Node>> {
         let Stacks {
@@ -95,8 +106,8 @@ impl<'a> Stacks<'a> {
             ..
         } = self;
         frames.clear();
-        let found = pools.frames(stack);
-        if found.is_none() && stack != 0 && !self.complete {
+        let found = pools.frames(place.stack);
+        if found.is_none() && place.stack != 0 && !self.complete {
             return Ok(None);
         }
         for (method, frame_type) in found.into_iter().flatten() {
@@ -108,11 +119,25 @@ impl<'a> Stacks<'a> {
             let name = profile.frames.intern_name(NO_STACK)?;
             frames.push(Frame::new(name, Kind::Plain));
         }
-        if let Some((thread, how)) = thread {
+        if place.waits {
+            let wait = wait_of(profile, frames);
+            let name = profile.frames.intern_name(wait.as_bytes())?;
+            frames.push(Frame::new(name, Kind::Plain));
+        }
+        if let Some((thread, how)) = place.thread {
             frames.push(namer.thread(profile, thread, how)?);
         }
         self.last
             .leaf(profile, frames.iter().rev().copied())
             .map(Some)
     }
+}
+
+/// What a thread with these frames, leaf first, waits for.
+fn wait_of(profile: &Profile, frames: &[Frame]) -> &'static str {
+    let waiting = frames.iter().map(|&frame| Waiting {
+        name: profile.frames.name_of(frame),
+        kind: frame.kind(),
+    });
+    waits::wait_of(&waiting.collect::<Vec<_>>())
 }

@@ -63,6 +63,22 @@ impl Profile {
         Ok(copy)
     }
 
+    /// One value in proportion such that its total is this; stacks add up to it exactly.
+    pub fn with_total(&self, value: usize, total: i64) -> Result<Profile> {
+        let now = self.total(value)?;
+        if total < 0 || (now == 0 && total > 0) {
+            let what = &self.values()[value];
+            return Err(Error::Usage(format!(
+                "{what}: a total of {now} cannot become {total}"
+            )));
+        }
+        let mut copy = self.clone();
+        if now > 0 {
+            copy.set_column(value, self.dealt(value, total, &Order::of(self))?)?;
+        }
+        Ok(copy)
+    }
+
     /// A value's self values in proportion, such that they add up to this total.
     pub(crate) fn dealt(&self, value: usize, whole: i64, order: &Order) -> Result<Vec<i64>> {
         let mut split = Split::new(whole as u128, self.total(value)? as u128);
