@@ -67,7 +67,7 @@ install() { # install PACKAGE...
 [ -z "$missing$wished" ] && exit 0
 # shellcheck disable=SC2086  # lists of packages
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-  apt-get update -qq
+  apt-get update -qq || [ -z "$missing" ]
   [ -z "$missing" ] || install $missing
   for package in $wished; do
     install "$package" || echo "going on without $package" >&2

@@ -1,7 +1,5 @@
 #include "map.h"
 
-
-
 /* What a code record begins with; laid out as FORMAT.md says. */
 struct __attribute__((packed)) code_head {
     uint64_t start;

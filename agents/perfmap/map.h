@@ -5,6 +5,7 @@
 #ifndef PERFMAP_MAP_H
 #define PERFMAP_MAP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -61,7 +62,8 @@ struct map {
     jvmtiEnv *jvmti;
     jrawMonitorID monitor; /* held while an event is written: events come from several threads */
     int fd;
-    enum failure failure;
+    bool entered;       /* an event is being written: by this very thread, when it holds the monitor */
+    atomic_int failure; /* the first of enum failure, or DONE */
     uint64_t written;
     uint64_t records[END]; /* how many, by kind */
     uint64_t without_inlining;
@@ -71,7 +73,7 @@ struct map {
     char name[NAME_BYTES];
 };
 
-/* Keeps the first failure. */
+/* Keeps the first failure. Needs no monitor. */
 void map_fail(struct map *map, enum failure failure);
 
 /* out.c: the file. */

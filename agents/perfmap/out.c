@@ -11,8 +11,8 @@ static const uint32_t MACHINE = 183;
 
 void map_fail(struct map *map, enum failure failure)
 {
-    if (map->failure == DONE)
-        map->failure = failure;
+    int none = DONE;
+    atomic_compare_exchange_strong(&map->failure, &none, (int)failure);
 }
 
 static bool bytes_room(struct bytes *bytes, size_t wanted)

@@ -2,8 +2,6 @@
  * A JVMTI agent that is attached to a running JVM, writes a map of its compiled code (FORMAT.md), and has
  * nothing left to do when Agent_OnAttach returns. Whatever goes wrong, it returns a number and the JVM goes on.
  */
-#include <stdatomic.h>
-
 #include "map.h"
 #include "sys.h"
 
@@ -17,25 +15,43 @@ static _Atomic(struct map *) current;
 static atomic_int inside;
 static atomic_flag taken = ATOMIC_FLAG_INIT;
 
-/* The map to write to, with its monitor held; NULL when there is none any more. leave() belongs to either. */
-static struct map *enter(jvmtiEnv *jvmti)
+/* Every call of come_in() is followed by one of go_out(). */
+static struct map *come_in(jvmtiEnv *jvmti)
 {
     atomic_fetch_add(&inside, 1);
     struct map *map = atomic_load(&current);
-    if (map == NULL || map->jvmti != jvmti)
-        return NULL;
-    if ((*jvmti)->RawMonitorEnter(jvmti, map->monitor) != JVMTI_ERROR_NONE) {
-        map_fail(map, NOT_ALL_EVENTS);
-        return NULL;
-    }
-    return map;
+    return map != NULL && map->jvmti == jvmti ? map : NULL;
 }
 
-static void leave(struct map *map)
+static void go_out(void)
 {
-    if (map != NULL)
-        (*map->jvmti)->RawMonitorExit(map->jvmti, map->monitor);
     atomic_fetch_sub(&inside, 1);
+}
+
+/*
+ * Takes the map for one event; false when there is none to be written. The monitor lets a thread in twice: an
+ * event that the JVM sends while one is being written is about code of this moment, which no sample has seen.
+ */
+static bool begin_event(struct map *map)
+{
+    if (map == NULL)
+        return false;
+    if ((*map->jvmti)->RawMonitorEnter(map->jvmti, map->monitor) != JVMTI_ERROR_NONE) {
+        map_fail(map, NOT_ALL_EVENTS);
+        return false;
+    }
+    if (!map->entered && map->failure == DONE) {
+        map->entered = true;
+        return true;
+    }
+    (*map->jvmti)->RawMonitorExit(map->jvmti, map->monitor);
+    return false;
+}
+
+static void end_event(struct map *map)
+{
+    map->entered = false;
+    (*map->jvmti)->RawMonitorExit(map->jvmti, map->monitor);
 }
 
 static void JNICALL on_code(jvmtiEnv *jvmti, jmethodID method, jint size, const void *start, jint places_count,
@@ -43,10 +59,12 @@ static void JNICALL on_code(jvmtiEnv *jvmti, jmethodID method, jint size, const 
 {
     (void)places_count;
     (void)places;
-    struct map *map = enter(jvmti);
-    if (map != NULL && map->failure == DONE && size > 0)
+    struct map *map = come_in(jvmti);
+    if (size > 0 && begin_event(map)) {
         code_loaded(map, method, (uint64_t)(uintptr_t)start, (uint32_t)size, compile_info);
-    leave(map);
+        end_event(map);
+    }
+    go_out();
 }
 
 static void JNICALL on_stub(jvmtiEnv *jvmti, const char *name, const void *start, jint size)
@@ -55,22 +73,25 @@ static void JNICALL on_stub(jvmtiEnv *jvmti, const char *name, const void *start
         uint64_t start;
         uint32_t length, name;
     } stub = {(uint64_t)(uintptr_t)start, (uint32_t)size, 0};
-    struct map *map = enter(jvmti);
-    if (map != NULL && map->failure == DONE && size > 0) {
+    struct map *map = come_in(jvmti);
+    if (size > 0 && begin_event(map)) {
         stub.name = name_of_text(map, name);
         out_record(map, STUB, &stub, sizeof stub, NULL, 0);
+        end_event(map);
     }
-    leave(map);
+    go_out();
 }
 
 static void JNICALL on_unload(jvmtiEnv *jvmti, jmethodID method, const void *start)
 {
     (void)method;
     const uint64_t address = (uint64_t)(uintptr_t)start;
-    struct map *map = enter(jvmti);
-    if (map != NULL)
+    struct map *map = come_in(jvmti);
+    if (begin_event(map)) {
         out_record(map, UNLOAD, &address, sizeof address, NULL, 0);
-    leave(map);
+        end_event(map);
+    }
+    go_out();
 }
 
 static const jvmtiEvent EVENTS[] = {JVMTI_EVENT_COMPILED_METHOD_UNLOAD, JVMTI_EVENT_COMPILED_METHOD_LOAD,
@@ -132,7 +153,7 @@ static enum failure collect(struct map *map)
     if (failure != DONE)
         map_fail(map, failure);
     out_end(map);
-    return map->failure;
+    return (enum failure)atomic_load(&map->failure);
 }
 
 /* With a map in memory and an environment of its own. */
