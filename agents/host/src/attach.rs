@@ -45,6 +45,21 @@ pub enum Reply {
 impl Attach<'_> {
     /// Have the JVM load a library (a path as the JVM sees it) and run its entry point with these options.
     pub fn load(&self, library: &str, options: &str, timeout: Duration) -> Result<Reply, Failure> {
+        let request = format!("1\0load\0{library}\0true\0{options}\0");
+        let reply = self.ask(&request, timeout)?;
+        parse_reply(&reply).ok_or_else(|| self.closed())
+    }
+
+    /// Have the JVM run a diagnostic command. What it printed, and whether it could run it.
+    pub fn command(&self, command: &str, timeout: Duration) -> Result<(bool, String), Failure> {
+        let reply = self.ask(&format!("1\0jcmd\0{command}\0\0\0"), timeout)?;
+        let (verdict, text) = reply.split_once('\n').unwrap_or((&reply, ""));
+        let verdict: i32 = verdict.trim().parse().map_err(|_| self.closed())?;
+        Ok((verdict == 0, text.trim().to_owned()))
+    }
+
+    /// The whole answer to a request, or the first of it.
+    fn ask(&self, request: &str, timeout: Duration) -> Result<String, Failure> {
         let socket = self.connection()?;
         let failed = |error: std::io::Error| self.no_answer(timeout, &error);
         for side in [Timeout::Recv, Timeout::Send] {
@@ -52,22 +67,23 @@ impl Attach<'_> {
                 .map_err(|error| failed(error.into()))?;
         }
         let mut stream = File::from(socket);
-        let request = format!("1\0load\0{library}\0true\0{options}\0");
         stream.write_all(request.as_bytes()).map_err(failed)?;
         let mut reply = Vec::new();
         stream
             .take(MAX_REPLY)
             .read_to_end(&mut reply)
             .map_err(failed)?;
-        parse_reply(&String::from_utf8_lossy(&reply)).ok_or_else(|| {
-            Failure::new(
-                format!(
-                    "the JVM of process {} closed the attach connection without an answer",
-                    self.target.pid
-                ),
-                "see whether the JVM is shutting down",
-            )
-        })
+        Ok(String::from_utf8_lossy(&reply).into_owned())
+    }
+
+    fn closed(&self) -> Failure {
+        Failure::new(
+            format!(
+                "the JVM of process {} closed the attach connection without an answer",
+                self.target.pid
+            ),
+            "see whether the JVM is shutting down",
+        )
     }
 
     fn no_answer(&self, timeout: Duration, error: &std::io::Error) -> Failure {

@@ -12,11 +12,11 @@ use crate::engine::async_profiler::commands;
 use crate::engine::async_profiler::jvm::status_file;
 use crate::files::read_regular;
 use crate::foothold::{
-    delete_unheld, is_library_file, open_leftover, run_folder, Held, RUN_FOLDER,
+    delete_unheld, is_folder, is_library_file, open_leftover, run_folder, Held, RUN_FOLDER,
 };
 use crate::identity::Shoes;
 use crate::outcome::Failure;
-use crate::preflight::{self, OUR_LIBRARY};
+use crate::preflight;
 use crate::proc::scan::{self, Seen};
 use crate::proc::target::Target;
 use crate::protocol::{Cleaned, Undone};
@@ -173,7 +173,7 @@ fn clean_base(shoes: &Shoes, base: &str, cleaned: &mut Cleaned) {
         let Some(dir) = open_leftover(&seen_as, shoes.uid) else {
             continue;
         };
-        let library = name.starts_with(OUR_LIBRARY);
+        let library = !name.starts_with(RUN_FOLDER);
         match delete_unheld(&dir, &seen_as, |file| !library || is_library_file(file)) {
             Ok(true) => cleaned.removed.push(path),
             Ok(false) => {}
@@ -193,9 +193,7 @@ fn leftovers(base: &str) -> Vec<String> {
     let names = entries
         .flatten()
         .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
-    names
-        .filter(|name| name.starts_with(RUN_FOLDER) || name.starts_with(OUR_LIBRARY))
-        .collect()
+    names.filter(|name| is_folder(name)).collect()
 }
 
 /// Users that folders of ours belong to on this host's own file system.

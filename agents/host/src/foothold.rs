@@ -18,8 +18,24 @@ use crate::preflight::OUR_LIBRARY;
 
 /// The folders of runs begin with this.
 pub const RUN_FOLDER: &str = ".hprofiler-run-";
-/// The library's name in its folder.
-pub const LIBRARY: &str = "libasyncProfiler.so";
+/// What a library that JVMs load is called on a host.
+pub struct Named {
+    /// What its folder's name begins with.
+    pub folder: &'static str,
+    /// The file in it.
+    pub file: &'static str,
+}
+pub const ASYNC_PROFILER: Named = Named {
+    folder: OUR_LIBRARY,
+    file: "libasyncProfiler.so",
+};
+pub const PERFMAP: Named = Named {
+    folder: ".hprofiler-map-",
+    file: "libhprofilerPerfmap.so",
+};
+const LIBRARIES: [Named; 2] = [ASYNC_PROFILER, PERFMAP];
+/// Where a JVM may look for files, best first.
+const USUAL: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 const MAX_LIBRARY: u64 = 64 << 20;
 
 /// A folder that this session holds; `path` is the JVM's name for it.
@@ -84,29 +100,53 @@ pub fn open_leftover(path: &str, owner: u32) -> Option<OwnedFd> {
 
 /// Whether a file of a library folder is one of ours.
 pub fn is_library_file(name: &str) -> bool {
-    name == LIBRARY || is_temporary(name)
+    LIBRARIES.iter().any(|library| library.file == name) || is_temporary(name)
+}
+
+/// Whether a folder's name is one that sessions use.
+pub fn is_folder(name: &str) -> bool {
+    let mut libraries = LIBRARIES.iter();
+    name.starts_with(RUN_FOLDER) || libraries.any(|library| name.starts_with(library.folder))
+}
+
+/// The usual places and the JVM's working directory, as the JVM sees them.
+pub fn bases(shoes: &Shoes) -> Vec<String> {
+    let cwd = shoes.cwd_path.clone().filter(|path| is_at_cwd(shoes, path));
+    USUAL.into_iter().map(str::to_owned).chain(cwd).collect()
+}
+
+fn is_at_cwd(shoes: &Shoes, path: &str) -> bool {
+    let cwd = shoes.cwd.as_ref();
+    cwd.is_some_and(|cwd| is_at(cwd, &shoes.path(path)))
 }
 
 /// The folder in which the JVM loads the library: always the same one for a library's content and user, since under
 /// another path the JVM would load it a second time. `base` is as the JVM sees it.
-pub fn library_folder(base: &str, hash: &str, uid: u32) -> String {
+pub fn library_folder(library: &Named, base: &str, hash: &str, uid: u32) -> String {
     format!(
-        "{}/{OUR_LIBRARY}{}-{uid}",
+        "{}/{}{}-{uid}",
         base.trim_end_matches('/'),
+        library.folder,
         &hash[..16]
     )
 }
 
 /// Put the library in its folder under `base`. Err says why this base will not do.
-pub fn stage_library(shoes: &Shoes, base: &str, hash: &str, bytes: &[u8]) -> Result<Held, String> {
+pub fn stage_library(
+    shoes: &Shoes,
+    library: &Named,
+    base: &str,
+    hash: &str,
+    bytes: &[u8],
+) -> Result<Held, String> {
     refuse_noexec(shoes, base)?;
-    let held = Held::take(shoes, library_folder(base, hash, shoes.uid))?;
-    let there = read_regular(&held.dir, LIBRARY, Some(shoes.uid), MAX_LIBRARY);
+    let held = Held::take(shoes, library_folder(library, base, hash, shoes.uid))?;
+    let there = read_regular(&held.dir, library.file, Some(shoes.uid), MAX_LIBRARY);
     if there.is_ok_and(|there| sha256(&there) == hash) {
         return Ok(held);
     }
     // A JVM that has the old file loaded keeps it: renaming gives the name to another inode.
-    let written = write_whole(&held.dir, LIBRARY, bytes, Mode::RUSR | Mode::XUSR);
+    let written = write_whole(&held.dir, library.file, bytes, Mode::RUSR | Mode::XUSR);
     match written {
         Ok(()) => Ok(held),
         Err(error) => {
@@ -114,6 +154,19 @@ pub fn stage_library(shoes: &Shoes, base: &str, hash: &str, bytes: &[u8]) -> Res
             let _ = held.release(is_library_file);
             Err(reason)
         }
+    }
+}
+
+/// Delete the library, unless its JVM is on musl. musl knows a library again by its inode and not by its path, so one
+/// that is put there anew is loaded once more, and none is ever unloaded: there it stays for the next run, until
+/// `clean`. Err: what is left.
+pub fn let_library_go(library: Held, musl: bool) -> Result<(), String> {
+    match musl {
+        true => {
+            library.keep();
+            Ok(())
+        }
+        false => library.release(is_library_file),
     }
 }
 

@@ -185,7 +185,8 @@ pub fn refuse_disabled(pid: i32, options: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn last_set(options: &[String], flag: &str) -> Option<bool> {
+/// What the options set a flag to; the last one counts.
+pub fn last_set(options: &[String], flag: &str) -> Option<bool> {
     options.iter().rev().find_map(|option| {
         match option.strip_prefix("-XX:")?.split_at_checked(1)? {
             ("+", name) if name == flag => Some(true),

@@ -10,15 +10,16 @@ use std::time::Duration;
 use rustix::fd::AsFd;
 
 use super::commands;
-use super::loading::{bases, let_library_go, refuse_others, stage_and_load};
+use super::loading::{bases, refuse_others, stage_and_load};
 use super::plan::{Choice, Plan};
 use crate::attach::{Attach, Reply};
 use crate::engine::Stopped;
 use crate::files::{open_regular, read_regular};
-use crate::foothold::{library_folder, run_folder, Held, LIBRARY};
+use crate::foothold::{let_library_go, library_folder, run_folder, Held, ASYNC_PROFILER};
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::preflight::Findings;
+use crate::proc::named::Named;
 use crate::proc::target::Target;
 use crate::recording::Library;
 
@@ -58,7 +59,7 @@ impl Jvm {
         let bases = bases(&shoes, findings, library);
         let run =
             run_folder(&shoes, &bases, session).map_err(|tried| no_folder(target.pid, &tried))?;
-        let folder = library_folder("", &library.sha256, shoes.uid);
+        let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, shoes.uid);
         let staged = refuse_others(&target, &shoes, findings, &run, &folder)
             .and_then(|()| stage_and_load(&target, &shoes, findings, &bases, library, &run));
         match staged {
@@ -78,6 +79,11 @@ impl Jvm {
         }
     }
 
+    /// What the JVM's user named.
+    pub fn named(&self) -> &Named {
+        &self.shoes.named
+    }
+
     fn attach(&self) -> Attach<'_> {
         Attach {
             target: &self.target,
@@ -93,7 +99,7 @@ impl Jvm {
             )));
         }
         self.attach().load(
-            &format!("{}/{LIBRARY}", self.library.path),
+            &format!("{}/{}", self.library.path, ASYNC_PROFILER.file),
             options,
             timeout,
         )

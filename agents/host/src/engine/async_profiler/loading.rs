@@ -7,8 +7,10 @@ use rustix::fd::AsFd;
 use super::commands;
 use super::jvm::{status_file, ANSWER, MAX_LOG};
 use crate::attach::{Attach, Reply};
-use crate::files::{is_at, read_regular};
-use crate::foothold::{is_library_file, library_folder, stage_library, Held, LIBRARY};
+use crate::files::read_regular;
+use crate::foothold::{
+    self, is_library_file, let_library_go, library_folder, stage_library, Held, ASYNC_PROFILER,
+};
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::preflight::Findings;
@@ -17,26 +19,18 @@ use crate::recording::Library;
 
 /// Where a library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual places.
 pub fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<String> {
-    let folder = library_folder("", &library.sha256, shoes.uid);
+    let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, shoes.uid);
     let loaded = findings
         .ours
         .iter()
         .filter_map(|path| path.rsplit_once('/')?.0.strip_suffix(&folder));
-    let usual = ["/tmp", "/var/tmp", "/dev/shm"].into_iter();
-    let mut bases: Vec<String> = loaded.chain(usual).map(str::to_owned).collect();
-    bases.extend(shoes.cwd_path.clone().filter(|path| is_at_cwd(shoes, path)));
+    let mut bases: Vec<String> = loaded.map(str::to_owned).collect();
+    bases.extend(foothold::bases(shoes));
     // A comma ends a file name in the profiler's arguments, and it fills in what follows a percent sign.
     bases.retain(|base| !base.contains([',', '%']));
     let mut seen = HashSet::new();
     bases.retain(|base| seen.insert(base.clone()));
     bases
-}
-
-fn is_at_cwd(shoes: &Shoes, path: &str) -> bool {
-    shoes
-        .cwd
-        .as_ref()
-        .is_some_and(|cwd| is_at(cwd, &shoes.path(path)))
 }
 
 /// Another async-profiler may be loaded and idle; while it records, ours must not. `folder` is the
@@ -84,14 +78,25 @@ pub fn stage_and_load(
 ) -> Result<Held, Failure> {
     let mut tried = Vec::new();
     for base in bases {
-        let held = match stage_library(shoes, base, &library.sha256, &library.bytes) {
+        let held = match stage_library(
+            shoes,
+            &ASYNC_PROFILER,
+            base,
+            &library.sha256,
+            &library.bytes,
+        ) {
             Ok(held) => held,
             Err(reason) => {
                 tried.push(reason);
                 continue;
             }
         };
-        match status(target, shoes, &format!("{}/{LIBRARY}", held.path), run) {
+        match status(
+            target,
+            shoes,
+            &format!("{}/{}", held.path, ASYNC_PROFILER.file),
+            run,
+        ) {
             Ok(text) if commands::is_idle(&text) => return Ok(held),
             Ok(_) => {
                 let _ = let_library_go(held, findings.musl);
@@ -111,19 +116,6 @@ pub fn stage_and_load(
         format!("process {} cannot load async-profiler: {}", target.pid, tried.join("; ")),
         "the JVM's user needs a writable folder that is not mounted noexec, among /tmp, /var/tmp and /dev/shm",
     ))
-}
-
-/// Delete the library, unless its JVM is on musl. musl knows a library again by its inode and not by its path, so one
-/// that is put there anew is loaded once more, and none is ever unloaded: there it stays for the next run, until
-/// `clean`. Err: what is left.
-pub fn let_library_go(library: Held, musl: bool) -> Result<(), String> {
-    match musl {
-        true => {
-            library.keep();
-            Ok(())
-        }
-        false => library.release(is_library_file),
-    }
 }
 
 fn already_profiled(pid: i32) -> Failure {

@@ -1,22 +1,224 @@
-//! The host's own `perf`.
+//! The host's own `perf`: it writes its recording to the agent, which folds it as it comes; nothing goes to a disk.
 
-use crate::engine::Engine;
+mod beside;
+mod command;
+mod companion;
+mod events;
+mod find;
+mod java_map;
+mod quality;
+mod record;
+mod rights;
+mod stream;
+mod words;
+
+use std::time::Duration;
+
+use flamegraph::perf_data::RecordedEvent;
+use rustix::process::geteuid;
+
+use self::beside::Beside;
+use self::events::Event;
+use self::java_map::Java;
+use self::record::{Command, Recording};
+use self::rights::Rights;
+use crate::clock::Clock;
+use crate::engine::{Engine, EventProfile, Folded, Note, Raw, Started, Stopped};
 use crate::outcome::Failure;
 use crate::preflight::Findings;
 use crate::proc::target::Target;
+use crate::proc::users::Users;
 use crate::recording::Job;
 
 /// The engine's name in a sampling.
 pub const NAME: &str = "perf";
+/// How long the JVM may take to tell its code, and naming what was recorded. Together with perf's own limits they stay
+/// below the half minute that a coordinator gives a host for a step.
+const MAP: Duration = Duration::from_secs(15);
+const FOLD: Duration = Duration::from_secs(20);
+const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Make a process ready to be recorded by perf.
-pub fn prepare(
-    _job: &Job,
+/// Make a process ready to be recorded by perf: what speaks against it is found before anything is recorded.
+pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn Engine>, Failure> {
+    refuse_other_user(&target)?;
+    let (events, mut refused) = possible(&job.sampling.events);
+    let perf = find::find()?;
+    let rights = Rights::of_agent();
+    let beside = Beside::begin(job)?;
+    let java = beside.do_now(FAREWELL, |companion| companion.java())?;
+    let (events, better) = without_off_cpu(events, job, findings, &java);
+    refused.extend(better);
+    let mut command = Command::new(perf, target.pid, rights.kernel, &job.sampling);
+    let (events, impossible) = command.possible(events);
+    refused.extend(impossible);
+    if events.is_empty() {
+        return Err(all_refused(&refused));
+    }
+    let mut notes = command.notes();
+    notes.extend(rights.note());
+    notes.extend(
+        refused
+            .into_iter()
+            .map(|failure| Note::degraded(failure.reason)),
+    );
+    Ok(Box::new(PerfRecord {
+        target,
+        beside,
+        command,
+        events,
+        rights,
+        java,
+        notes,
+        recording: None,
+    }))
+}
+
+fn refuse_other_user(target: &Target) -> Result<(), Failure> {
+    let (own, theirs) = (geteuid().as_raw(), target.status.uid);
+    if own == 0 || own == theirs {
+        return Ok(());
+    }
+    let users = Users::read();
+    Err(Failure::new(
+        format!(
+            "process {} belongs to user {} and the agent is user {}: the kernel lets a user record only his own",
+            target.pid,
+            users.name(theirs),
+            users.name(own)
+        ),
+        "connect as the process's user, or become root with --become sudo",
+    ))
+}
+
+/// The events that perf may have, and why not the others.
+fn possible(names: &[String]) -> (Vec<Event>, Vec<Failure>) {
+    let mut events = Vec::new();
+    let mut refused = Vec::new();
+    for name in names {
+        match Event::new(name) {
+            Ok(event) => events.push(event),
+            Err(failure) => refused.push(failure),
+        }
+    }
+    (events, refused)
+}
+
+/// Java frames are lost where threads wait (most of the time that is in the kernel or in the JVM's own code), which
+/// async-profiler's wall clock sees well. So perf does it for JVMs only where that cannot be had.
+fn without_off_cpu(
+    events: Vec<Event>,
+    job: &Job,
+    findings: &Findings,
+    java: &Java,
+) -> (Vec<Event>, Option<Failure>) {
+    let attachable =
+        findings.library.is_some() && findings.refusal.is_none() && java.takes_agents();
+    let better = attachable && job.sampling.engine == NAME;
+    if !better || !events.iter().any(Event::is_off_cpu) {
+        return (events, None);
+    }
+    let failure = Failure::new(
+        "offcpu of a JVM is recorded by async-profiler: perf loses the Java frames of threads that wait",
+        "use --engine async-profiler (or auto)",
+    );
+    let rest = events.into_iter().filter(|event| !event.is_off_cpu());
+    (rest.collect(), Some(failure))
+}
+
+fn all_refused(refused: &[Failure]) -> Failure {
+    let reasons: Vec<&str> = refused
+        .iter()
+        .map(|failure| failure.reason.as_str())
+        .collect();
+    let remedy = refused.first().map_or("", |failure| &failure.remedy);
+    Failure::new(reasons.join("; "), remedy)
+}
+
+/// A process that is ready, and the recording once it is under way.
+struct PerfRecord {
     target: Target,
-    _findings: &Findings,
-) -> Result<Box<dyn Engine>, Failure> {
-    Err(Failure::plain(format!(
-        "process {} cannot be recorded by perf: this agent was built without it",
-        target.pid
-    )))
+    beside: Beside,
+    command: Command,
+    events: Vec<Event>,
+    rights: Rights,
+    java: Java,
+    notes: Vec<Note>,
+    recording: Option<Recording>,
+}
+
+impl Engine for PerfRecord {
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn start(&mut self) -> Result<Started, Failure> {
+        let recording = Recording::start(&self.command, &self.events, &self.beside)?;
+        self.recording = Some(recording);
+        let events = self.events.iter();
+        let sources = events.map(|event| (event.name.clone(), event.source(self.rights.kernel)));
+        Ok(Started {
+            sources: sources.collect(),
+            notes: std::mem::take(&mut self.notes),
+        })
+    }
+
+    fn stop(&mut self) -> Result<Stopped, Failure> {
+        let Some(recording) = self.recording.take() else {
+            return Err(Failure::plain("nothing was started"));
+        };
+        let lives = self.target.stat().is_some();
+        self.notes.extend(recording.stop(lives, &self.beside)?);
+        // A JVM that ended since then cannot be asked, and is not taken for one that was recorded to the end.
+        let names = self.beside.do_now(MAP, |companion| companion.ask_for_map());
+        self.notes
+            .extend(names.unwrap_or_else(|hangs| vec![Note::degraded(hangs.reason)]));
+        Ok(match lives {
+            true => Stopped::AsTold,
+            false => Stopped::WithTheProcess,
+        })
+    }
+
+    fn fold(&mut self, _stopped: Stopped, _clock: &Clock) -> Result<Folded, Failure> {
+        let kernel = self.rights.kernel_symbols().unwrap_or(None);
+        let recorded = self
+            .beside
+            .do_now(FOLD, |companion| companion.fold(kernel))?;
+        let recorded = recorded
+            .map_err(|error| Failure::plain(format!("what perf wrote cannot be read: {error}")))?;
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.extend(quality::notes(&recorded, &self.java));
+        let events = recorded.events.into_iter();
+        let profiles = events.filter_map(|recorded| self.profile(recorded));
+        Ok(Folded {
+            profiles: profiles.collect(),
+            notes,
+        })
+    }
+
+    fn raw(&mut self) -> Result<Option<Raw>, Failure> {
+        Ok(None)
+    }
+
+    fn leave(mut self: Box<Self>) -> Vec<String> {
+        self.recording = None;
+        let left = self.beside.do_now(FAREWELL, |companion| companion.left());
+        left.unwrap_or_else(|hangs| vec![hangs.reason])
+    }
+}
+
+impl PerfRecord {
+    fn profile(&self, recorded: RecordedEvent) -> Option<EventProfile> {
+        let event = self
+            .events
+            .iter()
+            .find(|event| event.name == recorded.event)?;
+        Some(EventProfile {
+            source: event.source(self.rights.kernel),
+            interval: self.command.interval(event),
+            event: recorded.event,
+            profile: recorded.profile,
+            taken: recorded.taken,
+            timeline: recorded.timeline,
+        })
+    }
 }

@@ -1,0 +1,265 @@
+//! Running the host's `perf`: with nothing of the agent's environment, and never for longer than the agent lives.
+
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{channel, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fd::AsFd;
+use rustix::process::{
+    getpid, getppid, kill_process, kill_process_group, pidfd_open, set_parent_process_death_signal,
+    Pid, PidfdFlags, Signal,
+};
+
+/// Of what a program writes and says no more than this is kept, in bytes.
+const MOST_OUTPUT: usize = 64 << 10;
+const MOST_WORDS: u64 = 16 << 10;
+/// Where programs are looked for when the agent has no `PATH`.
+const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+/// How long a process may take to end once its output has.
+const END: Duration = Duration::from_secs(2);
+
+/// What came of a program that has ended.
+pub struct Ended {
+    /// What it wrote, or the first of it.
+    pub output: Vec<u8>,
+    /// What it said besides.
+    pub words: String,
+    pub good: bool,
+}
+
+/// Run a program to its end. Err where it cannot be run, or takes too long.
+pub fn run(program: &Path, arguments: &[&str], limit: Duration) -> Result<Ended, String> {
+    let arguments: Vec<String> = arguments.iter().map(|&word| word.to_owned()).collect();
+    let started = Running::start(program, &arguments).map_err(|error| error.to_string());
+    let (mut running, stream) = started?;
+    let slow = || format!("takes longer than {} s", limit.as_secs_f32());
+    let output = read_until(stream, Instant::now() + limit).ok_or_else(slow)?;
+    let status = reap(&mut running.child, END).ok_or("does not end")?;
+    Ok(Ended {
+        output,
+        words: running.words(),
+        good: status.success(),
+    })
+}
+
+/// All that comes, or the first of it; None where no end comes in time.
+fn read_until(mut stream: ChildStdout, end: Instant) -> Option<Vec<u8>> {
+    let (mut output, mut buffer) = (Vec::new(), [0; 16 << 10]);
+    loop {
+        if !readable(&stream, end.saturating_duration_since(Instant::now())) {
+            return None;
+        }
+        match stream.read(&mut buffer) {
+            Ok(0) => return Some(output),
+            Ok(read) if output.len() < MOST_OUTPUT => output.extend(&buffer[..read]),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Whether something can be read within this time: an end as well.
+fn readable(file: impl AsFd, patience: Duration) -> bool {
+    let patience = Timespec {
+        tv_sec: patience.as_secs() as i64,
+        tv_nsec: i64::from(patience.subsec_nanos()),
+    };
+    let mut fds = [PollFd::new(&file, PollFlags::IN)];
+    poll(&mut fds, Some(&patience)).is_ok_and(|ready| ready > 0)
+}
+
+/// A command in a process group of its own that is told to end when the thread ends that starts it.
+fn clean(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .env(
+            "PATH",
+            std::env::var_os("PATH").unwrap_or_else(|| SEARCH.into()),
+        )
+        .env("LC_ALL", "C")
+        .env("PERF_CONFIG", "/dev/null")
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .process_group(0);
+    let agent = getpid();
+    let end_with_agent = move || {
+        set_parent_process_death_signal(Some(Signal::TERM))?;
+        // The agent may have ended before it was asked for.
+        match getppid() == Some(agent) {
+            true => Ok(()),
+            false => Err(io::ErrorKind::NotConnected.into()),
+        }
+    };
+    // SAFETY: runs in the child between fork and exec, where only what is async-signal-safe may be called: it makes two
+    // system calls, and allocates nothing (the error is a plain word).
+    unsafe { command.pre_exec(end_with_agent) };
+    command
+}
+
+/// Its exit status once it has ended; None where it has not within this time.
+fn reap(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
+    let end = Instant::now() + patience;
+    let pidfd = pidfd_open(pid_of(child), PidfdFlags::empty());
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < end => {}
+            _ => return None,
+        }
+        match &pidfd {
+            Ok(pidfd) => drop(readable(
+                pidfd,
+                end.saturating_duration_since(Instant::now()),
+            )),
+            // Kernels before 5.3 tell no other way.
+            Err(_) => thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+/// End it and what it started, by force. Its number, and that of its group, are its own as long as it is not reaped.
+fn kill_group(child: &mut Child) {
+    if matches!(child.try_wait(), Ok(None)) {
+        let _ = kill_process_group(pid_of(child), Signal::KILL);
+        let _ = child.wait();
+    }
+}
+
+fn pid_of(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+/// A `perf record` that is under way. It ends, at the latest, when this is dropped or the agent ends.
+pub struct Running {
+    child: Child,
+    words: Receiver<String>,
+}
+
+impl Running {
+    /// Start it; what it records comes from the stream. To be called by a thread that lives as long as the recording.
+    pub fn start(program: &Path, arguments: &[String]) -> io::Result<(Self, ChildStdout)> {
+        let mut command = clean(program);
+        command
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let (Some(stream), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err(io::Error::other("perf has no outputs"));
+        };
+        let (sender, words) = channel();
+        let running = Self { child, words };
+        let listen = move || {
+            // Nobody may want to know any more.
+            let _ = sender.send(keep_first(errors));
+        };
+        thread::Builder::new().stack_size(64 << 10).spawn(listen)?;
+        Ok((running, stream))
+    }
+
+    /// Ask it to end and to write what it has.
+    pub fn interrupt(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_process(pid_of(&self.child), Signal::INT);
+        }
+    }
+
+    /// Wait for its end, which is forced after this time; false where it had to be.
+    pub fn wait(&mut self, patience: Duration) -> bool {
+        let ended = reap(&mut self.child, patience).is_some();
+        kill_group(&mut self.child);
+        ended
+    }
+
+    /// What it had to say besides its stream; asked for once, after its end.
+    pub fn words(&self) -> String {
+        self.words.recv_timeout(END).unwrap_or_default()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        kill_group(&mut self.child);
+    }
+}
+
+/// The first of what is said; the rest is taken and dropped, so that nobody waits for it to be heard.
+fn keep_first(mut errors: impl Read) -> String {
+    let mut words = Vec::new();
+    let _ = errors.by_ref().take(MOST_WORDS).read_to_end(&mut words);
+    let _ = io::copy(&mut errors, &mut io::sink());
+    String::from_utf8_lossy(&words).into_owned()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    /// A program that is just written cannot be run while another test starts one: that holds the file open for a moment.
+    pub fn alone() -> MutexGuard<'static, ()> {
+        static STARTS: Mutex<()> = Mutex::new(());
+        STARTS.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    const SHELL: &str = "/bin/sh";
+
+    fn shell(script: &str, limit: Duration) -> Result<Ended, String> {
+        run(Path::new(SHELL), &["-c", script], limit)
+    }
+
+    #[test]
+    fn what_a_program_does_is_bounded_in_size_and_time() {
+        let _alone = alone();
+        let long = Duration::from_secs(20);
+        let ended = shell("echo $LC_ALL$HOME $(pwd); echo why >&2; exit 3", long).unwrap();
+        assert_eq!(
+            (ended.output.as_slice(), ended.words.as_str()),
+            (&b"C /\n"[..], "why\n")
+        );
+        assert!(!ended.good);
+        let much = shell("yes | head -c 1000000", long).unwrap();
+        assert!((MOST_OUTPUT..2 * MOST_OUTPUT).contains(&much.output.len()) && much.good);
+        let begin = Instant::now();
+        assert!(shell("sleep 60 & wait", Duration::from_millis(100)).is_err());
+        assert!(begin.elapsed() < Duration::from_secs(5));
+        assert!(run(Path::new("/none"), &[], long).is_err());
+    }
+
+    #[test]
+    fn a_recording_ends_when_it_is_told_or_dropped() {
+        let _alone = alone();
+        let start = |script: &str| {
+            Running::start(Path::new(SHELL), &["-c".to_owned(), script.to_owned()]).unwrap()
+        };
+        let (mut running, mut stream) = start(
+            "trap 'echo end; echo why >&2; exit' INT; echo begin; while :; do sleep 0.05; done",
+        );
+        let mut first = [0; 6];
+        stream.read_exact(&mut first).unwrap();
+        running.interrupt();
+        assert!(running.wait(Duration::from_secs(10)));
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).unwrap();
+        assert_eq!(
+            (rest.as_str(), running.words().as_str()),
+            ("end\n", "why\n")
+        );
+        let (mut deaf, mut stream) = start("trap '' INT; echo begin; sleep 60; sleep 60");
+        stream.read_exact(&mut first).unwrap();
+        deaf.interrupt();
+        assert!(!deaf.wait(Duration::from_millis(50)));
+        // The end of the stream: what it started has ended as well.
+        assert_eq!(stream.read(&mut first).unwrap(), 0);
+        let (dropped, mut stream) = start("sleep 60");
+        drop(dropped);
+        assert_eq!(stream.read(&mut first).unwrap(), 0);
+    }
+}

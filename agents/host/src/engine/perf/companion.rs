@@ -1,0 +1,127 @@
+//! What is done beside the process, by a thread that has its user and its files.
+
+use std::io::{self, Read};
+use std::process::ChildStdout;
+use std::sync::mpsc::Sender;
+use std::sync::Arc;
+
+use flamegraph::perf_data::{Finish, JitMap, JitMaps, Live, LiveLimits, Recorded, Wanted};
+use flamegraph::SymbolOptions;
+
+use super::java_map::{Asked, Java};
+use crate::engine::Note;
+use crate::identity::Shoes;
+use crate::outcome::Failure;
+use crate::preflight::{self, Findings};
+use crate::proc::target::Target;
+use crate::recording::{Job, Library};
+
+/// The state of the thread beside a process.
+pub struct Companion {
+    target: Target,
+    shoes: Shoes,
+    findings: Findings,
+    session: String,
+    perfmap: Option<Arc<Library>>,
+    java: Java,
+    live: Option<Live>,
+    map: Option<JitMap>,
+    left: Vec<String>,
+}
+
+impl Companion {
+    /// Take the process's user and files, for good.
+    pub fn enter(job: &Job) -> Result<Self, Failure> {
+        let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
+        let findings = preflight::look(&target);
+        let shoes = Shoes::put_on(&target)?;
+        Ok(Self {
+            java: Java::look(&findings, &shoes, target.pid),
+            target,
+            shoes,
+            findings,
+            session: job.session.clone(),
+            perfmap: job.libraries.perfmap.clone(),
+            live: None,
+            map: None,
+            left: Vec::new(),
+        })
+    }
+
+    /// What is known of the JVM; nothing of other processes.
+    pub fn java(&self) -> Java {
+        self.java.clone()
+    }
+
+    /// Read perf's stream to its end. `began` is told when the first of it comes: then perf has opened its events.
+    pub fn record(
+        &mut self,
+        stream: ChildStdout,
+        wanted: Vec<Wanted>,
+        began: Sender<()>,
+    ) -> Result<(), String> {
+        let heard = Heard {
+            stream,
+            began: Some(began),
+        };
+        let live = self.live.insert(Live::new(wanted, LiveLimits::default()));
+        live.read(heard).map_err(|error| error.to_string())
+    }
+
+    /// Ask the JVM, while it lives, which code it has where. What could not be deleted is told at the end.
+    pub fn ask_for_map(&mut self) -> Vec<Note> {
+        let asked = Asked {
+            target: &self.target,
+            shoes: &self.shoes,
+            java: &self.java,
+            musl: self.findings.musl,
+            session: &self.session,
+            library: self.perfmap.as_deref(),
+        };
+        let answer = asked.map();
+        self.map = answer.map;
+        self.left.extend(answer.left);
+        answer.notes
+    }
+
+    /// Name what was recorded. `kernel`: the kernel's symbols, which are the agent's to read.
+    pub fn fold(&mut self, kernel: Option<Vec<u8>>) -> Result<Recorded, String> {
+        let mut live = self.live.take().ok_or("nothing was recorded")?;
+        let pid = self.target.pid as u32;
+        let maps: JitMaps = self.map.take().map(|map| (pid, map)).into_iter().collect();
+        let symbols = SymbolOptions {
+            root: self.shoes.path("/").into(),
+            kallsyms_text: kernel.map(Arc::from),
+            ..SymbolOptions::none()
+        };
+        let finish = Finish {
+            pid: Some(pid),
+            symbols: &symbols,
+            jit: &maps,
+            cpu_nanoseconds: None,
+            end: None,
+        };
+        live.finish(&finish).map_err(|error| error.to_string())
+    }
+
+    /// The paths that could not be deleted.
+    pub fn left(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.left)
+    }
+}
+
+/// A stream that tells when its first bytes have come.
+struct Heard {
+    stream: ChildStdout,
+    began: Option<Sender<()>>,
+}
+
+impl Read for Heard {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.stream.read(buffer)?;
+        if let Some(began) = self.began.take_if(|_| read > 0) {
+            let _ = began.send(());
+        }
+        Ok(read)
+    }
+}

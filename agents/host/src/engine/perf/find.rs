@@ -1,0 +1,297 @@
+//! Which `perf` the host has: one that its administrator installed, and that runs on this kernel.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::geteuid;
+use rustix::system::uname;
+
+use super::command;
+use crate::outcome::Failure;
+
+/// How long a program may take to tell its version.
+const ANSWER: Duration = Duration::from_secs(5);
+/// No more programs than this are tried.
+const MOST_TRIED: usize = 16;
+const USUAL: [&str; 6] = [
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/local/bin",
+    "/usr/local/sbin",
+    "/bin",
+    "/sbin",
+];
+const REMEDY: &str =
+    "install perf (Debian linux-perf, Ubuntu linux-tools-$(uname -r), Red Hat and SUSE perf)";
+
+/// A `perf` that runs.
+#[derive(Debug, Clone)]
+pub struct Perf {
+    pub path: PathBuf,
+    /// As it tells it, such as `6.1.187`.
+    pub version: String,
+    /// The long options of its `record`.
+    options: HashSet<String>,
+}
+
+impl Perf {
+    /// Whether `perf record` knows an option, named without its dashes.
+    pub fn knows(&self, option: &str) -> bool {
+        self.options.contains(option)
+    }
+}
+
+/// The first that runs. What is not to be trusted or does not run is named in the failure.
+pub fn find() -> Result<Perf, Failure> {
+    let mut refused = Vec::new();
+    for path in candidates().into_iter().take(MOST_TRIED) {
+        match trusted(&path).and_then(|real| run(&real)) {
+            Ok(perf) => return Ok(perf),
+            Err(reason) => refused.push(format!("{}: {reason}", path.display())),
+        }
+    }
+    Err(match refused.is_empty() {
+        true => Failure::new("perf is not installed on this host", REMEDY),
+        false => Failure::new(
+            format!("no perf on this host can be used: {}", refused.join("; ")),
+            REMEDY,
+        ),
+    })
+}
+
+/// All that might be one, best first, each once: those called `perf`, then those with a version in their names or
+/// folders, this kernel's before others.
+fn candidates() -> Vec<PathBuf> {
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&search)
+        .filter(|folder| folder.is_absolute())
+        .collect();
+    folders.extend(USUAL.map(PathBuf::from));
+    let plain = folders.iter().map(|folder| folder.join("perf"));
+    let mut versioned: Vec<PathBuf> = folders.iter().flat_map(|folder| named(folder)).collect();
+    versioned.extend(tools(Path::new("/usr/lib")));
+    let kernel = short_release(&uname().release().to_string_lossy());
+    versioned.sort_by_key(|path| !path.to_string_lossy().contains(&kernel));
+    let mut seen = HashSet::new();
+    plain
+        .chain(versioned)
+        .filter(|path| path.exists() && seen.insert(fs::canonicalize(path).ok()))
+        .collect()
+}
+
+/// `perf_5.10` and its like.
+fn named(folder: &Path) -> Vec<PathBuf> {
+    listed(folder, |name| {
+        let version = name.strip_prefix("perf_");
+        version.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    })
+}
+
+/// `linux-tools/*/perf` and `linux-tools-*/perf`.
+fn tools(lib: &Path) -> Vec<PathBuf> {
+    let mut folders = listed(&lib.join("linux-tools"), |_| true);
+    folders.extend(listed(lib, |name| name.starts_with("linux-tools-")));
+    let programs = folders.into_iter().map(|folder| folder.join("perf"));
+    programs.filter(|path| path.exists()).collect()
+}
+
+/// The entries of these names, the latest version first as far as names tell.
+fn listed(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_name().to_str().is_some_and(&wanted))
+        .map(|entry| entry.path())
+        .collect();
+    paths.sort_by_key(|path| Reverse(numbers(path)));
+    paths
+}
+
+fn numbers(path: &Path) -> Vec<u32> {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let runs = name.split(|c: char| !c.is_ascii_digit());
+    runs.filter_map(|run| run.parse().ok()).collect()
+}
+
+/// `6.1` of `6.1.0-28-amd64`.
+fn short_release(release: &str) -> String {
+    let parts: Vec<&str> = release.splitn(3, ['.', '-']).take(2).collect();
+    parts.join(".")
+}
+
+/// The program behind a name, where nobody but root and the agent's own user can have made it or can change it.
+fn trusted(path: &Path) -> Result<PathBuf, String> {
+    let real = fs::canonicalize(path).map_err(|error| error.to_string())?;
+    let own = geteuid().as_raw();
+    for place in real.ancestors() {
+        let metadata = fs::symlink_metadata(place).map_err(|error| error.to_string())?;
+        check_owner(place, &metadata, own)?;
+    }
+    Ok(real)
+}
+
+fn check_owner(place: &Path, metadata: &Metadata, own: u32) -> Result<(), String> {
+    const STICKY: u32 = 0o1000;
+    let owner = metadata.uid();
+    if owner != 0 && owner != own {
+        return Err(format!("{} belongs to user {owner}", place.display()));
+    }
+    let mode = metadata.mode();
+    let shared = metadata.is_dir() && mode & STICKY != 0;
+    if mode & 0o022 != 0 && !shared {
+        let mode = mode & 0o7777;
+        return Err(format!(
+            "{} is writable by others (mode {mode:o})",
+            place.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Ubuntu's `perf` is a script that looks for the one of this kernel, and fails where that is not installed.
+fn run(path: &Path) -> Result<Perf, String> {
+    let told = command::run(path, &["--version"], ANSWER)?;
+    let text = String::from_utf8_lossy(&told.output).into_owned();
+    let version = version(&text)
+        .filter(|_| told.good)
+        .ok_or_else(|| first_line(&[&told.words, &text]))?;
+    let options = command::run(path, &["record", "--list-opts"], ANSWER);
+    let options = options.map_or(String::new(), |listed| {
+        String::from_utf8_lossy(&listed.output).into_owned()
+    });
+    let words = options.split_ascii_whitespace();
+    Ok(Perf {
+        path: path.to_owned(),
+        version,
+        options: words
+            .map(|word| word.trim_start_matches('-').to_owned())
+            .collect(),
+    })
+}
+
+fn first_line(texts: &[&str]) -> String {
+    let mut lines = texts.iter().flat_map(|text| text.lines()).map(str::trim);
+    let line = lines.find(|line| !line.is_empty());
+    line.unwrap_or("tells no version")
+        .chars()
+        .take(200)
+        .collect()
+}
+
+/// From `perf version 6.1.187`.
+fn version(text: &str) -> Option<String> {
+    let version = text
+        .lines()
+        .find_map(|line| line.strip_prefix("perf version "))?;
+    let version = version.split_ascii_whitespace().next()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-+~".contains(c);
+    let fits = version.len() <= 80 && version.chars().all(plain);
+    fits.then(|| version.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{symlink, PermissionsExt};
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path =
+                std::env::temp_dir().join(format!("hprofiler-find-{name}-{}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn program(&self, name: &str, text: &str, mode: u32) -> PathBuf {
+            let path = self.0.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            path
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn versions() {
+        for (text, want) in [
+            ("perf version 6.1.187\n", Some("6.1.187")),
+            (
+                "perf version 4.18.0-372.el8.x86_64.debug\n",
+                Some("4.18.0-372.el8.x86_64.debug"),
+            ),
+            ("WARNING: perf not found for kernel 5.15.0-91\n", None),
+            ("perf version \u{1b}[1m\n", None),
+            ("", None),
+        ] {
+            assert_eq!(version(text).as_deref(), want, "{text:?}");
+        }
+        assert_eq!(short_release("6.1.0-28-amd64"), "6.1");
+        assert_eq!(short_release("5.14-rc1"), "5.14");
+    }
+
+    #[test]
+    fn the_latest_comes_first() {
+        let folder = Folder::new("order");
+        for name in [
+            "perf_5.9",
+            "perf_5.10",
+            "perf_x",
+            "linux-tools-6.2/perf",
+            "linux-tools/5.4/perf",
+            "linux-tools/none",
+        ] {
+            folder.program(name, "", 0o755);
+        }
+        let names = |paths: Vec<PathBuf>| -> Vec<String> {
+            let names = paths
+                .iter()
+                .map(|path| path.strip_prefix(&folder.0).unwrap());
+            names.map(|name| name.display().to_string()).collect()
+        };
+        assert_eq!(names(named(&folder.0)), ["perf_5.10", "perf_5.9"]);
+        assert_eq!(
+            names(tools(&folder.0)),
+            ["linux-tools/5.4/perf", "linux-tools-6.2/perf"]
+        );
+    }
+
+    #[test]
+    fn what_others_may_change_is_not_run() {
+        let folder = Folder::new("trust");
+        let good = folder.program("perf", "", 0o755);
+        let link = folder.0.join("link");
+        symlink(&good, &link).unwrap();
+        assert_eq!(trusted(&link), Ok(fs::canonicalize(&good).unwrap()));
+        let open = folder.program("open", "", 0o777);
+        assert!(trusted(&open).unwrap_err().contains("writable by others"));
+        let below = folder.program("wide/perf", "", 0o755);
+        fs::set_permissions(folder.0.join("wide"), fs::Permissions::from_mode(0o775)).unwrap();
+        assert!(trusted(&below).unwrap_err().contains("writable by others"));
+        assert!(trusted(&folder.0.join("missing")).is_err());
+    }
+
+    #[test]
+    fn a_wrapper_that_fails_is_passed_over() {
+        let _alone = command::tests::alone();
+        let folder = Folder::new("wrapper");
+        let script = "#!/bin/sh\necho 'WARNING: perf not found for kernel 5.15' >&2\nexit 2\n";
+        let wrapper = folder.program("perf", script, 0o755);
+        assert!(run(&wrapper).unwrap_err().contains("not found for kernel"));
+        let good = "#!/bin/sh\ncase $1 in --version) echo perf version 5.10.1;; *) echo --all --no-bpf-event;; esac\n";
+        let perf = run(&folder.program("perf_5.10", good, 0o755)).unwrap();
+        assert_eq!(perf.version, "5.10.1");
+        assert!(perf.knows("no-bpf-event") && !perf.knows("control"));
+    }
+}

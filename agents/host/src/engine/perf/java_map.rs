@@ -1,0 +1,287 @@
+//! Which code a JVM has where: asked of the JVM itself while it lives.
+//!
+//! Our own agent tells most (inlined methods too). Where a JVM takes no agents its own command writes a map, and where
+//! it cannot be asked at all there may be a map that it was told to write.
+
+use std::path::Path;
+use std::time::Duration;
+
+use flamegraph::perf_data::JitMap;
+use rustix::fd::OwnedFd;
+use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags, CWD};
+use rustix::io::Errno;
+
+use crate::attach::{Attach, Reply};
+use crate::engine::Note;
+use crate::files::read_regular;
+use crate::foothold::{
+    bases, is_library_file, let_library_go, run_folder, stage_library, Held, PERFMAP,
+};
+use crate::hsperf;
+use crate::identity::Shoes;
+use crate::outcome::Failure;
+use crate::preflight::{last_set, refuse_disabled, Findings};
+use crate::proc::target::Target;
+use crate::recording::Library;
+
+/// How long a JVM may take to tell its code.
+const ANSWER: Duration = Duration::from_secs(10);
+/// The largest map that is read, in bytes: one of 100,000 methods is not half of it.
+const MOST_MAP: u64 = 64 << 20;
+const MAP: &str = "map";
+
+/// What the JVM's options say of it.
+#[derive(Debug, Clone)]
+pub struct Java {
+    /// Whether it is a JVM that may be asked.
+    pub is_hotspot: bool,
+    /// Why it cannot be attached to at all, or why it takes no agents.
+    pub no_attach: Option<Failure>,
+    pub no_agents: Option<String>,
+    pub frame_pointers: bool,
+    pub debug_non_safepoints: bool,
+}
+
+impl Java {
+    /// To be called by a thread that has no more rights than the JVM's user.
+    pub fn look(findings: &Findings, shoes: &Shoes, pid: i32) -> Self {
+        let mut options = findings.launched.options(&shoes.named);
+        // What it publishes is what came of all options, so it counts last.
+        options.extend(hsperf::options(&shoes.named, &findings.performance_data));
+        let disabled = last_set(&options, "DisableAttachMechanism") == Some(true);
+        let no_agents = last_set(&options, "EnableDynamicAgentLoading") == Some(false);
+        Self {
+            is_hotspot: findings.library.is_some(),
+            no_attach: refuse_disabled(pid, &options).err().filter(|_| disabled),
+            no_agents: no_agents
+                .then(|| "it was started with -XX:-EnableDynamicAgentLoading".to_owned()),
+            frame_pointers: last_set(&options, "PreserveFramePointer") == Some(true),
+            debug_non_safepoints: last_set(&options, "DebugNonSafepoints") == Some(true),
+        }
+    }
+
+    pub fn takes_agents(&self) -> bool {
+        self.no_attach.is_none() && self.no_agents.is_none()
+    }
+}
+
+/// A JVM that may be asked, and where.
+pub struct Asked<'a> {
+    pub target: &'a Target,
+    pub shoes: &'a Shoes,
+    pub java: &'a Java,
+    pub musl: bool,
+    pub session: &'a str,
+    pub library: Option<&'a Library>,
+}
+
+/// What was found out, and what could not be deleted.
+#[derive(Default)]
+pub struct Answer {
+    pub map: Option<JitMap>,
+    pub notes: Vec<Note>,
+    pub left: Vec<String>,
+}
+
+impl Asked<'_> {
+    /// The best map there is.
+    pub fn map(&self) -> Answer {
+        let mut answer = Answer::default();
+        if !self.java.is_hotspot {
+            answer.map = self.existing();
+            return answer;
+        }
+        let mut tried = match self.java.no_attach.as_ref() {
+            Some(failure) => vec![failure.reason.clone()],
+            None => self.ask(&mut answer),
+        };
+        if answer.map.is_none() && self.target.stat().is_none() {
+            tried = vec!["the JVM ended".to_owned()];
+        }
+        if answer.map.is_none() {
+            answer.map = self.existing();
+            let names = match answer.map {
+                Some(_) => format!(
+                    "Java methods are named by {} as it was found",
+                    self.usual_path()
+                ),
+                None => "Java methods have no names".to_owned(),
+            };
+            answer
+                .notes
+                .push(Note::degraded(format!("{names}: {}", tried.join("; "))));
+        }
+        answer
+    }
+
+    /// Ask the JVM in one way after the other. Why none worked, if none did.
+    fn ask(&self, answer: &mut Answer) -> Vec<String> {
+        let mut tried = Vec::new();
+        match self.by_agent(answer) {
+            Ok(map) => {
+                answer.map = Some(map);
+                if !self.java.debug_non_safepoints {
+                    let coarse = "inlined methods are told at safepoints only (-XX:+DebugNonSafepoints tells more)";
+                    answer.notes.push(Note::plain(coarse));
+                }
+                return tried;
+            }
+            Err(reason) => tried.push(reason),
+        }
+        match self.by_command() {
+            Ok(map) => {
+                let why = format!("inlined Java methods are not seen: {}", tried[0]);
+                answer.notes.push(Note::plain(why));
+                answer.map = Some(map);
+            }
+            Err(reason) => tried.push(reason),
+        }
+        tried
+    }
+
+    fn by_agent(&self, answer: &mut Answer) -> Result<JitMap, String> {
+        if let Some(reason) = &self.java.no_agents {
+            return Err(reason.clone());
+        }
+        let library = self
+            .library
+            .ok_or("the library that names Java code was not sent")?;
+        let run = run_folder(self.shoes, &bases(self.shoes), self.session)?;
+        let map = self.staged(library, &run, answer);
+        answer.left.extend(run.release(|_| true).err());
+        map
+    }
+
+    /// Put the library in the first folder from which the JVM loads it, have the map written, and let the library go.
+    fn staged(&self, library: &Library, run: &Held, answer: &mut Answer) -> Result<JitMap, String> {
+        let mut tried = Vec::new();
+        for base in bases(self.shoes) {
+            let staged =
+                stage_library(self.shoes, &PERFMAP, &base, &library.sha256, &library.bytes);
+            let held = match staged {
+                Ok(held) => held,
+                Err(reason) => {
+                    tried.push(reason);
+                    continue;
+                }
+            };
+            let loaded = self.load(&held, run);
+            let let_go = match loaded {
+                Ok(_) => let_library_go(held, self.musl),
+                Err(_) => held.release(is_library_file),
+            };
+            answer.left.extend(let_go.err());
+            match loaded.map_err(|failure| failure.reason)? {
+                Reply::Returned(_) => return self.written(run),
+                Reply::Refused(text) => tried.push(text),
+            }
+        }
+        Err(format!("the JVM loads no agent: {}", tried.join("; ")))
+    }
+
+    fn load(&self, held: &Held, run: &Held) -> Result<Reply, Failure> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let name = self.file();
+        openat(&run.dir, &name, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|error| Failure::plain(format!("no file for the map: {error}")))?;
+        let attach = Attach {
+            target: self.target,
+            shoes: self.shoes,
+        };
+        let library = format!("{}/{}", held.path, PERFMAP.file);
+        attach.load(&library, &format!("{}/{name}", run.path), ANSWER)
+    }
+
+    fn file(&self) -> String {
+        format!("{}.{MAP}", self.target.file_stem())
+    }
+
+    /// The map that the agent wrote, or its reason why not.
+    fn written(&self, run: &Held) -> Result<JitMap, String> {
+        let bytes = read_regular(&run.dir, &self.file(), Some(self.shoes.uid), MOST_MAP);
+        let bytes = bytes.map_err(|error| format!("the map cannot be read: {error}"))?;
+        JitMap::binary(&bytes[..]).map_err(|error| error.to_string())
+    }
+
+    /// A map by the JVM's own command: 17 and later have it, and 25 writes it where it is told to.
+    fn by_command(&self) -> Result<JitMap, String> {
+        let attach = Attach {
+            target: self.target,
+            shoes: self.shoes,
+        };
+        let run = run_folder(self.shoes, &bases(self.shoes), self.session)?;
+        let path = format!("{}/{}", run.path, self.file());
+        let asked = attach.command(&format!("Compiler.perfmap {path}"), ANSWER);
+        let map = match asked {
+            Err(failure) => Err(failure.reason),
+            Ok((true, _)) => self.text(&run.dir, &self.file()),
+            Ok((false, words)) if words.contains("Unknown diagnostic command") => {
+                Err("this version has no Compiler.perfmap (17 has)".to_owned())
+            }
+            Ok((false, _)) => self.by_command_in_tmp(&attach),
+        };
+        let _ = run.release(|_| true);
+        map
+    }
+
+    /// Versions that are told no path write to `/tmp`. A map that is there is not ours to delete.
+    fn by_command_in_tmp(&self, attach: &Attach) -> Result<JitMap, String> {
+        let (tmp, name) = (self.tmp()?, self.usual_name());
+        let ours = match create(&tmp, &name) {
+            Ok(_) => true,
+            Err(Errno::EXIST) => {
+                // Anybody else's, or a link, the JVM must not be made to write to.
+                let there = read_regular(&tmp, &name, Some(self.shoes.uid), MOST_MAP);
+                there.map_err(|error| error.to_string())?;
+                false
+            }
+            Err(error) => return Err(format!("{}: {error}", self.usual_path())),
+        };
+        let map = match attach.command("Compiler.perfmap", ANSWER) {
+            Ok((true, _)) => self.text(&tmp, &name),
+            Ok((false, words)) => Err(format!(
+                "Compiler.perfmap: {}",
+                words.chars().take(200).collect::<String>()
+            )),
+            Err(failure) => Err(failure.reason),
+        };
+        if ours {
+            let _ = unlinkat(&tmp, &name, AtFlags::empty());
+        }
+        map
+    }
+
+    fn existing(&self) -> Option<JitMap> {
+        let map = self.text(&self.tmp().ok()?, &self.usual_name()).ok()?;
+        (!map.is_empty()).then_some(map)
+    }
+
+    fn text(&self, dir: &OwnedFd, name: &str) -> Result<JitMap, String> {
+        let bytes = read_regular(dir, name, Some(self.shoes.uid), MOST_MAP);
+        let bytes = bytes.map_err(|error| format!("the map cannot be read: {error}"))?;
+        JitMap::text(&bytes[..]).map_err(|error| error.to_string())
+    }
+
+    fn tmp(&self) -> Result<OwnedFd, String> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat(CWD, self.shoes.path("/tmp"), flags, Mode::empty())
+            .map_err(|error| format!("/tmp: {error}"))
+    }
+
+    fn usual_name(&self) -> String {
+        format!("perf-{}.map", self.target.status.namespace_pid)
+    }
+
+    fn usual_path(&self) -> String {
+        Path::new("/tmp")
+            .join(self.usual_name())
+            .display()
+            .to_string()
+    }
+}
+
+fn create(dir: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(dir, name, flags, Mode::RUSR | Mode::WUSR)
+}

@@ -1,0 +1,268 @@
+//! `perf record`: how it is called, tried out, started and ended.
+
+use std::process::ChildStdout;
+use std::sync::mpsc::{channel, Receiver};
+use std::time::Duration;
+
+use rustix::param::page_size;
+
+use super::beside::Beside;
+use super::command::{self, Running};
+use super::events::{self, Event, CPU_CLOCK};
+use super::find::Perf;
+use super::stream;
+use super::words;
+use crate::engine::Note;
+use crate::outcome::Failure;
+use crate::proc::read_text;
+use crate::sampling::Sampling;
+
+/// perf stops by itself this long after the asked time, in seconds: should the agent be killed.
+const LEASE: u64 = 30;
+/// How long perf may take to open its events and to end.
+const OPEN: Duration = Duration::from_secs(10);
+const END: Duration = Duration::from_secs(4);
+/// Bytes of a sample with a deep stack.
+const SAMPLE: u64 = 1100;
+/// A buffer of fewer pages is not tried, and one of more is no use.
+const PAGES: (u64, u64) = (4, 2048);
+/// For events that come as often as they like: a MiB for each processor.
+const OFTEN: u64 = 1 << 20;
+const MAX_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
+
+/// A call of `perf record` for one process.
+#[derive(Debug, Clone)]
+pub struct Command {
+    perf: Perf,
+    pid: i32,
+    kernel: bool,
+    asked_frequency: u32,
+    frequency: u32,
+    seconds: u64,
+    /// Of the buffer that each processor writes samples to.
+    pages: u64,
+}
+
+impl Command {
+    /// `kernel`: whether samples may be taken there.
+    pub fn new(perf: Perf, pid: i32, kernel: bool, sampling: &Sampling) -> Self {
+        let most = read_text(MAX_RATE, 64).and_then(|text| text.trim().parse::<u32>().ok());
+        let frequency = sampling.frequency.min(most.unwrap_or(u32::MAX).max(1));
+        Self {
+            perf,
+            pid,
+            kernel,
+            asked_frequency: sampling.frequency,
+            frequency,
+            seconds: sampling.duration.ceil() as u64 + LEASE,
+            pages: pages(
+                frequency,
+                sampling.events.iter().all(|event| event == "cpu"),
+            ),
+        }
+    }
+
+    /// What one sample of this event stands for.
+    pub fn interval(&self, event: &Event) -> u64 {
+        event.interval(self.frequency)
+    }
+
+    /// What the user should know of it.
+    pub fn notes(&self) -> Vec<Note> {
+        let mut notes = vec![Note::plain(format!("perf {}", self.perf.version))];
+        if self.frequency < self.asked_frequency {
+            notes.push(Note::degraded(format!(
+                "{} Hz is the most the kernel allows (kernel.perf_event_max_sample_rate)",
+                self.frequency
+            )));
+        }
+        notes
+    }
+
+    /// `workload` is run by perf: it records until that ends.
+    fn arguments(&self, events: &[Event], workload: &[&str]) -> Vec<String> {
+        let fixed = ["record", "-o", "-", "--call-graph", "fp", "-B", "-N"];
+        let mut arguments: Vec<String> = fixed.map(str::to_owned).to_vec();
+        // Else perf takes a second longer to end: it waits for news of BPF programs.
+        if self.perf.knows("no-bpf-event") {
+            arguments.push("--no-bpf-event".to_owned());
+        }
+        if self.perf.knows("clockid") {
+            arguments.extend(["-k", "CLOCK_MONOTONIC"].map(str::to_owned));
+        }
+        arguments.extend(["-F".to_owned(), self.frequency.to_string()]);
+        arguments.extend(["-m".to_owned(), self.pages.to_string()]);
+        arguments.extend(events::arguments(events, self.kernel));
+        arguments.extend(["-p".to_owned(), self.pid.to_string(), "--".to_owned()]);
+        arguments.extend(workload.iter().map(|&word| word.to_owned()));
+        arguments
+    }
+
+    /// Which of these events can be recorded, and why not the others. They are tried on the process itself, but nothing
+    /// is kept: so the user hears of what cannot be before the time that he waits for.
+    pub fn possible(&mut self, events: Vec<Event>) -> (Vec<Event>, Vec<Failure>) {
+        let together = self.attempt(&events);
+        match together {
+            Ok(()) => (events, Vec::new()),
+            Err(failure) if events.len() < 2 => (Vec::new(), vec![failure]),
+            Err(_) => self.one_by_one(events),
+        }
+    }
+
+    fn one_by_one(&mut self, events: Vec<Event>) -> (Vec<Event>, Vec<Failure>) {
+        let mut refused = Vec::new();
+        let mut fitting = Vec::new();
+        for event in events {
+            match self.attempt(std::slice::from_ref(&event)) {
+                Ok(()) => fitting.push(event),
+                Err(failure) => refused.push(failure),
+            }
+        }
+        (fitting, refused)
+    }
+
+    /// With ever smaller buffers, if that is what is wrong.
+    fn attempt(&mut self, events: &[Event]) -> Result<(), Failure> {
+        loop {
+            let arguments = self.arguments(events, &["true"]);
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let ended = command::run(&self.perf.path, &arguments, OPEN)
+                .map_err(|error| Failure::plain(format!("perf {error}")))?;
+            match stream::events(&ended.output) {
+                opened if !opened.is_empty() => return refuse_in_place_of(events, &opened),
+                _ if words::is_memory(&ended.words) && self.pages > PAGES.0 => self.pages /= 4,
+                _ => return Err(words::failure(&ended.words, &names(events))),
+            }
+        }
+    }
+
+    fn start(&self, events: &[Event]) -> Result<(Running, ChildStdout), Failure> {
+        let seconds = self.seconds.to_string();
+        let arguments = self.arguments(events, &["sleep", &seconds]);
+        Running::start(&self.perf.path, &arguments).map_err(|error| {
+            let path = self.perf.path.display();
+            Failure::new(
+                format!("{path} cannot be started: {error}"),
+                "raise the limit of processes (ulimit -u)",
+            )
+        })
+    }
+}
+
+fn names(events: &[Event]) -> String {
+    let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// For half a second's samples, a power of two as perf has it.
+fn pages(frequency: u32, only_cpu: bool) -> u64 {
+    let bytes = u64::from(frequency) * SAMPLE / 2;
+    let bytes = if only_cpu { bytes } else { bytes.max(OFTEN) };
+    let pages = bytes.div_ceil(page_size() as u64).next_power_of_two();
+    pages.clamp(PAGES.0 * 4, PAGES.1)
+}
+
+/// Refuse what perf silently took something else for.
+fn refuse_in_place_of(events: &[Event], opened: &[stream::Opened]) -> Result<(), Failure> {
+    let clocks = opened.iter().filter(|opened| opened.is_cpu_clock()).count();
+    let asked = events
+        .iter()
+        .filter(|event| event.is_cpu_clock())
+        .count()
+        .min(1);
+    let Some(event) = events.iter().find(|event| event.is_cycles()) else {
+        return Ok(());
+    };
+    match clocks > asked {
+        true => Err(Failure::new(
+            format!(
+                "this machine cannot count {}: its processor, or its virtual machine, has no such counter, and perf would take {CPU_CLOCK} for it",
+                event.name
+            ),
+            "record cpu instead, or choose a machine that has hardware counters",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// A recording that is under way.
+pub struct Recording {
+    running: Running,
+    read: Receiver<Result<(), String>>,
+}
+
+impl Recording {
+    /// Returns once perf has opened its events.
+    pub fn start(command: &Command, events: &[Event], beside: &Beside) -> Result<Self, Failure> {
+        let (mut running, stream) = command.start(events)?;
+        let (began, begin) = channel();
+        let wanted = events.iter().map(Event::wanted).collect();
+        let read = beside.ask(move |companion| companion.record(stream, wanted, began));
+        // Without a beginning the stream has ended, or perf hangs.
+        match begin.recv_timeout(OPEN) {
+            Ok(()) => Ok(Self { running, read }),
+            Err(_) => {
+                running.wait(Duration::ZERO);
+                Err(words::failure(&running.words(), &names(events)))
+            }
+        }
+    }
+
+    /// End it, and have its stream read to the end. What is to be said of that; `lives`: whether the process does.
+    pub fn stop(mut self, lives: bool, beside: &Beside) -> Result<Vec<Note>, Failure> {
+        let mut notes = Vec::new();
+        let early = self.read.try_recv().ok();
+        self.running.interrupt();
+        let result = match &early {
+            Some(result) => result.clone(),
+            None => self.read_to_the_end(beside)?,
+        };
+        let ended = self.running.wait(END);
+        if early.is_some() && lives {
+            let words = words::failure(&self.running.words(), "the process to the end").reason;
+            notes.push(Note::degraded(words));
+        } else if !ended {
+            notes.push(Note::degraded("perf did not end and was killed"));
+        }
+        let damaged = result.err();
+        notes.extend(
+            damaged.map(|error| Note::degraded(format!("perf's stream is damaged: {error}"))),
+        );
+        Ok(notes)
+    }
+
+    fn read_to_the_end(&mut self, beside: &Beside) -> Result<Result<(), String>, Failure> {
+        self.read.recv_timeout(END).or_else(|_| {
+            self.running.wait(Duration::ZERO);
+            self.read.recv_timeout(END).map_err(|_| beside.hangs())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_hold_half_a_second() {
+        let size = page_size() as u64;
+        assert_eq!(pages(1, true), 16);
+        assert!((300 * SAMPLE / 2..300 * SAMPLE * 2).contains(&(pages(300, true) * size)));
+        assert!(pages(300, false) * size >= OFTEN);
+        assert_eq!(pages(u32::MAX, true), 2048);
+    }
+
+    #[test]
+    fn what_perf_took_for_something_else_is_refused() {
+        let event = |name| Event::new(name).unwrap();
+        let clock = stream::Opened { kind: 1, config: 0 };
+        let hardware = stream::Opened { kind: 0, config: 0 };
+        let (cycles, cpu) = ([event("cycles")], [event("cpu")]);
+        let both = [event("cpu"), event("cycles")];
+        assert!(refuse_in_place_of(&cpu, &[clock]).is_ok());
+        assert!(refuse_in_place_of(&cycles, &[hardware]).is_ok());
+        assert!(refuse_in_place_of(&both, &[clock, hardware]).is_ok());
+        assert!(refuse_in_place_of(&cycles, &[clock]).is_err());
+        assert!(refuse_in_place_of(&both, &[clock, clock]).is_err());
+    }
+}
