@@ -190,6 +190,7 @@ class _Node:
 # The members of an alternative, in the protocol's words, and how each is read.
 _ALTERNATIVE: Dict[str, Callable[[_Node], Any]] = {
     "main_class": _Node.texts,
+    "program": _Node.texts,
     "arguments": _Node.regex,
     "options": _Node.regex,
     "environment": _Node.regexes,

@@ -28,11 +28,12 @@ AT_ONCE = 12
 
 @dataclass(frozen=True)
 class Case:
-    """One entry of selector_cases.yaml."""
+    """One entry of selector_cases.yaml: a JVM of the class `main`, or a native `program`."""
 
     desc: str
     selector: Optional[str]
-    main: str
+    main: str = ""
+    program: str = ""
     options: str = ""
     arguments: str = ""
     environment: Dict[str, str] = field(default_factory=dict)
@@ -42,7 +43,12 @@ class Case:
 
     @property
     def expected_label(self) -> str:
-        return self.label or self.main.rsplit(".", 1)[-1]
+        return self.label or self.program or self.main.rsplit(".", 1)[-1]
+
+    @property
+    def found_by(self) -> Set[str]:
+        """The selectors that mean it: its own, and `java` where it is a JVM."""
+        return {name for name in (self.selector, "java" if self.main else None) if name}
 
 
 CASES = [
@@ -54,13 +60,13 @@ def test_every_shipped_selector_has_a_case() -> None:
     assert {case.selector for case in CASES} - {None} == set(shipped()) - {"java"}
 
 
-def test_each_jvm_is_found_by_its_own_selector_and_java_alone(tmp_path: Path) -> None:
+def test_each_process_is_found_by_its_own_selector_and_java_alone(tmp_path: Path) -> None:
     compile_stubs(tmp_path)
     for start in range(0, len(CASES), AT_ONCE):
         with ExitStack() as stack:
             agent = stack.enter_context(running_agent())
             batch = CASES[start : start + AT_ONCE]
-            jvms = [stack.enter_context(running_jvm(tmp_path, case)) for case in batch]
+            jvms = [stack.enter_context(running(tmp_path, case)) for case in batch]
             found = {name: agent.find(query) for name, query in shipped().items()}
             problems = [p for case, jvm in zip(batch, jvms) for p in problems_of(case, jvm.pid, found)]
         assert not problems, "\n".join(problems)
@@ -78,11 +84,13 @@ def problems_of(case: Case, started: int, found: Dict[str, List[Dict[str, Any]]]
     }
     claimed: Set[str] = {name for name, seen in own.items() if seen}
     problems = []
-    if claimed != {"java"} | ({case.selector} if case.selector else set()):
+    if claimed != case.found_by:
         problems.append(f"{case.desc}: claimed by {sorted(claimed)}")
     if case.in_shell and any(p["pid"] == started for seen in found.values() for p in seen):
         problems.append(f"{case.desc}: the shell is taken for the JVM")
     for process in own.get(case.selector or "java", []):
+        if (process["jvm"] is None) != bool(case.program):
+            problems.append(f"{case.desc}: its JVM is {process['jvm']}")
         if process["label"] != case.expected_label:
             problems.append(f"{case.desc}: label {process['label']!r}, not {case.expected_label!r}")
         if not case.labels.items() <= process["labels"].items():
@@ -92,7 +100,7 @@ def problems_of(case: Case, started: int, found: Dict[str, List[Dict[str, Any]]]
 
 def compile_stubs(folder: Path) -> None:
     sources = []
-    for name in {case.main for case in CASES}:
+    for name in {case.main for case in CASES if case.main}:
         package, simple = name.rsplit(".", 1)
         source = folder.joinpath("src", *name.split(".")).with_suffix(".java")
         source.parent.mkdir(parents=True, exist_ok=True)
@@ -104,6 +112,28 @@ def compile_stubs(folder: Path) -> None:
         sources.append(str(source))
     javac = [str(find_jdk() / "bin" / "javac"), "-J-XX:TieredStopAtLevel=1", "-proc:none", "-d", str(folder)]
     subprocess.run([*javac, *sources], check=True)
+
+
+@contextmanager
+def running(folder: Path, case: Case) -> Iterator[subprocess.Popen[bytes]]:
+    """The case's process, ready: a JVM, or a program of that name that does nothing."""
+    if case.main:
+        with running_jvm(folder, case) as jvm:
+            yield jvm
+        return
+    program = folder / "bin" / case.program
+    program.parent.mkdir(exist_ok=True)
+    if not program.exists():
+        source = '#include <stdio.h>\nint main(void) { puts("ready"); fflush(stdout); return getchar() > 0; }'
+        subprocess.run(["cc", "-x", "c", "-o", str(program), "-"], input=source.encode(), check=True)
+    command = [str(program), *case.arguments.split()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            yield process
+        finally:
+            process.stdin.close()
 
 
 @contextmanager
@@ -135,7 +165,7 @@ class Agent:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
-        self._ask("hello", "hello", protocol=1, lease_seconds=60)
+        self._ask("hello", "hello", protocol=2, lease_seconds=60)
 
     def find(self, query: Dict[str, Any]) -> List[Dict[str, Any]]:
         found: List[Dict[str, Any]] = self._ask("find", "found", selector=query)["processes"]

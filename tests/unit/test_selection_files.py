@@ -15,6 +15,7 @@ from hprofiler.selector_file import MAX_FILE_BYTES, read_selector_file
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "selectors"
 NAMES = [
     "cassandra",
+    "clickhouse-server",
     "flink-jobmanager",
     "flink-taskmanager",
     "hbase-master",
@@ -25,8 +26,12 @@ NAMES = [
     "hive-metastore",
     "hive-server",
     "hprofiler-demo",
+    "impala-catalog",
+    "impala-daemon",
     "java",
     "kafka-broker",
+    "kudu-master",
+    "kudu-tserver",
     "mapreduce-appmaster",
     "mapreduce-task",
     "spark-driver",
@@ -53,7 +58,8 @@ def test_shipped_file(path: Path) -> None:
     assert json.loads(json.dumps(selector.query)) == selector.query
     for alternative in selector.query["any"]:
         # A glob that starts with * would make a name mean half the cluster; only `java` means every JVM.
-        assert selector.name == "java" or all(re.match(r"[a-z]", glob) for glob in alternative["main_class"])
+        globs = [*alternative.get("program", []), *alternative.get("main_class", [])]
+        assert globs and (selector.name == "java" or all(re.match(r"[a-z]", glob) for glob in globs))
 
 
 def read(tmp_path: Path, text: str) -> dict[str, object]:
@@ -76,6 +82,7 @@ any:
     user: [acme, etl]
     cgroup: kubepods
   - user: root
+    program: acmed
 labels:
   queue: {from: arguments, regex: '--queue (\\S+)'}
   zone: {from: environment, name: ZONE, regex: '(.+)'}
@@ -93,7 +100,7 @@ process_label: '{queue} in {zone}'
                 "user": ["acme", "etl"],
                 "cgroup": "kubepods",
             },
-            {"user": ["root"]},
+            {"user": ["root"], "program": ["acmed"]},
         ],
         "labels": {
             "queue": {"from": "arguments", "regex": r"--queue (\S+)"},
@@ -114,7 +121,7 @@ ERRORS = [
     (
         "unknown matcher",
         HEAD + "any: [{mainclass: A}]",
-        "any[0]: unknown key 'mainclass'; known keys: main_class, argum",
+        "any[0]: unknown key 'mainclass'; known keys: main_class, program",
     ),
     (
         "unknown capture key",
