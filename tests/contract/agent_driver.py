@@ -18,19 +18,40 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 Event = Dict[str, Any]
 FREQUENCY = 307
 """Hz; no multiple of the 100 rounds a second in which the burner goes through its methods."""
+PAYLOADS = ("profile", "raw")
+"""Events that a payload follows."""
 _END = {"type": "(end of output)"}
 
 
 @dataclass
 class Result:
-    """What came between `start` and `done`: events by kind, profiles by pid."""
+    """What came between `start` and `done`, by pid; `events` has every profile by its event's name besides."""
 
     outcomes: Dict[int, Event] = field(default_factory=dict)
     heads: Dict[int, Event] = field(default_factory=dict)
+    """Of each process's first profile."""
     profiles: Dict[int, bytes] = field(default_factory=dict)
-    started: Dict[int, str] = field(default_factory=dict)
+    """Each process's first."""
+    events: Dict[int, Dict[str, Tuple[Event, bytes]]] = field(default_factory=dict)
+    raws: Dict[int, Tuple[Event, bytes]] = field(default_factory=dict)
+    started: Dict[int, Event] = field(default_factory=dict)
     recording: Optional[int] = None
     left: Optional[List[str]] = None
+
+    def take(self, event: Event, payload: bytes) -> None:
+        """Take in a profile or a raw recording, which come before the process's outcome."""
+        pid = event["pid"]
+        assert pid not in self.outcomes, "a payload after the final outcome"
+        assert hashlib.sha256(payload).hexdigest() == event["sha256"]
+        if event["type"] == "raw":
+            assert pid not in self.raws, "more than one raw recording"
+            self.raws[pid] = event, payload
+            return
+        of_process = self.events.setdefault(pid, {})
+        assert event["event"] not in of_process, "more than one profile of an event"
+        of_process[event["event"]] = event, payload
+        self.heads.setdefault(pid, event)
+        self.profiles.setdefault(pid, payload)
 
 
 class Agent:
@@ -55,7 +76,7 @@ class Agent:
         assert stdout is not None
         for line in stdout:
             event = json.loads(line)
-            payload = stdout.read(event["size"]) if event["type"] == "profile" else b""
+            payload = stdout.read(event["size"]) if event["type"] in PAYLOADS else b""
             self._events.put((event, payload))
         self._events.put((_END, b""))
 
@@ -85,7 +106,7 @@ class Agent:
         return event
 
     def hello(self, lease: float = 30, **exclude: Any) -> Event:
-        self.send("hello", protocol=1, lease_seconds=lease, exclude=exclude or None)
+        self.send("hello", protocol=2, lease_seconds=lease, exclude=exclude or None)
         return self.expect("hello")
 
     def put(self, data: bytes) -> str:
@@ -94,23 +115,33 @@ class Agent:
         assert self.expect("stored")["sha256"] == digest
         return digest
 
-    def find(self, **selector: Any) -> Event:
-        self.send("find", selector=selector)
+    def find(self, native: bool = False, **selector: Any) -> Event:
+        self.send("find", selector=selector, native=native)
         return self.expect("found")
 
     def prepare(
-        self, library: str, processes: Sequence[Event], duration: float = 2, event: str = "cpu", **more: Any
+        self,
+        library: Optional[str],
+        processes: Sequence[Event],
+        duration: float = 2,
+        events: Sequence[str] = ("cpu",),
+        **more: Any,
     ) -> Tuple[List[int], Dict[int, Event]]:
         """The pids that are ready, and the outcomes of those that are not."""
         sampling = {
             "engine": "async-profiler",
-            "event": event,
+            "events": list(events),
             "frequency": FREQUENCY,
             "duration": duration,
+            "alloc_interval": None,
+            "lock_threshold": None,
+            "wall_interval": None,
+            "keep_raw": False,
             **more,
         }
+        blobs = {"async-profiler": library} if library else {}
         chosen = [{k: p[k] for k in ("pid", "start_time", "label", "labels")} for p in processes]
-        self.send("prepare", sampling=sampling, library=library, processes=chosen)
+        self.send("prepare", sampling=sampling, blobs=blobs, processes=chosen)
         outcomes: Dict[int, Event] = {}
         while True:
             event_, _ = self.next()
@@ -119,17 +150,17 @@ class Agent:
             assert event_["type"] == "outcome", (event_, self.stderr())
             outcomes[event_["pid"]] = event_
 
-    def start(self) -> Dict[int, str]:
-        """Start what is ready; the event of each process once all record."""
+    def start(self) -> Dict[int, Dict[str, str]]:
+        """Start what is ready; what is used for each event of each process, once all record."""
         self.send("start")
-        started: Dict[int, str] = {}
+        started: Dict[int, Dict[str, str]] = {}
         while True:
             event, _ = self.next()
             if event["type"] == "recording":
                 assert event["processes"] == len(started), event
                 return started
             assert event["type"] == "started", (event, self.stderr())
-            started[event["pid"]] = event["event"]
+            started[event["pid"]] = event["sources"]
 
     def collect(self, timeout: float = 60) -> Result:
         """Everything up to `done`."""
@@ -139,14 +170,13 @@ class Agent:
             if event["type"] == "done":
                 result.left = event["left"]
                 return result
-            if event["type"] == "profile":
-                assert hashlib.sha256(payload).hexdigest() == event["sha256"]
-                result.heads[event["pid"]], result.profiles[event["pid"]] = event, payload
+            if event["type"] in PAYLOADS:
+                result.take(event, payload)
             elif event["type"] == "outcome":
                 assert event["pid"] not in result.outcomes, "more than one final outcome"
                 result.outcomes[event["pid"]] = event
             elif event["type"] == "started":
-                result.started[event["pid"]] = event["event"]
+                result.started[event["pid"]] = event
             else:
                 assert event["type"] == "recording", (event, self.stderr())
                 result.recording = event["processes"]

@@ -79,7 +79,7 @@ def test_nobody_reads_what_it_tells(private, library_file, burn):
     burner = burn()
     process = subprocess.Popen([str(private)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin and process.stdout
-    hello = {"type": "hello", "protocol": 1, "lease_seconds": 2}
+    hello = {"type": "hello", "protocol": 2, "lease_seconds": 2}
     process.stdin.write(json.dumps(hello).encode() + b"\n" + b'{"type":"list"}\n' * 200)
     process.stdin.flush()
     assert process.wait(30) in (0, 1)  # it gives up writing, or waiting for a ping, whichever it sees first

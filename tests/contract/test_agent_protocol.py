@@ -15,6 +15,16 @@ from tests.contract.agent_driver import Agent
 from tests.contract.conftest import OTHER_USER, as_user, built_agent, found
 
 LIMIT = 4 << 20
+SAMPLING = {
+    "engine": "auto",
+    "events": ["cpu"],
+    "frequency": 99,
+    "duration": 1,
+    "alloc_interval": None,
+    "lock_threshold": None,
+    "wall_interval": None,
+    "keep_raw": False,
+}
 
 
 def error_of(agent: Agent) -> str:
@@ -25,7 +35,7 @@ def error_of(agent: Agent) -> str:
 
 def test_hello_tells_of_host_and_binary(start_agent, private):
     hello = start_agent().hello()
-    assert hello["protocol"] == 1
+    assert hello["protocol"] == 2
     assert hello["sha256"] == hashlib.sha256(private.read_bytes()).hexdigest()
     host = hello["host"]
     assert host["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -59,8 +69,8 @@ def test_the_arm64_binary_greets(tmp_path):
     ("raw", "reason"),
     [
         (b'{"type":"list"}\n', "begins with one hello"),
-        (b'{"type":"hello","protocol":9,"lease_seconds":5}\n', "speaks protocol 1 and not 9"),
-        (b'{"type":"hello","protocol":1,"lease_seconds":-5}\n', "lease"),
+        (b'{"type":"hello","protocol":9,"lease_seconds":5}\n', "speaks protocol 2 and not 9"),
+        (b'{"type":"hello","protocol":2,"lease_seconds":-5}\n', "lease"),
         (b"\xff\xfe\n", "understood"),
         (b'{"type":"put","name":"x","sha256":"00","size":99999999999}\n', "64 MiB"),
         (b" " * ((16 << 20) + 2), "longer than 16 MiB"),
@@ -75,7 +85,7 @@ def test_bad_beginnings(start_agent, raw, reason):
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        ({"kind": "hello", "protocol": 1, "lease_seconds": 5}, "one hello"),
+        ({"kind": "hello", "protocol": 2, "lease_seconds": 5}, "one hello"),
         ({"kind": "start"}, "before prepare"),
         ({"kind": "find", "selector": {"kind": "regex", "regex": "("}}, "cannot be used"),
         ({"kind": "find", "selector": {"kind": "rule", "any": [{"colour": "red"}]}}, "colour"),
@@ -89,8 +99,7 @@ def test_bad_requests(agent, request_, reason):
 
 
 def test_a_library_that_was_never_sent(agent):
-    sampling = {"engine": "async-profiler", "event": "cpu", "frequency": 99, "duration": 1}
-    agent.send("prepare", sampling=sampling, library="0" * 64, processes=[])
+    agent.send("prepare", sampling=SAMPLING, blobs={"async-profiler": "0" * 64}, processes=[])
     assert "0" * 64 in error_of(agent)
 
 
@@ -109,8 +118,7 @@ def test_a_stored_file_that_was_changed_is_not_used(agent, private):
     digest = agent.put(b"some bytes")
     (private.parent / digest).chmod(0o600)
     (private.parent / digest).write_bytes(b"other bytes")
-    sampling = {"engine": "async-profiler", "event": "cpu", "frequency": 99, "duration": 1}
-    agent.send("prepare", sampling=sampling, library=digest, processes=[])
+    agent.send("prepare", sampling=SAMPLING, blobs={"perfmap": digest}, processes=[])
     assert "changed" in error_of(agent)
 
 

@@ -68,7 +68,7 @@ def test_what_is_no_jvm_is_never_signalled(agent, library):
         assert answer["ignored"] == [{"pid": sleeper.pid, "reason": "not a JVM (sleep)"}]
         identity = procs.Identity.of(sleeper.pid)
         process = {"pid": sleeper.pid, "start_time": identity.start_time, "label": "", "labels": {}}
-        assert "does not handle SIGQUIT" in refusal(agent, library, process)["reason"]
+        assert "is no JVM" in refusal(agent, library, process)["reason"]
         assert identity.alive()
     finally:
         sleeper.kill()
@@ -143,8 +143,13 @@ def test_one_that_refuses_does_not_hold_up_the_others(agent, library, burn):
 @pytest.mark.parametrize(
     ("member", "value"),
     [
-        ("event", "cpu,file=/etc/passwd"),
-        ("event", ""),
+        ("events", ["cpu,file=/etc/passwd"]),
+        ("events", [""]),
+        ("events", []),
+        ("events", ["cpu", "alloc", "cpu"]),
+        ("events", ["cpu", "page-faults"]),
+        ("events", ["itimer"]),
+        ("alloc_interval", 0),
         ("frequency", 0),
         ("duration", -1),
         ("engine", "magic"),

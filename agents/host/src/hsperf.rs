@@ -56,8 +56,34 @@ fn find(named: &Named, mapped: &[Mapped]) -> Option<Vec<u8>> {
     })
 }
 
-/// The value of a text entry. Only the byte order of the machine is read: the JVM runs on it.
+/// The values of these counters as they are now. None where one is not there, or below zero.
+pub fn numbers<const N: usize>(
+    named: &Named,
+    mapped: &[Mapped],
+    names: [&str; N],
+) -> Option<[u64; N]> {
+    let bytes = find(named, mapped)?;
+    let values = names.map(|name| long_entry(&bytes, name));
+    values
+        .iter()
+        .all(Option::is_some)
+        .then(|| values.map(Option::unwrap_or_default))
+}
+
+/// The value of a text entry.
 fn text_entry(bytes: &[u8], name: &str) -> Option<String> {
+    let value = until_zero(value(bytes, name)?);
+    Some(String::from_utf8_lossy(value).into_owned())
+}
+
+/// The value of an entry of one number.
+fn long_entry(bytes: &[u8], name: &str) -> Option<u64> {
+    let eight = value(bytes, name)?.get(..8)?;
+    u64::try_from(i64::from_ne_bytes(eight.try_into().ok()?)).ok()
+}
+
+/// What an entry holds, and what follows in it. Only the byte order of the machine is read: the JVM runs on it.
+fn value<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     if bytes.get(..4)? != MAGIC {
         return None;
     }
@@ -66,8 +92,7 @@ fn text_entry(bytes: &[u8], name: &str) -> Option<String> {
         let length = number(bytes, at)? as usize;
         let entry = bytes.get(at..at.checked_add(length.max(20))?)?;
         if until_zero(entry.get(number(entry, 4)? as usize..)?) == name.as_bytes() {
-            let value = until_zero(entry.get(number(entry, 16)? as usize..)?);
-            return Some(String::from_utf8_lossy(value).into_owned());
+            return entry.get(number(entry, 16)? as usize..);
         }
         at += entry.len();
     }
@@ -144,6 +169,12 @@ mod tests {
             Some("-Xmx1g -XX:+X")
         );
         assert_eq!(text_entry(&bytes, "java.rt"), None);
+        let number = |text| long_entry(&file(&[("n", text)]), "n");
+        assert_eq!(
+            number("\u{5}\0\0\0\0\0\0\0"),
+            cfg!(target_endian = "little").then_some(5)
+        );
+        assert_eq!(number("\0\0\0"), None);
     }
 
     #[test]

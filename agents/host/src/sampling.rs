@@ -73,10 +73,6 @@ impl Sampling {
         }
         Ok(())
     }
-
-    pub fn has(&self, event: &str) -> bool {
-        self.events.iter().any(|asked| asked == event)
-    }
 }
 
 /// A comma would begin another argument, such as the name of a file to write; a minus at the beginning an option.

@@ -161,16 +161,18 @@ struct Told {
 
 impl Told {
     fn by(command: &[String], signs: &Signs, named: &Named) -> Self {
-        let version = signs
-            .library
-            .as_deref()
-            .and_then(|library| version(named, library))
-            .or_else(|| hsperf::version(named, &signs.performance_data));
+        let version = jvm_version(named, signs.library.as_deref(), &signs.performance_data);
         Self {
             launch: cmdline::parse(command, |name| named.text(name)),
             version: version.unwrap_or_default().chars().take(64).collect(),
         }
     }
+}
+
+/// The version of a JVM with this `libjvm.so`, where it can be told from outside.
+pub fn jvm_version(named: &Named, library: Option<&str>, data: &[Mapped]) -> Option<String> {
+    let released = library.and_then(|library| version(named, library));
+    released.or_else(|| hsperf::version(named, data))
 }
 
 /// The JDK's own word: `JAVA_VERSION="17.0.9"` in the file `release` of its home, which not every JDK 8 has.

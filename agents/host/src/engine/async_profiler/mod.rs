@@ -3,24 +3,25 @@
 pub mod commands;
 pub mod jvm;
 
+mod able;
 mod loading;
 mod plan;
+mod rate;
 mod results;
+mod symbols;
 
 use self::jvm::Jvm;
 use self::plan::{Choice, Intervals, Plan};
-use self::results::Recorded;
+use self::rate::Rate;
 use crate::clock::Clock;
 use crate::engine::{Engine, Folded, Note, Raw, Started, Stopped};
 use crate::hsperf;
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::preflight::{refuse_disabled, Findings};
+use crate::proc::scan::jvm_version;
 use crate::proc::target::Target;
 use crate::recording::Job;
-
-/// The allocation interval where nothing is known of the JVM, in bytes.
-const DEFAULT_ALLOC: u64 = 2 << 20;
 
 /// The engine's name in a sampling.
 pub const NAME: &str = "async-profiler";
@@ -37,22 +38,29 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
     let sampling = &job.sampling;
     plan::check(&sampling.events)?;
     let shoes = Shoes::put_on(&target)?;
-    refuse_disabled(target.pid, &findings.launched.options(&shoes.named))?;
-    let published = hsperf::options(&shoes.named, &findings.performance_data);
-    refuse_disabled(target.pid, &published)?;
-    let (intervals, notes) = Intervals::choose(sampling, DEFAULT_ALLOC, target.status.threads);
-    let plan = Plan::new(
-        sampling.events.clone(),
-        intervals,
-        sampling.duration,
-        findings.kernel,
-    );
+    let (named, data) = (&shoes.named, &findings.performance_data);
+    refuse_disabled(target.pid, &findings.launched.options(named))?;
+    refuse_disabled(target.pid, &hsperf::options(named, data))?;
+    let version = jvm_version(named, findings.library.as_deref(), data);
+    let (events, mut notes) = able::events(
+        &sampling.events,
+        version.as_deref(),
+        findings.library.as_deref(),
+        named,
+    )?;
+    let rate = Rate::begin(named, data);
+    let threads = target.status.threads;
     let jvm = Jvm::enter(target, shoes, findings, library, &job.session)?;
+    let (intervals, chosen) = Intervals::choose(sampling, &events, threads, || {
+        rate.interval(jvm.named(), data)
+    });
+    notes.extend(chosen);
+    let plan = Plan::new(events, intervals, sampling.duration, findings.kernel);
     Ok(Box::new(AsyncProfiler {
-        jvm,
+        used: plan.choices[0].clone(),
         plan,
+        jvm,
         notes,
-        used: None,
     }))
 }
 
@@ -74,7 +82,8 @@ struct AsyncProfiler {
     jvm: Jvm,
     plan: Plan,
     notes: Vec<Note>,
-    used: Option<Choice>,
+    /// What takes the profiler's only `event=`; the first choice until one has worked.
+    used: Choice,
 }
 
 impl Engine for AsyncProfiler {
@@ -100,7 +109,7 @@ impl Engine for AsyncProfiler {
             .iter()
             .map(|event| (event.clone(), self.plan.source(event, &choice)));
         let sources = sources.collect();
-        self.used = Some(choice);
+        self.used = choice;
         Ok(Started { sources, notes })
     }
 
@@ -109,8 +118,7 @@ impl Engine for AsyncProfiler {
     }
 
     fn fold(&mut self, stopped: Stopped, clock: &Clock) -> Result<Folded, Failure> {
-        let recorded = Recorded::open(&self.jvm, stopped)?;
-        recorded.fold(&self.plan, self.used.as_ref(), clock)
+        results::fold(&self.jvm, stopped, &self.plan, &self.used, clock)
     }
 
     fn raw(&mut self) -> Result<Option<Raw>, Failure> {

@@ -14,6 +14,8 @@ const WAYS_OF_CPU: [&str; 4] = ["cpu-clock", "ctimer", "itimer", "task-clock"];
 const CHUNK: &str = "8m";
 /// Contentions that last shorter are left out, in nanoseconds.
 const LOCK_THRESHOLD: u64 = 10_000;
+/// The interval of native allocations where that of the heap is not chosen by its rate, in bytes.
+const NATIVE_ALLOC: u64 = 512 << 10;
 const MILLISECOND: u64 = 1_000_000;
 /// With more threads than this a JVM's wall clock is sampled less often.
 const MANY_THREADS: u64 = 200;
@@ -54,22 +56,38 @@ pub struct Plan {
 }
 
 impl Intervals {
-    /// `alloc` is used where none was asked for, and `threads` are those of the JVM. The notes say what was chosen.
-    pub fn choose(sampling: &Sampling, alloc: u64, threads: u64) -> (Self, Vec<Note>) {
-        let wall = match threads > MANY_THREADS {
-            true => 50 * MILLISECOND,
-            false => 10 * MILLISECOND,
+    /// What was not asked for is chosen: `alloc` is for allocations, and `threads` are those of the JVM. The notes say
+    /// what was chosen by what was seen.
+    pub fn choose(
+        sampling: &Sampling,
+        events: &[String],
+        threads: u64,
+        alloc: impl FnOnce() -> (u64, Note),
+    ) -> (Self, Vec<Note>) {
+        let has = |wanted: [&str; 2]| events.iter().any(|event| wanted.contains(&event.as_str()));
+        let mut notes = Vec::new();
+        let mut chosen = |(interval, note): (u64, Note)| {
+            notes.push(note);
+            interval
+        };
+        let alloc = match sampling.alloc_interval {
+            None if has(["alloc", "live"]) => chosen(alloc()),
+            given => given.unwrap_or(NATIVE_ALLOC),
+        };
+        let wall = match sampling.wall_interval {
+            None if has(["wall", "offcpu"]) && threads > MANY_THREADS => {
+                let why = format!("wall interval 50 ms ({threads} threads)");
+                chosen((50 * MILLISECOND, Note::plain(why)))
+            }
+            given => given.unwrap_or(10 * MILLISECOND),
         };
         let intervals = Self {
             cpu: (1e9 / f64::from(sampling.frequency)).round() as u64,
-            alloc: sampling.alloc_interval.unwrap_or(alloc),
+            alloc,
             lock: sampling.lock_threshold.unwrap_or(LOCK_THRESHOLD),
-            wall: sampling.wall_interval.unwrap_or(wall),
+            wall,
         };
-        let asks_wall = sampling.has("wall") || sampling.has("offcpu");
-        let note = (asks_wall && sampling.wall_interval.is_none() && threads > MANY_THREADS)
-            .then(|| Note::plain(format!("wall interval 50 ms ({threads} threads)")));
-        (intervals, note.into_iter().collect())
+        (intervals, notes)
     }
 }
 
@@ -213,7 +231,8 @@ mod tests {
 
     fn plan(events: &str, kernel: bool) -> Plan {
         let sampling = Sampling::of(events);
-        let (intervals, _) = Intervals::choose(&sampling, 1 << 20, 20);
+        let alloc = || (1 << 20, Note::plain("chosen"));
+        let (intervals, _) = Intervals::choose(&sampling, &sampling.events, 20, alloc);
         Plan::new(sampling.events, intervals, sampling.duration, kernel)
     }
 
@@ -244,7 +263,7 @@ mod tests {
             ),
             (
                 "nativemem java.util.HashMap.get",
-                "event=java.util.HashMap.get,nativemem=1048576,nofree".to_owned(),
+                "event=java.util.HashMap.get,nativemem=524288,nofree".to_owned(),
             ),
             (
                 "wall lock live alloc cpu",
@@ -260,18 +279,27 @@ mod tests {
     }
 
     #[test]
-    fn intervals_that_are_given_count() {
-        let sampling = Sampling {
+    fn intervals_are_given_or_chosen() {
+        let choose = |sampling: &Sampling| {
+            let alloc = || (1 << 20, Note::plain("chosen"));
+            Intervals::choose(sampling, &sampling.events, 500, alloc)
+        };
+        let given = Sampling {
             alloc_interval: Some(7),
             lock_threshold: Some(8),
             wall_interval: Some(9),
-            ..Sampling::of("wall")
+            ..Sampling::of("wall alloc lock")
         };
-        let (intervals, notes) = Intervals::choose(&sampling, 1 << 20, 10_000);
+        let (intervals, notes) = choose(&given);
         assert_eq!((intervals.alloc, intervals.lock, intervals.wall), (7, 8, 9));
         assert_eq!(notes, []);
-        let (intervals, notes) = Intervals::choose(&Sampling::of("offcpu"), 1 << 20, 500);
-        assert_eq!((intervals.wall, notes.len()), (50 * MILLISECOND, 1));
+        let (intervals, notes) = choose(&Sampling::of("offcpu live"));
+        assert_eq!(
+            (intervals.alloc, intervals.wall),
+            (1 << 20, 50 * MILLISECOND)
+        );
+        assert_eq!(notes.len(), 2);
+        assert_eq!(choose(&Sampling::of("cpu nativemem")).1, []);
     }
 
     #[test]

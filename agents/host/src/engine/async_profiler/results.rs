@@ -1,8 +1,10 @@
 //! What async-profiler wrote, as profiles of one event each.
 
 use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
 
-use flamegraph::{Limits, Profile, ReadOptions, Threads};
+use flamegraph::{read_jfr, Error, Profile, ReadOptions, Recording, Threads, ValueType};
 
 use super::jvm::Jvm;
 use super::plan::{Choice, Plan};
@@ -10,90 +12,144 @@ use crate::clock::Clock;
 use crate::engine::{EventProfile, Folded, Note, Raw, Stopped};
 use crate::outcome::Failure;
 
-/// The largest recording that is read, in bytes. It is read piece by piece.
+/// The largest recording that is read, in bytes. It is read chunk by chunk.
 const MAX_RECORDING: u64 = 4 << 30;
-/// The largest that is sent as it is.
+/// The largest chunk, which is held in memory. The profiler was told to write chunks of 8 MiB.
+const MAX_CHUNK: u64 = 64 << 20;
+/// The largest recording that is sent as it is.
 const MAX_RAW: u64 = 512 << 20;
+/// What a chunk of a recording begins with: four letters, the version, and its size.
+const CHUNK_HEAD: usize = 16;
+/// Warnings of one recording that are told.
+const MOST_WARNINGS: usize = 3;
 
-/// A recording that is over.
-pub struct Recorded {
-    file: File,
+/// The profiles of the plan's events. `used`: what recorded the event that took the profiler's only `event=`.
+pub fn fold(
+    jvm: &Jvm,
     stopped: Stopped,
+    plan: &Plan,
+    used: &Choice,
+    clock: &Clock,
+) -> Result<Folded, Failure> {
+    let recording = read(jvm, stopped)?;
+    let notes = recording.profile.warnings().iter().take(MOST_WARNINGS);
+    let notes = notes.map(|warning| Note::degraded(format!("a damaged recording: {warning}")));
+    let profiles = plan
+        .events
+        .iter()
+        .map(|event| one(&recording, event, plan, used, clock));
+    Ok(Folded {
+        notes: notes.collect(),
+        profiles: profiles.collect::<Result<_, _>>().map_err(unreadable)?,
+    })
 }
 
-impl Recorded {
-    pub fn open(jvm: &Jvm, stopped: Stopped) -> Result<Self, Failure> {
-        match (jvm.recording(MAX_RECORDING), stopped) {
-            (Ok((file, _)), _) => Ok(Self { file, stopped }),
-            (Err(error), Stopped::AsTold) => Err(Failure::new(
+fn read(jvm: &Jvm, stopped: Stopped) -> Result<Recording, Failure> {
+    let (file, size) = jvm
+        .recording(MAX_RECORDING)
+        .map_err(|error| match stopped {
+            Stopped::AsTold => Failure::new(
                 format!("the profiler's output is missing: {error}"),
                 "see whether the folder's disk is full",
-            )),
-            (Err(_), Stopped::WithTheProcess) => Err(killed()),
-        }
-    }
-
-    /// The profiles of the plan's events. `used`: what records the event that takes the profiler's only `event=`.
-    pub fn fold(
-        self,
-        plan: &Plan,
-        used: Option<&Choice>,
-        clock: &Clock,
-    ) -> Result<Folded, Failure> {
-        let damaged = |error: flamegraph::Error| {
-            Failure::plain(format!("the profiler's output cannot be read: {error}"))
-        };
-        let options = ReadOptions {
-            limits: Limits::default(),
-            threads: Threads::Groups,
-            ..ReadOptions::default()
-        };
-        let whole = flamegraph::read_stream(self.file, &options).map_err(damaged)?;
-        let notes = whole.warnings().iter().map(Note::degraded).collect();
-        let mut profiles = Vec::new();
-        for event in &plan.events {
-            let source = used.map_or_else(|| event.clone(), |choice| plan.source(event, choice));
-            let profile = one(&whole, event).map_err(damaged)?;
-            profiles.push(EventProfile {
-                event: event.clone(),
-                source,
-                interval: plan.interval(event),
-                taken: profile.total(0).map_err(damaged)? as u64,
-                profile,
-                timeline: Vec::new(),
-            });
-        }
-        let _ = (self.stopped, clock.cpu_seconds);
-        Ok(Folded { profiles, notes })
+            ),
+            Stopped::WithTheProcess => killed(),
+        })?;
+    let options = ReadOptions {
+        threads: Threads::Groups,
+        estimate: true,
+        off_cpu: true,
+        ..ReadOptions::default()
+    };
+    let end = readable(&file, size);
+    match read_jfr(file.take(end), &options) {
+        Err(Error::Empty(_)) if stopped == Stopped::WithTheProcess => Err(killed()),
+        read => read.map_err(unreadable),
     }
 }
 
-fn one(whole: &Profile, event: &str) -> flamegraph::Result<Profile> {
-    let values: Vec<usize> = columns(event)
-        .iter()
-        .filter_map(|name| whole.value_named(name).ok())
-        .collect();
-    whole.select(&values)
-}
-
-fn columns(event: &str) -> [&str; 2] {
-    match event {
-        "cpu" => ["samples", "cpu"],
-        "wall" => ["wall_samples", "wall"],
-        "offcpu" => ["offcpu_samples", "offcpu"],
-        "alloc" => ["alloc_objects", "alloc_space"],
-        "live" => ["inuse_objects", "inuse_space"],
-        "lock" => ["contentions", "delay"],
-        "nativemem" => ["native_allocs", "native_space"],
-        other => [other, ""],
-    }
+fn unreadable(error: Error) -> Failure {
+    Failure::plain(format!("the profiler's output cannot be read: {error}"))
 }
 
 fn killed() -> Failure {
     Failure::new(
-        "the JVM ended during the recording and wrote nothing: it was killed (SIGKILL, out of memory) or crashed",
+        "the JVM ended during the recording and wrote nothing that can be read: it was killed (SIGKILL, out of memory) or crashed",
         "look at the system's log and at hs_err files",
     )
+}
+
+/// How far a recording is to be read: up to a chunk that would take more memory than ours do. The last one may have
+/// no size, or a wrong one, if it was never finished.
+fn readable(file: &File, size: u64) -> u64 {
+    let mut at = 0;
+    while size - at > MAX_CHUNK {
+        let mut head = [0; CHUNK_HEAD];
+        if file.read_exact_at(&mut head, at).is_err() {
+            return at;
+        }
+        let [.., a, b, c, d, e, f, g, h] = head;
+        match u64::from_be_bytes([a, b, c, d, e, f, g, h]) {
+            chunk @ 1..=MAX_CHUNK => at += chunk,
+            _ => return at,
+        }
+    }
+    size
+}
+
+/// One event's profile, which is empty where there was none.
+fn one(
+    recording: &Recording,
+    event: &str,
+    plan: &Plan,
+    used: &Choice,
+    clock: &Clock,
+) -> flamegraph::Result<EventProfile> {
+    let whole = &recording.profile;
+    let wanted = values(event);
+    let named = |value: &ValueType| whole.value_named(&value.name);
+    let found: Result<Vec<usize>, Error> = wanted.iter().map(named).collect();
+    let (profile, timeline) = match found {
+        Ok(found) => {
+            let sampled = recording.sampled.iter();
+            let sampled = sampled.filter(|sampled| found.first() == Some(&sampled.count));
+            let timeline = sampled.flat_map(|sampled| sampled.timeline.clone());
+            (whole.select(&found)?, timeline.collect())
+        }
+        Err(_) => (Profile::new(wanted), Vec::new()),
+    };
+    let source = plan.source(event, used);
+    Ok(EventProfile {
+        profile: of_cpu_time(profile, &source, clock)?,
+        event: event.to_owned(),
+        source,
+        interval: plan.interval(event),
+        taken: timeline.iter().sum(),
+        timeline,
+    })
+}
+
+/// Timers lose samples, so their nanoseconds are not CPU time: the kernel's account of that is dealt to the stacks.
+fn of_cpu_time(profile: Profile, source: &str, clock: &Clock) -> flamegraph::Result<Profile> {
+    let nanoseconds = (clock.cpu_seconds * 1e9) as i64;
+    match source {
+        "ctimer" | "itimer" if profile.total(1)? > 0 => profile.with_total(1, nanoseconds),
+        _ => Ok(profile),
+    }
+}
+
+/// The values of an event's profile.
+fn values(event: &str) -> Vec<ValueType> {
+    let (count, amount, unit) = match event {
+        "cpu" => ("samples", "cpu", "nanoseconds"),
+        "wall" => ("wall_samples", "wall", "nanoseconds"),
+        "offcpu" => ("offcpu_samples", "offcpu", "nanoseconds"),
+        "alloc" => ("alloc_objects", "alloc_space", "bytes"),
+        "live" => ("inuse_objects", "inuse_space", "bytes"),
+        "lock" => ("contentions", "delay", "nanoseconds"),
+        "nativemem" => ("native_allocs", "native_space", "bytes"),
+        counted => return vec![ValueType::new(counted, "count")],
+    };
+    vec![ValueType::new(count, "count"), ValueType::new(amount, unit)]
 }
 
 /// The recording as it is.
@@ -106,4 +162,56 @@ pub fn raw(jvm: &Jvm) -> Result<Raw, Failure> {
         file,
         size,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// Where reading ends of a file with chunks of these sizes by their own word, and really.
+    fn end(name: &str, chunks: &[(u64, u64)]) -> u64 {
+        let path = std::env::temp_dir().join(format!("hprofiler-{name}-{}", std::process::id()));
+        let mut file = File::create_new(&path).unwrap();
+        std::fs::remove_file(path.clone()).unwrap();
+        let mut size = 0;
+        for (told, real) in chunks {
+            let head = [&b"FLR\0\0\x02\0\0"[..], &told.to_be_bytes()].concat();
+            file.write_all_at(&head, size).unwrap();
+            size += real;
+        }
+        file.set_len(size).unwrap();
+        file.flush().unwrap();
+        let file = File::open(format!(
+            "/proc/self/fd/{}",
+            std::os::fd::AsRawFd::as_raw_fd(&file)
+        ));
+        readable(&file.unwrap(), size)
+    }
+
+    #[test]
+    fn no_chunk_is_larger_than_memory() {
+        const M: u64 = 1 << 20;
+        for (name, chunks, want) in [
+            ("small", vec![(9 * M, 9 * M); 20], 180 * M),
+            (
+                "unfinished",
+                vec![(60 * M, 60 * M), (1024 * M, 9 * M)],
+                69 * M,
+            ),
+            ("huge", vec![(9 * M, 9 * M), (900 * M, 900 * M)], 9 * M),
+            ("endless", vec![(0, 100 * M)], 0),
+        ] {
+            assert_eq!(end(name, &chunks), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn values_of_events() {
+        assert_eq!(
+            values("page-faults"),
+            [ValueType::new("page-faults", "count")]
+        );
+        assert_eq!(values("lock")[1], ValueType::new("delay", "nanoseconds"));
+    }
 }

@@ -1,0 +1,95 @@
+//! What a JVM cannot do, known before anything is loaded into it.
+
+use super::symbols;
+use crate::engine::Note;
+use crate::outcome::Failure;
+use crate::proc::named::Named;
+
+/// The first version with what allocations and live objects are sampled by.
+const SAMPLES_HEAP: u32 = 11;
+/// What allocations are seen by before that: a function of the JVM, by its symbol.
+const ALLOC_TRACER: &str = "_ZN11AllocTracer";
+const SYMBOLS: &str = "install the JDK's debug symbols (a package such as openjdk-8-dbg)";
+
+/// Of these events those that the JVM can do, and why not the others. `version` is as the JVM says it, and `library`
+/// its `libjvm.so`, where these are known; what is not known is taken to be able. Err where no event is left.
+pub fn events(
+    asked: &[String],
+    version: Option<&str>,
+    library: Option<&str>,
+    named: &Named,
+) -> Result<(Vec<String>, Vec<Note>), Failure> {
+    let old = version.filter(|version| feature(version).is_some_and(|it| it < SAMPLES_HEAP));
+    let Some(old) = old else {
+        return Ok((asked.to_vec(), Vec::new()));
+    };
+    let without = |name: &str| library.is_some_and(|path| !symbols::has(named, path, name));
+    let mut able = Vec::new();
+    let mut refused: Vec<(String, &str)> = Vec::new();
+    for event in asked {
+        match event.as_str() {
+            "live" => refused.push((
+                format!("live needs JDK {SAMPLES_HEAP} or later, and this is {old}"),
+                "run the application on a later JDK",
+            )),
+            "alloc" if without(ALLOC_TRACER) => refused.push((
+                format!("alloc needs the debug symbols of JDK {old}, which are not there"),
+                SYMBOLS,
+            )),
+            _ => able.push(event.clone()),
+        }
+    }
+    if able.is_empty() {
+        let reasons: Vec<&str> = refused.iter().map(|(reason, _)| reason.as_str()).collect();
+        let remedy = refused.last().map_or("", |(_, remedy)| remedy);
+        return Err(Failure::new(reasons.join("; "), remedy));
+    }
+    let notes = refused
+        .into_iter()
+        .map(|(reason, remedy)| Note::degraded(format!("{reason} ({remedy})")));
+    Ok((able, notes.collect()))
+}
+
+/// 8 of `1.8.0_412`, 17 of `17.0.9`.
+fn feature(version: &str) -> Option<u32> {
+    let version = version.strip_prefix("1.").unwrap_or(version);
+    let end = version.find(|c: char| !c.is_ascii_digit());
+    version[..end.unwrap_or(version.len())].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn able(asked: &str, version: &str) -> Result<(Vec<String>, Vec<Note>), Failure> {
+        let asked: Vec<String> = asked.split(' ').map(str::to_owned).collect();
+        let named = Named::new(std::fs::File::open("/").unwrap().into(), None);
+        events(&asked, Some(version), Some("/no/libjvm.so"), &named)
+    }
+
+    #[test]
+    fn versions() {
+        for (version, want) in [
+            ("1.8.0_412", Some(8)),
+            ("17.0.9", Some(17)),
+            ("25", Some(25)),
+            ("21-ea", Some(21)),
+            ("", None),
+            ("x", None),
+        ] {
+            assert_eq!(feature(version), want, "{version}");
+        }
+    }
+
+    #[test]
+    fn what_an_old_jvm_cannot_do_is_left_out_or_refused() {
+        let (left, notes) = able("cpu live alloc lock", "1.8.0_412").unwrap();
+        assert_eq!(left, ["cpu", "lock"]);
+        assert!(notes.iter().all(|note| note.degraded) && notes.len() == 2);
+        let failure = able("live alloc", "1.8.0_412").unwrap_err();
+        assert!(failure.reason.contains("live needs JDK 11 or later"));
+        assert!(failure.remedy.contains("debug symbols"));
+        assert!(able("live alloc", "11.0.2").unwrap().1.is_empty());
+        assert!(able("live alloc", "").unwrap().1.is_empty());
+    }
+}

@@ -1,0 +1,220 @@
+//! Whether a library or its debug file knows a symbol. The files are those of a process's user: every number is checked.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use crate::proc::named::Named;
+
+const SYMTAB: u32 = 2;
+const MAX_SECTIONS: u64 = 4096;
+/// The names of a section, or one small section, are never larger; those of a JVM's symbols have about 5 MiB.
+const MAX_NAMES: u64 = 64 << 20;
+const SMALL: u64 = 4096;
+const PIECE: u64 = 1 << 20;
+const SECTION: u64 = 64;
+/// Debug files may lie below this, by build id or by path.
+const DEBUG: &str = "/usr/lib/debug";
+
+/// Whether the library, or a file with its debug symbols, has a symbol whose name begins so.
+pub fn has(named: &Named, library: &str, prefix: &str) -> bool {
+    let Some(elf) = Elf::open(named, library) else {
+        return false;
+    };
+    if elf.has(prefix) {
+        return true;
+    }
+    let debug_files = elf.debug_files(library);
+    debug_files
+        .iter()
+        .filter_map(|path| Elf::open(named, path))
+        .any(|elf| elf.has(prefix))
+}
+
+/// A 64-bit ELF file of this machine's byte order.
+struct Elf {
+    file: File,
+    sections: Vec<Section>,
+    names: Vec<u8>,
+}
+
+#[derive(Clone, Copy)]
+struct Section {
+    name: u32,
+    kind: u32,
+    offset: u64,
+    size: u64,
+    link: u32,
+}
+
+impl Elf {
+    fn open(named: &Named, path: &str) -> Option<Self> {
+        let file = named.open(path)?;
+        let header = read(&file, 0, 64)?;
+        if header[..5] != *b"\x7fELF\x02" {
+            return None;
+        }
+        let table = u64_at(&header, 40)?;
+        let count = u64::from(u16_at(&header, 60)?).min(MAX_SECTIONS);
+        let table = read(&file, table, count * SECTION)?;
+        let sections: Vec<Section> = table
+            .chunks_exact(SECTION as usize)
+            .filter_map(Section::parse)
+            .collect();
+        let names = sections.get(usize::from(u16_at(&header, 62)?))?;
+        let names = read(&file, names.offset, names.size.min(PIECE))?;
+        Some(Self {
+            file,
+            sections,
+            names,
+        })
+    }
+
+    /// Whether a symbol's name begins so, by the names of the symbol table.
+    fn has(&self, prefix: &str) -> bool {
+        let tables = self
+            .sections
+            .iter()
+            .filter(|section| section.kind == SYMTAB);
+        tables
+            .filter_map(|table| self.sections.get(table.link as usize))
+            .any(|names| self.names_contain(names, prefix.as_bytes()))
+    }
+
+    /// Names stand one after the other, each after a zero byte. Read piece by piece, with what may be cut read again.
+    fn names_contain(&self, names: &Section, prefix: &[u8]) -> bool {
+        let sought = [b"\0", prefix].concat();
+        let end = names.size.min(MAX_NAMES);
+        let mut at = 0;
+        while at < end {
+            let length = (PIECE + sought.len() as u64).min(end - at);
+            let Some(piece) = read(&self.file, names.offset.saturating_add(at), length) else {
+                return false;
+            };
+            if piece.windows(sought.len()).any(|name| name == sought) {
+                return true;
+            }
+            at += PIECE;
+        }
+        false
+    }
+
+    /// Where debuggers, and the profiler, look for the symbols of a stripped library.
+    fn debug_files(&self, library: &str) -> Vec<String> {
+        let mut files = Vec::new();
+        if let Some(id) = self.build_id() {
+            let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+            let (folder, rest) = hex.split_at(2);
+            files.push(format!("{DEBUG}/.build-id/{folder}/{rest}.debug"));
+        }
+        if let (Some(link), Some((folder, _))) = (self.debug_link(), library.rsplit_once('/')) {
+            files.push(format!("{folder}/{link}"));
+            files.push(format!("{folder}/.debug/{link}"));
+            files.push(format!("{DEBUG}{folder}/{link}"));
+        }
+        files
+    }
+
+    /// A note: the sizes of name and contents, its kind, the name (`GNU`), the contents.
+    fn build_id(&self) -> Option<Vec<u8>> {
+        let note = self.small(".note.gnu.build-id")?;
+        let size = u32_at(&note, 4)? as usize;
+        let id = note.get(16..16usize.checked_add(size)?)?;
+        (2..=64).contains(&size).then(|| id.to_vec())
+    }
+
+    fn debug_link(&self) -> Option<String> {
+        let link = self.small(".gnu_debuglink")?;
+        let name = link.split(|&byte| byte == 0).next()?;
+        let name = std::str::from_utf8(name).ok()?;
+        (!name.is_empty() && !name.contains('/')).then(|| name.to_owned())
+    }
+
+    fn small(&self, name: &str) -> Option<Vec<u8>> {
+        let is_named = |section: &&Section| {
+            let rest = self.names.get(section.name as usize..);
+            rest.and_then(|rest| rest.split(|&byte| byte == 0).next()) == Some(name.as_bytes())
+        };
+        let section = self.sections.iter().find(is_named)?;
+        read(&self.file, section.offset, section.size.min(SMALL))
+    }
+}
+
+impl Section {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            name: u32_at(bytes, 0)?,
+            kind: u32_at(bytes, 4)?,
+            offset: u64_at(bytes, 24)?,
+            size: u64_at(bytes, 32)?,
+            link: u32_at(bytes, 40)?,
+        })
+    }
+}
+
+/// Exactly so many bytes; callers bound them.
+fn read(file: &File, at: u64, length: u64) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, at).ok()?;
+    Some(bytes)
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root() -> Named {
+        Named::new(File::open("/").unwrap().into(), None)
+    }
+
+    fn own_binary() -> String {
+        let path = std::env::current_exe().unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn names_of_this_very_binary() {
+        assert!(has(&root(), &own_binary(), "main"));
+        assert!(!has(&root(), &own_binary(), "_ZN11NoSuchSymbol"));
+        assert!(!has(&root(), "/etc/passwd", "main"));
+        assert!(!has(&root(), "/no/such/file", "main"));
+    }
+
+    #[test]
+    fn where_debug_symbols_are_looked_for() {
+        let elf = Elf::open(&root(), "/proc/self/exe");
+        assert!(elf.is_none(), "files of /proc are not read");
+        let elf = Elf::open(&root(), &own_binary()).unwrap();
+        let files = elf.debug_files("/opt/jdk/libjvm.so");
+        assert!(
+            files
+                .iter()
+                .all(|file| file.starts_with("/usr/lib/debug/.build-id/")),
+            "{files:?}"
+        );
+    }
+
+    #[test]
+    fn a_damaged_file_has_no_symbols() {
+        let whole = std::fs::read(own_binary()).unwrap();
+        let path = std::env::temp_dir().join(format!("hprofiler-elf-{}", std::process::id()));
+        let mut lying = whole[..64].to_vec();
+        lying[40..48].fill(0xff);
+        for bytes in [&whole[..64], &whole[..4], &lying] {
+            std::fs::write(&path, bytes).unwrap();
+            assert!(!has(&root(), path.to_str().unwrap(), "main"));
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+}
