@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import Optional, Sequence
@@ -12,21 +13,40 @@ from hprofiler.errors import HprofilerError, PicturesError, UsageError
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run one command; returns its exit code (`cli.exits`)."""
+    try:
+        try:
+            return _carry_out(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            if sys.stdout is not None:  # closed from the beginning
+                sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output went away (`| head`)
+        _leave_stdout()
+        return Exit.OK
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        _leave_stdout()
+        print_error(HprofilerError(f"cannot write to standard output: {error.strerror}"))
+        return Exit.USAGE
+
+
+def _carry_out(words: Sequence[str]) -> int:
     from hprofiler.cli.parser import parse
 
-    options = parse(list(sys.argv[1:] if argv is None else argv))
+    options = parse(words)
     try:
         return int(options.command(options))
     except HprofilerError as error:
         print_error(error)
         return exit_code(error)
     except KeyboardInterrupt as interrupt:
-        print(": ".join(["hprofiler: interrupted", *map(str, interrupt.args)]), file=sys.stderr)
+        print_error(HprofilerError(": ".join(["interrupted", *map(str, interrupt.args)])))
         return Exit.INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`); a second flush at exit must not complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.OK
+
+
+def _leave_stdout() -> None:
+    """Let what cannot be written go nowhere: a second flush at exit must not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def exit_code(error: HprofilerError) -> Exit:
@@ -36,6 +56,7 @@ def exit_code(error: HprofilerError) -> Exit:
 
 
 def print_error(error: HprofilerError) -> None:
-    print(f"hprofiler: {error.reason}", file=sys.stderr)
-    if error.remedy:
-        print(f"  {error.remedy}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # the exit code says it too
+        print(f"hprofiler: {error.reason}", file=sys.stderr)
+        if error.remedy:
+            print(f"  {error.remedy}", file=sys.stderr)

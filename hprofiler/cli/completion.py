@@ -7,6 +7,7 @@ from typing import Dict
 
 from hprofiler.cli.exits import Exit
 from hprofiler.cli.parser import VERBS, option_strings
+from hprofiler.cli.sampling_options import ENGINES, EVENTS
 
 FILE_OPTIONS = (
     "--hosts-file",
@@ -34,6 +35,11 @@ _hprofiler() {{
     -j|--selector)
       COMPREPLY=($(compgen -W "$(hprofiler selectors 2>/dev/null | cut -d' ' -f1)" -- "$word"))
       return ;;
+    -e|--event)
+      local first=${{word%"${{word##*,}}"}}
+      COMPREPLY=($(compgen -P "$first" -W "{" ".join(EVENTS)}" -- "${{word##*,}}"))
+      return ;;
+    --engine) COMPREPLY=($(compgen -W "{" ".join(ENGINES)}" -- "$word")); return ;;
     {"|".join(FILE_OPTIONS)}) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   case ${{COMP_WORDS[1]}} in
@@ -65,4 +71,6 @@ def _fish(by_verb: Dict[str, str]) -> str:
             lines.append(f"complete -c hprofiler -n '{condition}' {flag}{files}")
     names = "(hprofiler selectors 2>/dev/null | string split -f1 ' ')"
     lines.append(f'complete -c hprofiler -s j -l selector -x -a "{names}"')
+    lines.append(f"complete -c hprofiler -s e -l event -x -a '{' '.join(EVENTS)}'")
+    lines.append(f"complete -c hprofiler -l engine -x -a '{' '.join(ENGINES)}'")
     return "\n".join(lines) + "\n"

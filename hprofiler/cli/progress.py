@@ -40,7 +40,7 @@ class Listener(Protocol):
 @contextmanager
 def display(hosts: int, duration: float) -> Iterator[Listener]:
     """A listener that shows what it is told for as long as the block runs."""
-    if sys.stderr.isatty():
+    if sys.stderr is not None and sys.stderr.isatty():
         with _live(hosts, duration) as listener:
             yield listener
     else:

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from hprofiler.cli.options import sampling, selector
+from hprofiler.cli.parser import parse
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -63,6 +66,17 @@ def test_h_with_a_value_is_the_list_of_hosts():
         (["-j", "java", "-H", "a", "--identity", "/no/such/key"], "no such file"),
         (["-j", "java", "--async-profiler", "/etc/hostname"], "shared library"),
         (["-j", "java", "--frequ", "9"], "unrecognized"),
+        (["-j", "java", "-e", "cpu,,alloc"], "'' is no event; there are cpu, alloc, live, lock"),
+        (["-j", "java", "-e", "cpu time"], "'cpu time' is no event"),
+        (["-j", "java", "-e=-x"], "'-x' is no event"),
+        (["-j", "java", "-e", "heap,alloc"], "alloc is given twice"),
+        (["-j", "java", "-e", "page-faults,cpu,page-faults"], "page-faults is given twice"),
+        (["-j", "java", "-e", ",".join(f"e{n}" for n in range(17))], "at most 16"),
+        (["-j", "java", "--alloc-interval", "512q"], "a size such as 4096, 512k"),
+        (["-j", "java", "--alloc-interval", "0"], "a size such as 4096, 512k"),
+        (["-j", "java", "--lock-threshold", "10"], "a time such as 500ns, 10us"),
+        (["-j", "java", "--wall-interval", "1h"], "a time such as 500ns, 10us"),
+        (["-j", "java", "--engine", "gprof"], "async-profiler"),
     ],
 )
 def test_bad_usage_says_what_and_exits_2(words, says, tmp_path):
@@ -70,6 +84,46 @@ def test_bad_usage_says_what_and_exits_2(words, says, tmp_path):
     assert done.returncode == 2
     assert says in done.stderr.decode() + done.stdout.decode()
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "events"),
+    [
+        ([], ("cpu",)),
+        (["-e", "heap"], ("alloc",)),
+        (["-e", "cpu, lock"], ("cpu", "lock")),
+        (["-i"], ("offcpu",)),
+        (["-i", "-e", "cpu"], ("cpu", "offcpu")),
+        (["-i", "-e", "offcpu"], ("offcpu",)),
+        (
+            ["-e", "sched:sched_switch,java.util.HashMap.<init>"],
+            ("sched:sched_switch", "java.util.HashMap.<init>"),
+        ),
+    ],
+)
+def test_events_as_they_are_asked_for(words, events):
+    assert sampling(parse(["-j", "java", *words])).events == events
+
+
+def test_intervals_have_units():
+    words = (
+        "-j java --alloc-interval 512k --lock-threshold 10us --wall-interval 1.5ms --engine perf --keep-raw"
+    )
+    asked = sampling(parse(words.split()))
+    assert (asked.alloc_interval, asked.lock_threshold, asked.wall_interval) == (524_288, 10_000, 1_500_000)
+    assert (asked.engine, asked.keep_raw) == ("perf", True)
+    unasked = sampling(parse(["-j", "java"]))
+    assert (unasked.alloc_interval, unasked.lock_threshold, unasked.wall_interval) == (None, None, None)
+    assert (unasked.engine, unasked.keep_raw) == ("auto", False)
+
+
+@pytest.mark.parametrize(
+    ("words", "native"),
+    [(["java"], False), (["pid:1"], True), (["text:x"], False), (["x y", "--engine", "perf"], True)],
+)
+def test_processes_that_are_no_jvms_are_looked_for_where_they_can_be_meant(words, native):
+    for verb in ("run", "ps"):
+        assert selector(parse([verb, "-j", *words])).native is native
 
 
 def test_output_folder_with_other_things_is_refused(tmp_path):
@@ -155,6 +209,23 @@ def test_report_of_no_run_folder(tmp_path):
     assert b"no run folder" in done.stderr
 
 
+@pytest.mark.parametrize("words", ["selectors", "selectors --json", "completion bash", "--version"])
+def test_output_that_cannot_be_written_is_said_without_a_traceback(words):
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "hprofiler", *words.split()]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment)
+        assert (done.returncode, done.stderr.decode()) == (
+            2,
+            "hprofiler: cannot write to standard output: No space left on device\n",
+        )
+        assert subprocess.run(command, stdout=full, stderr=full, env=environment).returncode == 2
+    closed = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *command], capture_output=True, env=environment
+    )
+    assert (closed.returncode, closed.stderr) == (0, b"")
+
+
 def test_a_closed_pipe_is_no_error():
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {sys.executable} -m hprofiler selectors | head -1"],
@@ -183,6 +254,9 @@ def test_bash_completes_verbs_options_and_selectors(tmp_path):
     assert bash_completes(["hprofiler", "sel"], tmp_path) == ["selectors"]
     assert "--accept-new-host-keys" in bash_completes(["hprofiler", "run", "--acc"], tmp_path)
     assert "spark-executor" in bash_completes(["hprofiler", "-j", "spark-"], tmp_path)
+    assert bash_completes(["hprofiler", "run", "-e", "al"], tmp_path) == ["alloc"]
+    assert bash_completes(["hprofiler", "run", "-e", "cpu,lo"], tmp_path) == ["cpu,lock"]
+    assert bash_completes(["hprofiler", "ps", "--engine", "p"], tmp_path) == ["perf"]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
