@@ -130,6 +130,15 @@ impl Event {
         (self.ids_everywhere && self.layout & TIME != 0).then_some((after + 1) * 8)
     }
 
+    /// The thread and the time of a record whose body is nothing but what every record ends with.
+    pub(crate) fn thread_and_time(&self, mut body: Bytes<'_>) -> Option<(u32, u32, u64)> {
+        let time = body.u64_from_end(self.time_from_end()?)?;
+        if self.layout & format::TID == 0 {
+            return None;
+        }
+        Some((body.u32()?, body.u32()?, time))
+    }
+
     /// Reads the body of a sample of this event; `None` when it is cut short.
     pub(crate) fn sample<'a>(&self, mut body: Bytes<'a>) -> Option<RawSample<'a>> {
         let has = |bit: u64| self.layout & bit != 0;

@@ -148,11 +148,14 @@ impl<'a> Files<'a> {
 
     /// The symbols of the code a process made at run time.
     pub(crate) fn perf_map(&self, pid: u32) -> Option<Symbols> {
-        let text = self.perf_map_text(pid)?;
+        let mut text = Vec::new();
+        let file = self.perf_map_file(pid)?;
+        file.take(MOST_TEXT).read_to_end(&mut text).ok()?;
         Some(text_tables::perf_map(&text))
     }
 
-    fn perf_map_text(&self, pid: u32) -> Option<Vec<u8>> {
+    /// The `perf-PID.map` of a process.
+    pub(crate) fn perf_map_file(&self, pid: u32) -> Option<File> {
         let name = |pid: u32| format!("perf-{pid}.map");
         let process = self.options.process_root.as_ref();
         let process = process.map(|all| all.join(pid.to_string()));
@@ -164,7 +167,7 @@ impl<'a> Files<'a> {
         let inside = inside.map(|(pid, process)| process.join("root/tmp").join(name(pid)));
         let folders = self.options.perf_maps.iter();
         let places = folders.map(|folder| folder.join(name(pid))).chain(inside);
-        places.into_iter().find_map(|place| read_map(&place, user))
+        places.into_iter().find_map(|place| open_map(&place, user))
     }
 
     /// The kernel's symbols: from the build-id cache, or from this machine if it runs the same kernel.
@@ -221,17 +224,13 @@ fn same_build(one: &[u8], other: &[u8]) -> bool {
     length > 0 && one[..length] == other[..length]
 }
 
-/// The text of a perf map. In a folder where everybody may write only a file of the process's own user counts,
-/// or of root, or our own.
-fn read_map(path: &Path, user: Option<u32>) -> Option<Vec<u8>> {
+/// Opens a perf map. In a folder where everybody may write only a file of the process's own user counts, or of
+/// root, or our own.
+fn open_map(path: &Path, user: Option<u32>) -> Option<File> {
     let file = open_as(path, DO_NOT_WAIT | NO_LINK)?;
     let owner = file.metadata().ok()?.uid();
-    if owner != 0 && Some(owner) != user && Some(owner) != our_user() {
-        return None;
-    }
-    let mut text = Vec::new();
-    file.take(MOST_TEXT).read_to_end(&mut text).ok()?;
-    Some(text)
+    let is_theirs = owner == 0 || Some(owner) == user || Some(owner) == our_user();
+    is_theirs.then_some(file)
 }
 
 fn our_user() -> Option<u32> {

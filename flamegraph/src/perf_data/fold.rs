@@ -90,6 +90,13 @@ impl<'o> Folder<'o> {
             self.add(&sample, &mut samples)?;
         }
         self.profile.add_malformed_lines(samples.malformed);
+        if samples.left_out() > 0 {
+            let warning = format!(
+                "{} mappings were left out, there were too many",
+                samples.left_out()
+            );
+            self.profile.add_warnings([warning]);
+        }
         self.count_unknown(&samples)?;
         Ok(self.profile)
     }

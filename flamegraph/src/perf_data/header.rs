@@ -29,6 +29,8 @@ pub(crate) mod feature {
 pub(crate) struct Header {
     pub(crate) big_endian: bool,
     pub(crate) events: Vec<Event>,
+    /// How often the events or their names changed.
+    pub(crate) changes: u32,
     /// The event of each id.
     by_id: HashMap<u64, usize>,
     /// By path; none where files of one path have several.
@@ -246,6 +248,7 @@ impl Header {
 
     /// The names of the events, and their ids, in the order of the events.
     fn name_events(&mut self, content: &[u8]) -> Option<()> {
+        self.changes += 1;
         let mut fields = self.bytes(content);
         let count = fields.u32()?;
         let size = u64::from(fields.u32()?);
@@ -266,6 +269,7 @@ impl Header {
     /// An event's description that came through a pipe: the event, then its ids.
     pub(crate) fn add_event(&mut self, body: &[u8]) -> Option<()> {
         let mut fields = self.bytes(body);
+        self.changes += 1;
         let mut event = Event::parse(fields)?;
         fields.u32()?;
         let size = u64::from(fields.u32()?);
@@ -286,6 +290,7 @@ impl Header {
         let name = String::from_utf8_lossy(fields.text()).into_owned();
         let event = self.event_of(id)?;
         if what == NAME {
+            self.changes += 1;
             self.events[event].name = name;
         }
         Some(())

@@ -5,14 +5,14 @@ use foldhash::{HashMap, HashMapExt};
 use super::files::{Files, Wanted};
 use super::header::Header;
 use super::symbols::Symbols;
-use crate::error::{Error, Result};
 
 /// What modules and symbols are called that are not known.
 pub(crate) const UNKNOWN: &str = "[unknown]";
 /// What perf calls the kernel.
 pub(crate) const KERNEL: &str = "[kernel.kallsyms]";
-/// Most modules of one recording.
+/// Most modules of one recording, and most bytes of their names; what is beyond is mapped from nowhere.
 const MOST_MODULES: usize = 1 << 20;
+const MOST_NAMES: usize = 64 << 20;
 /// Most symbols that are held for one recording.
 const MOST_SYMBOLS: usize = 1 << 26;
 
@@ -67,6 +67,9 @@ pub(crate) struct Modules {
     /// The symbol by which the kernel's place in memory is told, and where it was when recorded.
     kernel_anchor: Option<(Vec<u8>, u64)>,
     symbols_held: usize,
+    name_bytes: usize,
+    /// Modules that were not taken in, each time one was met.
+    pub(crate) left_out: u64,
 }
 
 impl Modules {
@@ -79,6 +82,8 @@ impl Modules {
             kernel_loaded: false,
             kernel_anchor: None,
             symbols_held: 0,
+            name_bytes: 0,
+            left_out: 0,
         };
         modules.push(UNKNOWN, Source::None, Identity::default(), 0);
         modules.push(KERNEL, Source::Kernel, Identity::default(), 0);
@@ -103,22 +108,29 @@ impl Modules {
         source: Source,
         identity: Identity,
         pid: u32,
-    ) -> Result<ModuleId> {
+    ) -> ModuleId {
         let key = (name.to_string(), identity);
         if let Some(&known) = self.index.get(&key) {
             self.all[known as usize].pid = pid;
-            return Ok(known);
+            return known;
         }
-        if self.all.len() >= MOST_MODULES {
-            return Err(Error::Limit {
-                what: "modules of a perf.data file",
-                limit: MOST_MODULES as u64,
-            });
+        if self.all.len() >= MOST_MODULES || self.name_bytes >= MOST_NAMES {
+            self.left_out += 1;
+            return NOWHERE;
         }
+        self.name_bytes += name.len();
         let id = self.all.len() as ModuleId;
         self.push(name, source, key.1.clone(), pid);
         self.index.insert(key, id);
-        Ok(id)
+        id
+    }
+
+    /// The process whose code a module is, if that was made at run time.
+    pub(crate) fn made_by(&self, module: ModuleId) -> Option<u32> {
+        match self.all[module as usize].source {
+            Source::PerfMap(pid) => Some(pid),
+            _ => None,
+        }
     }
 
     pub(crate) fn name(&self, module: ModuleId) -> &str {

@@ -8,13 +8,9 @@ use super::header::Header;
 use super::modules::{Identity, ModuleId, Modules, Source, KERNEL, NOWHERE};
 use super::records::{kind, Record};
 use super::space::{Mapping, Nodes, Space};
-use crate::error::Result;
 
-/// Most mappings that are held for all processes together, and of one process.
-pub(super) const MOST_MAPPINGS: usize = 1 << 21;
+/// Most mappings of one process.
 const MOST_OF_ONE: usize = 1 << 18;
-/// Most threads, and most processes: as many as a kernel has at the same time.
-const MOST_THREADS: usize = 1 << 22;
 /// Bytes of a thread's name that are kept (the kernel keeps 16).
 const MOST_COMM: usize = 64;
 
@@ -23,7 +19,7 @@ const MISC_DATA_OR_NO_CLONE: u16 = 1 << 13;
 const MISC_BUILD_ID: u16 = 1 << 14;
 
 /// Whose addresses they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Mode {
     Kernel,
     User,
@@ -37,6 +33,25 @@ impl Mode {
             1 => Mode::Kernel,
             2 => Mode::User,
             _ => Mode::Other,
+        }
+    }
+}
+
+/// How much is held at most; what is beyond is left out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Mappings of all processes together.
+    pub(crate) mappings: usize,
+    /// Threads, and processes.
+    pub(crate) threads: usize,
+}
+
+impl Default for Bounds {
+    /// As many threads as a kernel has at the same time.
+    fn default() -> Bounds {
+        Bounds {
+            mappings: 1 << 21,
+            threads: 1 << 22,
         }
     }
 }
@@ -56,7 +71,7 @@ pub(crate) struct Processes {
     pub(crate) kernel: Mapped,
     generations: u32,
     nodes: Nodes,
-    most_mappings: usize,
+    bounds: Bounds,
     /// How many processes ended and are still held.
     ended: usize,
     /// Mappings that were left out because there were too many.
@@ -64,7 +79,7 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    pub(crate) fn new(most_mappings: usize) -> Processes {
+    pub(crate) fn new(bounds: Bounds) -> Processes {
         let mut threads = HashMap::new();
         threads.insert(0, Arc::from("swapper"));
         Processes {
@@ -73,7 +88,7 @@ impl Processes {
             kernel: Mapped::default(),
             generations: 0,
             nodes: Nodes::new(),
-            most_mappings,
+            bounds,
             ended: 0,
             left_out: 0,
         }
@@ -96,12 +111,7 @@ impl Processes {
     }
 
     /// Takes in a record that is no sample.
-    pub(crate) fn take_in(
-        &mut self,
-        record: &Record<'_>,
-        header: &Header,
-        modules: &mut Modules,
-    ) -> Result<()> {
+    pub(crate) fn take_in(&mut self, record: &Record<'_>, header: &Header, modules: &mut Modules) {
         // Records that are cut short are passed over: the fields say all there is to say.
         match record.kind {
             kind::COMM => {
@@ -113,14 +123,16 @@ impl Processes {
             kind::EXIT => {
                 self.exit(record);
             }
-            kind::MMAP | kind::MMAP2 => match read_mapping(record) {
-                Some(mmap) => self.map(&mmap, header, modules)?,
-                None => return Ok(()),
-            },
-            kind::KSYMBOL => self.add_kernel_symbol(record, modules).unwrap_or(Ok(()))?,
+            kind::MMAP | kind::MMAP2 => {
+                if let Some(mmap) = read_mapping(record) {
+                    self.map(&mmap, header, modules);
+                }
+            }
+            kind::KSYMBOL => {
+                self.add_kernel_symbol(record, modules);
+            }
             _ => {}
         }
-        Ok(())
     }
 
     fn rename(&mut self, record: &Record<'_>) -> Option<()> {
@@ -144,7 +156,7 @@ impl Processes {
         let before = self.mapped.remove(&pid);
         self.ended -= usize::from(before.is_some_and(|before| before.ended));
         let has_its_own = record.misc & MISC_DATA_OR_NO_CLONE != 0;
-        if !has_its_own && self.mapped.len() < MOST_THREADS {
+        if !has_its_own && self.mapped.len() < self.bounds.threads {
             let mut inherited = self.mapped.get(&parent).cloned().unwrap_or_default();
             inherited.ended = false;
             self.mapped.insert(pid, inherited);
@@ -153,7 +165,7 @@ impl Processes {
     }
 
     fn name_thread(&mut self, tid: u32, name: Arc<str>) {
-        if self.threads.len() < MOST_THREADS || self.threads.contains_key(&tid) {
+        if self.threads.len() < self.bounds.threads || self.threads.contains_key(&tid) {
             self.threads.insert(tid, name);
         }
     }
@@ -170,14 +182,14 @@ impl Processes {
         Some(())
     }
 
-    fn map(&mut self, mmap: &Mmap<'_>, header: &Header, modules: &mut Modules) -> Result<()> {
+    fn map(&mut self, mmap: &Mmap<'_>, header: &Header, modules: &mut Modules) {
         if mmap.mode == Mode::Other {
-            return Ok(());
+            return;
         }
         let (module, shift) = if mmap.mode == Mode::Kernel {
-            (kernel_module(mmap, modules)?, 0)
+            (kernel_module(mmap, modules), 0)
         } else {
-            user_module(mmap, header, modules)?
+            user_module(mmap, header, modules)
         };
         let mapping = Mapping {
             start: mmap.start,
@@ -190,7 +202,6 @@ impl Processes {
         } else {
             self.insert(mmap.pid, mapping);
         }
-        Ok(())
     }
 
     fn insert(&mut self, pid: u32, mapping: Mapping) {
@@ -219,7 +230,7 @@ impl Processes {
     /// Whether one more mapping may be held. Processes that ended go first, once they are many enough to be
     /// worth a look at all.
     fn has_room(&mut self) -> bool {
-        let full = |processes: &Processes| processes.nodes.count() >= processes.most_mappings;
+        let full = |processes: &Processes| processes.nodes.count() >= processes.bounds.mappings;
         if full(self) && self.ended > self.mapped.len() / 8 {
             self.mapped.retain(|_, mapped| !mapped.ended);
             self.ended = 0;
@@ -228,11 +239,7 @@ impl Processes {
     }
 
     /// Code the kernel made at run time.
-    fn add_kernel_symbol(
-        &mut self,
-        record: &Record<'_>,
-        modules: &mut Modules,
-    ) -> Option<Result<()>> {
+    fn add_kernel_symbol(&mut self, record: &Record<'_>, modules: &mut Modules) -> Option<()> {
         const UNREGISTERED: u16 = 1;
         let mut fields = record.body;
         let (start, size) = (fields.u64()?, fields.u32()?);
@@ -241,17 +248,14 @@ impl Processes {
             return None;
         }
         let name = String::from_utf8_lossy(fields.text()).into_owned();
-        let module = match modules.intern(&name, Source::Itself, Identity::default(), 0) {
-            Ok(module) => module,
-            Err(error) => return Some(Err(error)),
-        };
+        let module = modules.intern(&name, Source::Itself, Identity::default(), 0);
         self.insert_kernel(Mapping {
             start,
             end: start.saturating_add(u64::from(size)),
             shift: 0,
             module,
         });
-        None
+        Some(())
     }
 }
 
@@ -313,13 +317,13 @@ fn identity_of(bytes: &[u8], record: &Record<'_>) -> Option<Identity> {
 }
 
 /// The kernel itself, or one of its modules: `[name]`.
-fn kernel_module(mmap: &Mmap<'_>, modules: &mut Modules) -> Result<ModuleId> {
+fn kernel_module(mmap: &Mmap<'_>, modules: &mut Modules) -> ModuleId {
     if let Some(anchor) = mmap.name.strip_prefix(KERNEL.as_bytes()) {
         // Older perf and guests have no anchor, others have it without its address.
         if !anchor.is_empty() && mmap.offset != 0 {
             modules.anchor_kernel(anchor, mmap.offset);
         }
-        return Ok(modules.kernel);
+        return modules.kernel;
     }
     let name = String::from_utf8_lossy(mmap.name);
     if name.starts_with('[') {
@@ -331,42 +335,34 @@ fn kernel_module(mmap: &Mmap<'_>, modules: &mut Modules) -> Result<ModuleId> {
 }
 
 /// What a process mapped, and what turns its addresses into the module's own.
-fn user_module(mmap: &Mmap<'_>, header: &Header, modules: &mut Modules) -> Result<(ModuleId, u64)> {
+fn user_module(mmap: &Mmap<'_>, header: &Header, modules: &mut Modules) -> (ModuleId, u64) {
     let name = String::from_utf8_lossy(mmap.name);
     let in_file = mmap.offset.wrapping_sub(mmap.start);
     let is_memory = is_memory(&name) || mmap.huge;
+    let without_file = |modules: &mut Modules, name: &str, source| {
+        modules.intern(name, source, Identity::default(), mmap.pid)
+    };
     if is_memory && mmap.executable {
         let name = format!("/tmp/perf-{}.map", mmap.pid);
-        let module = modules.intern(
-            &name,
-            Source::PerfMap(mmap.pid),
-            Identity::default(),
-            mmap.pid,
-        )?;
-        return Ok((module, 0));
+        let module = without_file(modules, &name, Source::PerfMap(mmap.pid));
+        return (module, 0);
     }
     if is_memory {
-        return Ok((
-            modules.intern(&name, Source::None, Identity::default(), 0)?,
-            0,
-        ));
+        return (without_file(modules, &name, Source::None), 0);
     }
     if name == "[vdso]" {
         let from_start = mmap.start.wrapping_neg();
-        return Ok((
-            modules.intern(&name, Source::Vdso, Identity::default(), 0)?,
-            from_start,
-        ));
+        return (without_file(modules, &name, Source::Vdso), from_start);
     }
     if name.is_empty() {
-        return Ok((NOWHERE, in_file));
+        return (NOWHERE, in_file);
     }
     let mut identity = mmap.identity.clone();
     if identity.build_id.is_none() {
         identity.build_id = header.build_id(mmap.name).cloned();
     }
-    let module = modules.intern(&name, Source::Elf, identity, mmap.pid)?;
-    Ok((module, in_file))
+    let module = modules.intern(&name, Source::Elf, identity, mmap.pid);
+    (module, in_file)
 }
 
 /// Mapped from no file.

@@ -20,7 +20,7 @@ pub(crate) struct Step {
 }
 
 /// A place in a module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     pub(crate) module: ModuleId,
     /// The module's own address; the address itself where nothing is mapped.

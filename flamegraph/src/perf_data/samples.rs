@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::event::Event;
 use super::files::Files;
 use super::modules::{Modules, NOWHERE};
-use super::processes::{Mode, Processes, MOST_MAPPINGS};
+use super::processes::{Bounds, Mode, Processes};
 use super::records::{kind, Records};
 use super::resolve::{self, Generations, Step};
 use crate::error::Result;
@@ -39,7 +39,7 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
     pub(crate) fn new(input: R, options: &'a SymbolOptions) -> Result<Samples<'a, R>> {
         Ok(Samples {
             records: Records::new(input)?,
-            processes: Processes::new(MOST_MAPPINGS),
+            processes: Processes::new(Bounds::default()),
             modules: Modules::new(),
             files: Files::new(options),
             steps: Vec::new(),
@@ -56,7 +56,7 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
         while self.records.advance()? {
             let (record, header) = self.records.current();
             if record.kind != kind::SAMPLE {
-                self.processes.take_in(&record, header, &mut self.modules)?;
+                self.processes.take_in(&record, header, &mut self.modules);
                 continue;
             }
             let event = header.events.get(record.event);
@@ -81,6 +81,11 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
         }
         self.malformed += std::mem::take(&mut self.records.cut_short);
         Ok(None)
+    }
+
+    /// Mappings that were left out because there were too many.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.processes.left_out + self.modules.left_out
     }
 
     pub(crate) fn comm(&self, tid: u32) -> Arc<str> {

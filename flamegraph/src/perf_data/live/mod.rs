@@ -18,13 +18,33 @@
 //! apart. Where the kernel may not be seen (no root, `perf_event_paranoid` 2) there are no such samples, but still
 //! the switches: waits are then known by thread alone. A wait that began before the recording is not known.
 
-use std::io::Read;
+mod begins;
+mod finish;
+mod groups;
+mod naming;
+mod off_cpu;
+mod stacks;
+mod take;
+mod tally;
+mod waits;
+mod walker;
 
+use std::io::{BufReader, Read};
+
+use super::header::Header;
 use super::jit_map::JitMaps;
+use super::modules::Modules;
+use super::processes::{Bounds, Processes};
+use super::records::Records;
 use super::unknown::Unknown;
 use crate::error::Result;
 use crate::options::SymbolOptions;
 use crate::profile::Profile;
+use groups::Groups;
+use off_cpu::OffCpu;
+use stacks::Stacks;
+use tally::Tally;
+use walker::Walker;
 
 /// What is held at most; what does not fit is left out and counted ([`Recorded::left_out`]).
 #[derive(Clone, Copy, Debug)]
@@ -142,31 +162,70 @@ pub struct Live {
     wanted: Vec<Wanted>,
     limits: LiveLimits,
     begin: Option<u64>,
+    newest: u64,
+    header: Header,
+    /// What `wanted` asks of each event of the stream, and the header's `changes` when that was found out.
+    by_event: Vec<Vec<usize>>,
+    changes: u32,
+    processes: Processes,
+    modules: Modules,
+    stacks: Stacks,
+    walker: Walker,
+    groups: Groups,
+    tallies: Vec<Tally>,
+    off_cpu: OffCpu,
+    lost_records: u64,
+    lost_samples: u64,
+    malformed: u64,
+    left_out: u64,
 }
 
 impl Live {
     /// Keeps what is wanted of the stream, within the limits.
     pub fn new(wanted: Vec<Wanted>, limits: LiveLimits) -> Live {
+        let bounds = Bounds {
+            mappings: limits.mappings,
+            threads: limits.threads,
+        };
         Live {
+            tallies: wanted.iter().map(|_| Tally::default()).collect(),
             wanted,
             limits,
             begin: None,
+            newest: 0,
+            header: Header::default(),
+            by_event: Vec::new(),
+            changes: 0,
+            processes: Processes::new(bounds),
+            modules: Modules::new(),
+            stacks: Stacks::new(limits.nodes, limits.places),
+            walker: Walker::default(),
+            groups: Groups::default(),
+            off_cpu: OffCpu::new(limits.threads),
+            lost_records: 0,
+            lost_samples: 0,
+            malformed: 0,
+            left_out: 0,
         }
     }
 
-    /// When the recording began, on the stream's clock; timelines start there. Else they start with the first record.
+    /// When the recording began, on the stream's clock; timelines start there. Else they start with the first sample.
     pub fn begin_at(&mut self, nanoseconds: u64) {
         self.begin = Some(nanoseconds);
     }
 
     /// Reads the stream to its end. What was read before an error is kept, and can be finished.
-    pub fn read(&mut self, _input: impl Read) -> Result<()> {
-        let _ = (&self.wanted, self.limits, self.begin);
-        Ok(())
+    pub fn read(&mut self, input: impl Read) -> Result<()> {
+        let input = BufReader::with_capacity(1 << 16, input);
+        let mut records = Records::piped(input, self.limits.waiting_bytes)?;
+        let read = self.take_all(&mut records);
+        self.malformed += records.cut_short;
+        self.header = records.header;
+        read
     }
 
     /// Names what was recorded. May be called again, for another process.
-    pub fn finish(&mut self, _finish: &Finish<'_>) -> Result<Recorded> {
-        Ok(Recorded::default())
+    pub fn finish(&mut self, finish: &Finish<'_>) -> Result<Recorded> {
+        finish::finish(self, finish)
     }
 }

@@ -1,0 +1,52 @@
+//! Groups of threads: what their names have in common.
+
+use std::sync::Arc;
+
+use foldhash::{HashMap, HashMapExt};
+
+use crate::ops::NameRules;
+
+/// Names of threads whose group is remembered; more are forgotten, and worked out anew.
+const MOST_REMEMBERED: usize = 1 << 14;
+
+/// The groups that were met, by number.
+pub(super) struct Groups {
+    names: Vec<String>,
+    by_name: HashMap<String, u32>,
+    by_thread: HashMap<Arc<str>, u32>,
+}
+
+impl Default for Groups {
+    fn default() -> Groups {
+        Groups {
+            names: Vec::new(),
+            by_name: HashMap::new(),
+            by_thread: HashMap::new(),
+        }
+    }
+}
+
+impl Groups {
+    /// The group of a thread of this name.
+    pub(super) fn of(&mut self, thread: &Arc<str>) -> u32 {
+        if let Some(&known) = self.by_thread.get(thread) {
+            return known;
+        }
+        let name = NameRules::builtin().thread_group(thread);
+        let name = format!("[{}]", name.replace(';', ":"));
+        let next = self.names.len() as u32;
+        let group = *self.by_name.entry(name).or_insert_with_key(|name| {
+            self.names.push(name.clone());
+            next
+        });
+        if self.by_thread.len() >= MOST_REMEMBERED {
+            self.by_thread.clear();
+        }
+        self.by_thread.insert(Arc::clone(thread), group);
+        group
+    }
+
+    pub(super) fn name(&self, group: u32) -> &str {
+        &self.names[group as usize]
+    }
+}

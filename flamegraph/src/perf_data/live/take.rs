@@ -1,0 +1,172 @@
+//! Taking in the records of the stream.
+
+use std::io::Read;
+
+use super::off_cpu::Waited;
+use super::stacks::{Root, StackId};
+use super::{Columns, Live, Wanted};
+use crate::error::Result;
+use crate::perf_data::event::{Event, RawSample};
+use crate::perf_data::header::Header;
+use crate::perf_data::processes::Mode;
+use crate::perf_data::records::{kind, Record, Records};
+use crate::perf_data::resolve::{self, Generations};
+
+const MISC_SWITCH_OUT: u16 = 1 << 13;
+const MISC_PREEMPTED: u16 = 1 << 14;
+
+impl Live {
+    pub(super) fn take_all<R: Read>(&mut self, records: &mut Records<R>) -> Result<()> {
+        while records.advance()? {
+            let (record, header) = records.current();
+            match record.kind {
+                kind::SAMPLE => self.take_sample(&record, header),
+                kind::SWITCH => {
+                    self.take_switch(&record, header);
+                }
+                kind::LOST => add(&mut self.lost_records, words(&record, 1)),
+                kind::LOST_SAMPLES => add(&mut self.lost_samples, words(&record, 0)),
+                _ => self.processes.take_in(&record, header, &mut self.modules),
+            }
+        }
+        Ok(())
+    }
+
+    fn take_sample(&mut self, record: &Record<'_>, header: &Header) {
+        if self.changes != header.changes {
+            self.match_events(header);
+        }
+        let event = header.events.get(record.event);
+        let Some(raw) = event.and_then(|event| event.sample(record.body)) else {
+            self.malformed += 1;
+            return;
+        };
+        self.newest = self.newest.max(raw.time);
+        if self.by_event[record.event].is_empty() {
+            return;
+        }
+        let chain = raw.chain.map(|chain| record.body.of(chain));
+        let generations = Generations {
+            user: self.processes.generation(raw.pid),
+            kernel: self.processes.kernel.generation,
+        };
+        let mode = Mode::of_misc(record.misc);
+        resolve::steps(chain, raw.ip, mode, generations, &mut self.walker.steps);
+        match self.stack_of(raw.pid, raw.tid) {
+            Some(stack) => self.count(record.event, &raw, stack),
+            None => self.left_out += 1,
+        }
+    }
+
+    /// Which of the wanted profiles each event is for.
+    fn match_events(&mut self, header: &Header) {
+        self.changes = header.changes;
+        let asked = |event: &Event| {
+            let wanted = self.wanted.iter().enumerate();
+            wanted
+                .filter(|(_, wanted)| wanted.is_of(event))
+                .map(|(number, _)| number)
+                .collect()
+        };
+        self.by_event = header.events.iter().map(asked).collect();
+        for (event, numbers) in header.events.iter().zip(&self.by_event) {
+            for &number in numbers {
+                self.tallies[number].source = Some(event.name.clone());
+            }
+        }
+    }
+
+    /// The node of the walker's steps, below that of the thread's group.
+    fn stack_of(&mut self, pid: u32, tid: u32) -> Option<StackId> {
+        let group = self.groups.of(&self.processes.comm(tid));
+        let root = self.stacks.root(Root { pid, group })?;
+        self.walker
+            .node(root, (pid, tid), &self.processes, &mut self.stacks)
+    }
+
+    fn count(&mut self, event: usize, raw: &RawSample<'_>, stack: StackId) {
+        let second = self.second(raw.time);
+        for place in 0..self.by_event[event].len() {
+            let number = self.by_event[event][place];
+            match self.wanted[number].columns {
+                Columns::OffCpu => self.off_cpu.leaves(raw.pid, raw.tid, raw.time, stack),
+                Columns::CpuTime | Columns::Count => {
+                    self.tallies[number].add(stack, raw.pid, raw.period, second)
+                }
+            }
+        }
+    }
+
+    /// A thread leaves the CPU, or comes back.
+    fn take_switch(&mut self, record: &Record<'_>, header: &Header) -> Option<()> {
+        if !self
+            .wanted
+            .iter()
+            .any(|wanted| wanted.columns == Columns::OffCpu)
+        {
+            return None;
+        }
+        let event = header.events.get(record.event)?;
+        let (pid, tid, time) = event.thread_and_time(record.body)?;
+        self.newest = self.newest.max(time);
+        if record.misc & MISC_SWITCH_OUT == 0 {
+            let waited = self.off_cpu.is_back(tid, time)?;
+            self.add_wait(waited);
+            return Some(());
+        }
+        if !self.off_cpu.is_leaving(tid) {
+            // Nobody may see the kernel: of the stack nothing is known.
+            self.walker.steps.clear();
+            let stack = self.stack_of(pid, tid)?;
+            self.off_cpu.leaves(pid, tid, time, stack);
+        }
+        self.off_cpu
+            .left(tid, time, record.misc & MISC_PREEMPTED != 0);
+        Some(())
+    }
+
+    /// Who is away now has waited until the end.
+    pub(super) fn end_waits(&mut self, end: Option<u64>) {
+        let end = end.unwrap_or(self.newest);
+        for waited in self.off_cpu.end(end) {
+            self.add_wait(waited);
+        }
+    }
+
+    fn add_wait(&mut self, waited: Waited) {
+        let second = self.second(waited.since);
+        for (wanted, tally) in self.wanted.iter().zip(&mut self.tallies) {
+            if wanted.columns == Columns::OffCpu {
+                tally.add(waited.stack, waited.pid, waited.nanoseconds, second);
+            }
+        }
+    }
+
+    /// Which second of the recording a time lies in.
+    fn second(&mut self, time: u64) -> u32 {
+        let begin = *self.begin.get_or_insert(time);
+        let second = time.saturating_sub(begin) / 1_000_000_000;
+        second.min(self.limits.seconds.saturating_sub(1) as u64) as u32
+    }
+}
+
+impl Wanted {
+    /// Whether this is the event meant, whatever was asked of it behind its name.
+    fn is_of(&self, event: &Event) -> bool {
+        let plain = event.name.split('/').next();
+        event.is_called(&self.perf) || plain == Some(&self.perf)
+    }
+}
+
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
+/// The number behind so many others in a record.
+fn words(record: &Record<'_>, before: u64) -> u64 {
+    let mut fields = record.body;
+    fields
+        .skip(before * 8)
+        .and_then(|()| fields.u64())
+        .unwrap_or(0)
+}
