@@ -36,7 +36,7 @@ build: $(VENV)/.built ## virtual environment, Rust binding, agents for both arch
 demo: build ## profile a small sample JVM job on this machine
 	@$(BIN)/hprofiler demo
 
-test: build test-prerequisites test-rust test-python ## all tests: unit, golden, contract, viewer, lab (needs root for the lab's namespaces)
+test: build test-prerequisites test-rust test-python ## all tests: unit, golden, contract, engines, viewer, lab (needs root for the lab's namespaces)
 
 test-rust: build
 	cargo test --locked --quiet --workspace --exclude flamegraph-binding

@@ -13,7 +13,7 @@ wish() { # wish COMMAND PACKAGE: without it the build leaves something out, and 
   command -v "$1" >/dev/null 2>&1 || wished="$wished $2"
 }
 
-PATH="$PATH:/usr/sbin:/sbin"
+PATH="$PATH:/usr/sbin:/sbin:/usr/local/go/bin"
 case "$1" in
 build)
   need "${PYTHON:-python3}" python3
@@ -45,6 +45,7 @@ test)
   need zstd zstd
   need chromedriver chromium-driver
   need qemu-aarch64-static qemu-user-static
+  need go golang-go
   need musl-gcc "musl-tools musl"
   # flamegraph.pl, which our pictures are compared with
   [ -e /usr/share/perl5/Devel/NYTProf/flamegraph.pl ] || missing="$missing libdevel-nytprof-perl"
