@@ -95,7 +95,7 @@ _MEASURES: Dict[str, Measure] = {
         heads=("Objects", "Allocated"),
         shown=1,
         title="allocations",
-        share_of="allocated bytes",
+        share_of="allocated memory",
         verb="goes to",
         none="allocated too little for one sample",
         every="every",
@@ -106,7 +106,7 @@ _MEASURES: Dict[str, Measure] = {
         heads=("Objects", "In use"),
         shown=1,
         title="live objects",
-        share_of="allocated bytes still in use",
+        share_of="allocated memory still in use",
         verb="goes to",
         none="kept too little of what they allocated for one sample",
         every="every",
@@ -133,8 +133,8 @@ def measure_of(event: str) -> Measure:
         heads=("Samples",),
         shown=0,
         title=event,
-        share_of=f"all {event}",
-        verb="goes to",
+        share_of=event,
+        verb="happen in",
         none=f"ran the whole time without one sample of {event}",
     )
 

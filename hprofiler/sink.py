@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from contextlib import contextmanager
@@ -35,7 +36,8 @@ class FolderSink:
                 with self._turns:
                     return _convert(arrived, path, host, recording)
         finally:
-            arrived.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # what went wrong before is the better word
+                arrived.unlink(missing_ok=True)
 
     def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
         """`collect.ProfileSink.raw`."""

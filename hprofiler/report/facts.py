@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
 from hprofiler.model import Outcome, Samples, Status
 from hprofiler.store import events_of
@@ -37,17 +37,21 @@ class RecordingFacts:
 
 @dataclass(frozen=True)
 class HostFacts:
-    """One host of the run: `name` for people, `key` as run.json and the folder know it."""
+    """One host of the run: `name` for people, `key` as run.json and the folder know it.
+
+    `pids` are of the processes that were found: recorded, or failed on the way.
+    """
 
     key: str
     name: str
+    pids: FrozenSet[int]
     recordings: Tuple[RecordingFacts, ...]
     outcomes: Tuple[Outcome, ...]
 
     @property
     def idle(self) -> bool:
         """Reached, and nothing there matched the selector."""
-        return not self.recordings and any(one.status is Status.IDLE for one in self.outcomes)
+        return not self.pids and any(one.status is Status.IDLE for one in self.outcomes)
 
     @property
     def recorded(self) -> int:
@@ -56,10 +60,8 @@ class HostFacts:
 
     @property
     def processes(self) -> int:
-        """How many processes were found: recorded, or failed on the way."""
-        recorded = {one.pid for one in self.recordings}
-        failed = {one.pid for one in self.outcomes if one.pid is not None}
-        return len(recorded | failed)
+        """How many processes were found."""
+        return len(self.pids)
 
 
 @dataclass(frozen=True)
@@ -122,11 +124,15 @@ def read_facts(run: Mapping[str, Any]) -> RunFacts:
 def _host(host: Mapping[str, Any]) -> HostFacts:
     key = host.get("name") if isinstance(host.get("name"), str) else ""
     name = clean(key)
+    recordings = tuple(_recording(name, _mapping(one)) for one in _list(host.get("recordings")))
+    outcomes = tuple(_outcome(name, _mapping(one)) for one in _list(host.get("outcomes")))
+    told = {one.pid for one in outcomes if one.pid is not None}
     return HostFacts(
         key=str(key),
         name=name,
-        recordings=tuple(_recording(name, _mapping(one)) for one in _list(host.get("recordings"))),
-        outcomes=tuple(_outcome(name, _mapping(one)) for one in _list(host.get("outcomes"))),
+        pids=frozenset(told | {one.pid for one in recordings}),
+        recordings=recordings,
+        outcomes=outcomes,
     )
 
 

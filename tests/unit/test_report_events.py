@@ -1,0 +1,173 @@
+"""Reports of several events: a page and pictures of each, each in its own units."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from hprofiler.errors import RunFolderError
+from hprofiler.report import make_report
+from hprofiler.store import RunFolder
+from tests.viewer.made_run import MadeHost, make_run
+
+MIB = 1 << 20
+EVENTS = ("cpu", "alloc", "lock", "page-faults")
+ALLOC = f"run;make;byte[]_[i] {6 * MIB}\nrun;java/lang/String_[i] {2 * MIB}\n"
+LOCK = "run;java/util/Hashtable.get;java/util/Hashtable 3000000000\n"
+
+
+@pytest.fixture
+def folder(tmp_path) -> RunFolder:
+    hosts = [
+        MadeHost(
+            "a",
+            {1: "run;work 270\nrun;rest 30\n", 2: "run;work 300\n"},
+            events={"alloc": {1: ALLOC, 2: ALLOC}, "lock": {1: LOCK}, "page-faults": {1: "run;touch 7\n"}},
+        ),
+        MadeHost("b", {3: "run;work 30\n"}, events={"alloc": {3: ALLOC}, "lock": {3: ""}}),
+    ]
+    return make_run(tmp_path / "run", hosts, events=EVENTS)
+
+
+def visible(page) -> str:
+    text = re.sub(
+        r"<script.*?</script>|<style.*?</style>|<noscript.*?</noscript>", " ", page.read_text(), flags=re.S
+    )
+    return re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", text).replace("\u202f", " "))
+
+
+def test_every_event_has_a_page_and_pictures(folder):
+    report = make_report(folder.path)
+    assert report.page == folder.path / "report.html"
+    assert [event.page.name for event in report.events] == [
+        *("report.html", "report-alloc.html", "report-lock.html", "report-page-faults.html")
+    ]
+    assert all(event.page.is_file() for event in report.events)
+    for event in EVENTS:
+        for name in (f"cluster/{event}", f"cluster/{event}-mean", f"hosts/a/{event}"):
+            for kind in (".svg", ".folded", ".pb.gz"):
+                assert (folder.path / f"{name}{kind}").is_file(), name + kind
+    assert not (folder.path / "hosts/b/lock.svg").exists(), "a host without a sample has no picture"
+
+
+def test_the_pages_know_each_other(folder):
+    for event in make_report(folder.path).events:
+        links = re.findall(r'<a href="(report[^"]*)"( aria-current="page")?>', event.page.read_text())
+        assert [link for link, _ in links] == [one.page.name for one in make_report(folder.path).events]
+        assert [link for link, here in links if here] == [event.page.name]
+
+
+def test_units_are_right_in_the_page_of_each_event(folder):
+    pages = {event.event: visible(event.page) for event in make_report(folder.path).events}
+    told = {
+        "cpu": ["95.2 % of CPU time is spent in work", "630 samples, 2.1 s of CPU time", "300 Hz for 60 s"],
+        "alloc": [
+            "75.0 % of allocated memory goes to byte[]",
+            "6 objects, 24 MiB allocated",
+            "every 512 KiB for 60 s",
+            "a 2 4 16 MiB 66.7 %",
+            "async-profiler alloc every 512 KiB, 2 objects, 8 MiB allocated",
+        ],
+        "lock": [
+            "100 % of the time waited for locks goes to java/util/ Hashtable",
+            "1 contention, 3 s waited",
+            "waits from 10 µs for 60 s",
+            "Contentions Waited",
+        ],
+        "page-faults": [
+            "100 % of page-faults happen in touch",
+            "7 page-faults",
+            "1 of 3 processes on 1 of 2 hosts",
+        ],
+    }
+    for event, phrases in told.items():
+        for phrase in phrases:
+            assert phrase in pages[event], (phrase, pages[event][:1500])
+
+
+def test_pictures_show_the_value_that_matters(folder):
+    make_report(folder.path)
+    assert (folder.path / "cluster/alloc.folded").read_text().splitlines() == [
+        f"run;java/lang/String_[i] {6 * MIB}",
+        f"run;make;byte[]_[i] {18 * MIB}",
+    ]
+    assert "18,432 KiB allocated" in (folder.path / "cluster/alloc.svg").read_text()
+    assert "3,000 ms waited" in (folder.path / "cluster/lock.svg").read_text()
+    assert "600 samples" in (folder.path / "cluster/cpu.svg").read_text()
+    titles = re.findall(r"[^>]* · cluster, every[^<]*", (folder.path / "cluster/lock.svg").read_text())
+    assert titles and titles[0].endswith("· lock waits")
+    pprof = Profile.read(folder.path / "cluster/alloc.pb.gz")
+    assert pprof.values == [("alloc_objects", "count"), ("alloc_space", "bytes")]
+    assert (pprof.total(0), pprof.total(1)) == (6, 24 * MIB)
+
+
+def test_the_mean_weighs_hosts_by_the_value_that_is_shown(folder):
+    make_report(folder.path)
+    mean = Profile.read(folder.path / "cluster/alloc-mean.pb.gz")
+    assert mean.total("alloc_space") == 12 * MIB
+
+
+def test_what_scripts_are_told(folder):
+    report = make_report(folder.path)
+    assert report.coverage == "3 of 3 processes on 2 of 2 hosts"
+    totals = {event.event: dict(event.totals) for event in report.events}
+    assert totals["alloc"] == {"alloc_space": 24 * MIB, "alloc_objects": 6}
+    assert totals["lock"] == {"delay": 3_000_000_000, "contentions": 1}
+    alloc = report.events[1]
+    assert (alloc.total, alloc.hottest[0].name, alloc.hottest[0].self_value) == (24 * MIB, "byte[]", 18 * MIB)
+
+
+def test_an_event_without_a_sample_says_so_on_its_page(tmp_path):
+    hosts = [MadeHost("a", {1: "x 1\n"}, events={"lock": {1: ""}})]
+    report = make_report(make_run(tmp_path / "run", hosts, events=("cpu", "lock")).path)
+    cpu, lock = report.events
+    assert not report.empty and cpu.total == 1 and lock.total == 0 and lock.hottest == ()
+    page = visible(lock.page)
+    assert "No samples of lock" in page
+    assert "1 process ran the whole time without waiting for a contended lock." in page
+
+
+def test_pictures_that_nothing_is_left_for_are_removed(folder):
+    make_report(folder.path)
+    for host, pid in (("a", 1), ("a", 2), ("b", 3)):
+        folder.profile_path(host, pid, "alloc").unlink()
+    (folder.cluster_dir / "mine.svg").write_text("kept")
+    report = make_report(folder.path)
+    assert report.events[1].total == 0 and len(report.problems) == 3
+    left = {str(path.relative_to(folder.path)) for path in folder.path.rglob("*alloc*")}
+    assert left == {"report-alloc.html"}
+    assert (folder.cluster_dir / "mine.svg").exists() and (folder.cluster_dir / "cpu.svg").exists()
+    assert report.coverage == "3 of 3 processes on 2 of 2 hosts", "their CPU time was recorded"
+
+
+def test_a_profile_of_another_event_is_refused(folder):
+    folder.profile_path("a", 1, "cpu").replace(folder.profile_path("a", 1, "alloc"))
+    report = make_report(folder.path)
+    assert [(problem.pid, "counts" in problem.reason) for problem in report.problems] == [
+        (1, False),
+        (1, True),
+    ]
+
+
+def test_an_event_s_name_stays_inside_the_folder(tmp_path):
+    event = "../../etc/x"
+    hosts = [MadeHost("a", {}, events={event: {1: "x 1\n"}})]
+    report = make_report(make_run(tmp_path / "run", hosts, events=(event,)).path)
+    assert report.events[0].total == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_run_of_another_format_is_refused(folder):
+    run = folder.run
+    folder.write_run({**run, "format": 1})
+    with pytest.raises(RunFolderError, match="run format 1, this hprofiler reads 2"):
+        make_report(folder.path)
+
+
+def test_force_removes_the_pages_of_the_old_run(folder):
+    make_report(folder.path)
+    (folder.path / "report-mine.html").write_text("kept")
+    new = RunFolder.create(folder.path, force=True)
+    assert sorted(path.name for path in new.path.iterdir()) == ["report-mine.html", "run.json"]

@@ -1,0 +1,133 @@
+"""What arrives from agents: kept as pprof with its labels, refused where it is not what it claims."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from hprofiler.errors import HostError, ProfileError
+from hprofiler.model import Host, Process, Recording, Samples
+from hprofiler.sink import FolderSink
+from hprofiler.store import RunFolder
+from tests.viewer.made_profile import made_profile
+
+HOST = Host("node/1", "localhost")
+PROCESS = Process("node/1", 7, 1, 0, "root", "executor 3", labels={"executor": "3"})
+RECORDING = Recording(PROCESS, "alloc", "async-profiler", "alloc", 524288, Samples(0, 2, 0), 1.0)
+FOLDED = "[main];run;byte[]_[i] 4096\n[pool-N];run;char[]_[i] 1024\n"
+
+
+@pytest.fixture
+def folder(tmp_path) -> RunFolder:
+    return RunFolder.create(tmp_path / "run")
+
+
+@pytest.fixture
+def sent(tmp_path) -> bytes:
+    path = tmp_path / "alloc.hpt"
+    made_profile("alloc", FOLDED).write(path, "compact")
+    return path.read_bytes()
+
+
+def pieces(data: bytes):
+    return iter([data[:10], data[10:]])
+
+
+def files(folder: RunFolder):
+    return sorted(str(path.relative_to(folder.path)) for path in folder.path.rglob("*") if path.is_file())
+
+
+def test_a_profile_becomes_pprof_with_its_labels(folder, sent):
+    totals = FolderSink(folder).profile(HOST, RECORDING, pieces(sent))
+    assert totals == {"alloc_objects": 2, "alloc_space": 5120}
+    stored = folder.profile_path("node/1", 7, "alloc")
+    profile = Profile.read(stored, "pprof")
+    assert profile.values == [("alloc_objects", "count"), ("alloc_space", "bytes")]
+    wanted = {"host": "node/1", "pid": "7", "process": "executor 3", "executor": "3"}
+    assert wanted.items() <= profile.labels.items()
+    assert len(files(folder)) == 2, "nothing but it and run.json is left"
+
+
+def test_threads_are_labels_of_what_is_stored(folder, sent):
+    FolderSink(folder).profile(HOST, RECORDING, pieces(sent))
+    stored = folder.profile_path("node/1", 7, "alloc")
+    without = Profile.read(stored).to_folded().decode().splitlines()
+    assert without == ["run;byte[]_[i] 1", "run;char[]_[i] 1"]
+    grouped = Profile.open(stored, threads="groups").to_folded("alloc_space").decode().splitlines()
+    assert grouped == ["[main];run;byte[]_[i] 4096", "[pool-N];run;char[]_[i] 1024"]
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-4], lambda data: b"", lambda data: b"HPT1" + b"\xff" * 99]
+)
+def test_a_damaged_profile_is_refused_and_leaves_nothing(folder, sent, damage):
+    with pytest.raises(ProfileError, match="the alloc profile of process 7 cannot be read: ") as caught:
+        FolderSink(folder).profile(HOST, RECORDING, pieces(damage(sent)))
+    assert str(folder.path) not in caught.value.reason
+    assert files(folder) == ["run.json"]
+
+
+@pytest.mark.parametrize("event", ["cpu", "lock", "page-faults"])
+def test_a_profile_of_another_event_is_refused(folder, sent, event):
+    with pytest.raises(ProfileError, match=f"the {event} profile of process 7 counts something else"):
+        FolderSink(folder).profile(HOST, replace(RECORDING, event=event), pieces(sent))
+    assert files(folder) == ["run.json"]
+
+
+def test_what_breaks_off_is_not_kept(folder, sent):
+    def torn():
+        yield sent[:20]
+        raise HostError("fetch", "the connection was lost")
+
+    sink = FolderSink(folder)
+    with pytest.raises(HostError, match="lost"):
+        sink.profile(HOST, RECORDING, torn())
+    with pytest.raises(HostError, match="lost"):
+        sink.raw(HOST, PROCESS, "recording.jfr", torn())
+    assert files(folder) == ["run.json"]
+
+
+def test_a_raw_recording_lies_beside_its_profiles(folder):
+    FolderSink(folder).raw(HOST, PROCESS, "recording.jfr", iter([b"FLR", b"\0"]))
+    stored = folder.profile_path("node/1", 7, "cpu").with_name("recording.jfr")
+    assert stored.read_bytes() == b"FLR\0"
+
+
+def test_a_folder_that_cannot_be_written_is_named(folder, sent):
+    folder.host_dir("node/1").parent.write_text("in the way")
+    with pytest.raises(HostError, match=r"cannot write .*hosts") as caught:
+        FolderSink(folder).profile(HOST, RECORDING, pieces(sent))
+    assert caught.value.stage == "fetch" and "-o" in caught.value.remedy
+
+
+def test_few_profiles_are_taken_apart_at_once(folder, sent, monkeypatch):
+    busy, most, lock, enough = 0, 0, threading.Lock(), threading.Event()
+    monkeypatch.setattr("hprofiler.sink._CONVERSIONS", 2)
+    sink = FolderSink(folder)
+    take = Profile.read
+
+    class Watched:
+        @staticmethod
+        def read(path: Path, format: str) -> Profile:
+            nonlocal busy, most
+            with lock:
+                busy += 1
+                most = max(most, busy)
+            enough.wait(0.02)
+            profile = take(path, format)
+            with lock:
+                busy -= 1
+            return profile
+
+    monkeypatch.setattr("hprofiler.sink.Profile", Watched)
+    hosts = [Host(f"n{number}", "localhost") for number in range(8)]
+    threads = [threading.Thread(target=sink.profile, args=(host, RECORDING, pieces(sent))) for host in hosts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert most == 2 and len(files(folder)) == 9
