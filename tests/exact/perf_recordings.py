@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from tests.exact.peers import inferno, needs
 
@@ -90,6 +90,14 @@ def perf_script(recording: Path) -> str:
         text=True,
         errors="replace",
     ).stdout
+
+
+def periods(recording: Path) -> List[Tuple[str, int]]:
+    """The event and the period of each sample; perf prints no period where an event has a fixed one."""
+    command = [needs("perf"), "script", "-i", str(recording), "-F", "period,event", "-G"]
+    run = subprocess.run(command, check=True, capture_output=True, text=True)
+    lines = (line.split() for line in run.stdout.splitlines() if line.strip())
+    return [(line[-1].rstrip(":"), int(line[0])) for line in lines]
 
 
 def our_script(recording: Path) -> str:

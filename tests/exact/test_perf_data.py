@@ -116,12 +116,24 @@ def test_the_whole_machine(tmp_path):
 def test_folded_it_is_what_inferno_makes_of_the_script(case):
     profile = Profile.open(str(case.recording), kernel=True, jit=True)
     events = list(dict.fromkeys(sample.event for sample in case.samples))
-    assert {name for name, _ in profile.values} == ({"samples"} if len(profile.values) == 1 else set(events))
-    for value, (name, _) in enumerate(profile.values):
+    single = len(profile.values) == 2
+    names = [name for name, _ in profile.values]
+    assert set(names[::2]) == ({"samples"} if single else set(events))
+    assert names[1::2] == (["period"] if single else [f"{name}_period" for name in names[::2]])
+    for value, name in list(enumerate(names))[::2]:
         script = case.script if name == "samples" else only(case.samples, name)
         expected = recordings.inferno_folded(script)
         assert without_hidden(recordings.folded(profile.to_folded(value).decode())) == expected
-    assert sum(profile.total(value) for value in range(len(profile.values))) == len(case.samples)
+    assert sum(profile.total(value) for value in range(0, len(names), 2)) == len(case.samples)
+
+
+def test_periods_add_up_to_what_perf_prints(case):
+    profile = Profile.open(str(case.recording))
+    for value, (name, unit) in list(enumerate(profile.values))[1::2]:
+        event = None if name == "period" else name[: -len("_period")]
+        printed = recordings.periods(case.recording)
+        assert profile.total(value) == sum(period for of, period in printed if event in (None, of))
+        assert unit == ("nanoseconds" if name in ("period", "cpu-clock_period") else "count")
 
 
 def only(samples: List[Sample], event: str) -> str:

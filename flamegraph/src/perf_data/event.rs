@@ -96,6 +96,15 @@ impl Event {
         self.kind == SOFTWARE && self.config == DUMMY
     }
 
+    /// The unit of a sample's period.
+    pub(crate) fn period_unit(&self) -> &'static str {
+        const CLOCKS: [u64; 2] = [0, 1];
+        match self.kind == SOFTWARE && CLOCKS.contains(&self.config) {
+            true => "nanoseconds",
+            false => "count",
+        }
+    }
+
     /// Whether user stacks were copied instead of walked (`--call-graph dwarf`).
     pub(crate) fn copies_stacks(&self) -> bool {
         self.layout & format::STACK_USER != 0

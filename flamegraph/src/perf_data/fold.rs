@@ -8,6 +8,7 @@ use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashMapExt};
 use hashbrown::HashTable;
 
+use super::columns::Columns;
 use super::modules::{ModuleId, UNKNOWN};
 use super::resolve::Step;
 use super::samples::{Sample, Samples};
@@ -19,7 +20,6 @@ use crate::perf_script::{Names, StackLine};
 use crate::profile::Profile;
 use crate::threads::Threads;
 use crate::tree::{Node, ROOT};
-use crate::values::ValueType;
 
 /// Most remembered steps; more are forgotten, and worked out anew.
 const MOST_REMEMBERED: usize = 1 << 22;
@@ -48,8 +48,7 @@ struct LastStack {
 pub(crate) struct Folder<'o> {
     options: &'o ReadOptions,
     profile: Profile,
-    /// The value each event counts to.
-    values: Vec<Option<usize>>,
+    columns: Columns,
     resolved: Vec<Resolved>,
     /// By address, generation and whether the process is a `java`.
     by_address: HashMap<(u64, u32, bool), usize>,
@@ -67,7 +66,7 @@ impl<'o> Folder<'o> {
         Folder {
             options,
             profile: Profile::bounded(Vec::new(), options.limits.cells),
-            values: Vec::new(),
+            columns: Columns::default(),
             resolved: Vec::new(),
             by_address: HashMap::new(),
             known: HashTable::new(),
@@ -83,7 +82,7 @@ impl<'o> Folder<'o> {
     pub(crate) fn fold<R: Read + Seek>(mut self, mut samples: Samples<'_, R>) -> Result<Profile> {
         self.name_values(&samples);
         while let Some(sample) = samples.next()? {
-            if sample.event >= self.values.len() {
+            if sample.event >= self.columns.event_count() {
                 // Through a pipe the events come with the records.
                 self.name_values(&samples);
             }
@@ -101,40 +100,19 @@ impl<'o> Folder<'o> {
         Ok(self.profile)
     }
 
-    /// One value for each event that has samples; a single one is simply of samples.
     fn name_values<R: Read + Seek>(&mut self, samples: &Samples<'_, R>) {
-        if self.profile.node_count() > 0 || samples.events().is_empty() {
-            self.values.resize(samples.events().len(), None);
+        let events = samples.events();
+        if self.profile.node_count() > 0 || events.is_empty() {
+            self.columns.ignore_up_to(events.len());
             return;
         }
-        let wanted = self.options.perf.event_filter.as_deref();
-        let mut names: Vec<&str> = Vec::new();
-        self.values.clear();
-        for event in samples.events() {
-            let asked = wanted.is_none_or(|wanted| event.is_called(wanted));
-            if event.is_dummy() || !asked {
-                self.values.push(None);
-                continue;
-            }
-            let name = wanted.unwrap_or(&event.name);
-            let known = names.iter().position(|known| *known == name);
-            self.values.push(Some(known.unwrap_or(names.len())));
-            if known.is_none() {
-                names.push(name);
-            }
-        }
-        let values = match names[..] {
-            [] | [_] => vec![ValueType::samples()],
-            _ => names
-                .iter()
-                .map(|name| ValueType::new(*name, "count"))
-                .collect(),
-        };
+        self.columns = Columns::of(events, self.options.perf.event_filter.as_deref());
+        let values = self.columns.values.clone();
         self.profile = Profile::bounded(values, self.options.limits.cells);
     }
 
     fn add<R: Read + Seek>(&mut self, sample: &Sample, samples: &mut Samples<'_, R>) -> Result<()> {
-        let Some(&Some(value)) = self.values.get(sample.event) else {
+        let Some(value) = self.columns.samples(sample.event) else {
             return Ok(());
         };
         self.copied_stacks += u64::from(samples.events()[sample.event].copies_stacks());
@@ -161,7 +139,9 @@ impl<'o> Folder<'o> {
             last.path.push((step, node));
         }
         self.last.insert(sample.tid, last);
-        self.profile.add(node, value, 1)
+        self.profile.add(node, value, 1)?;
+        let period = i64::try_from(sample.period).unwrap_or(i64::MAX);
+        self.profile.add(node, value + 1, period)
     }
 
     /// The node of the command (and the thread, if it is wanted).
@@ -291,7 +271,7 @@ impl<'o> Folder<'o> {
             module_of[node as usize].get_or_insert(module);
         }
         let mut modules: HashMap<ModuleId, u64> = HashMap::new();
-        for value in 0..self.profile.values().len() {
+        for value in self.columns.of_samples() {
             unknown.samples += self.profile.total(value)? as u64;
             let totals = self.profile.node_totals(value);
             let selves = self.profile.selves(value);

@@ -2,11 +2,12 @@
 //!
 //! What `perf script` would print of each sample is worked out here (who ran, where each address lies, the
 //! name of the symbol there) and folded as stackcollapse-perf.pl would fold that text. A sample counts as
-//! one, whatever its period. Not followed: inlined functions of debug information, and user stacks that
+//! one; its period is a second value. Not followed: inlined functions of debug information, and user stacks that
 //! were copied (`--call-graph dwarf`), which are counted in [`Unknown::copied_stacks`].
 //!
 //! Sizes and names in the file are not believed; see `tests/perf_data.rs`.
 
+mod columns;
 mod demangle;
 mod elf;
 mod event;

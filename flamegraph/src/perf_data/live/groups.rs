@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 
-use crate::ops::NameRules;
+use crate::threads::Threads;
 
 /// Names of threads whose group is remembered; more are forgotten, and worked out anew.
 const MOST_REMEMBERED: usize = 1 << 14;
@@ -32,8 +32,8 @@ impl Groups {
         if let Some(&known) = self.by_thread.get(thread) {
             return known;
         }
-        let name = NameRules::builtin().thread_group(thread);
-        let name = format!("[{}]", name.replace(';', ":"));
+        let frame = Threads::Groups.frame(thread.as_bytes(), 0);
+        let name = String::from_utf8_lossy(&frame.unwrap_or_default()).replace(';', ":");
         let next = self.names.len() as u32;
         let group = *self.by_name.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());

@@ -30,9 +30,7 @@ impl Wait {
     pub(super) fn of(name: &str, in_kernel: bool, caller: Wait) -> Wait {
         let table = if in_kernel { IN_KERNEL } else { IN_PROGRAM };
         let known = |start: &&str| name.starts_with(*start);
-        let found = table
-            .iter()
-            .find(|(_, starts)| starts.iter().any(|start| known(start)));
+        let found = table.iter().find(|(_, starts)| starts.iter().any(known));
         match found {
             Some((Wait::Lock, _)) if caller == Wait::Condition => caller,
             Some(&(wait, _)) => wait,
