@@ -60,11 +60,11 @@ class Map:
         return None
 
 
-def read(path: Path) -> Map:
+def read(path: Path, machine: int = 62) -> Map:
     """The map in a file. AssertionError, with what is wrong, for everything that FORMAT.md does not allow."""
     content = path.read_bytes()
     assert content[:8] == b"HPROFMAP", content[:80]
-    assert struct.unpack_from("<II", content, 8) == (1, 62)
+    assert struct.unpack_from("<II", content, 8) == (1, machine)
     found, names, counts, at = Map(), [], [0] * 6, 16
     while True:
         assert at + 8 <= len(content), "no end record"

@@ -1,0 +1,59 @@
+"""Fixtures of the map's tests: a JDK of each version, programs that end with the test, room for maps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Callable, Iterator, List
+
+import pytest
+
+from tests.lab import jdks
+from tests.perfmap import library, map_file
+from tests.perfmap.program import Program
+
+
+@pytest.fixture(params=jdks.VERSIONS)
+def java(request: pytest.FixtureRequest) -> str:
+    """The launcher of each version."""
+    return _launcher(request.param)
+
+
+@pytest.fixture
+def java17() -> str:
+    """One launcher, where the version does not matter."""
+    return _launcher(17)
+
+
+def _launcher(version: int) -> str:
+    try:
+        return jdks.java(version)
+    except jdks.Unavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Program]]:
+    """Starts a Program."""
+    started: List[Program] = []
+
+    def begin(*arguments: object, **how: object) -> Program:
+        started.append(Program(*arguments, **how))  # type: ignore[arg-type]
+        return started[-1]
+
+    yield begin
+    for program in started:
+        program.kill()
+
+
+@pytest.fixture
+def take(tmp_path: Path) -> Callable[[int], map_file.Map]:
+    """Takes the map of the JVM with that pid; it must be complete."""
+
+    def take_map(pid: int) -> map_file.Map:
+        path = tmp_path / "taken.map"
+        path.unlink(missing_ok=True)
+        path.touch()
+        assert library.load(pid, str(path)) == 0
+        return map_file.read(path)
+
+    return take_map

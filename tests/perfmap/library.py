@@ -1,0 +1,71 @@
+"""The library under test, built from this checkout, and the programs that load it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import List, Optional, Sequence
+
+from tests.lab import attach, cache
+
+ROOM = Path(__file__).parent
+AGENT = ROOM.parents[1] / "agents" / "perfmap"
+MACHINES = {"x86_64": 62, "aarch64": 183}
+
+
+@functools.cache
+def path(architecture: str = "x86_64") -> Path:
+    """The library for an architecture. The same bytes have the same path: a JVM may have it loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        built = Path(folder) / "library"
+        subprocess.run(["sh", str(AGENT / "build.sh"), architecture, str(built)], check=True)
+        digest = hashlib.sha256(built.read_bytes()).hexdigest()[:16]
+        target = cache.folder("perfmap") / digest / "libhprofilerPerfmap.so"
+        if not target.exists():
+            target.parent.mkdir(mode=0o755, exist_ok=True)
+            shutil.copy(built, target.with_suffix(f".{os.getpid()}"))
+            target.with_suffix(f".{os.getpid()}").rename(target)
+    return target
+
+
+def load(pid: int, options: str, library: Optional[Path] = None) -> int:
+    """Attach the library (or a copy of it) to a JVM; what Agent_OnAttach returned. AssertionError when it was not called."""
+    reply = attach.execute(pid, "load", str(library or path()), "true", options)
+    status, _, said = reply.partition("\n")
+    assert status == "0", reply
+    return int(said.strip().rpartition(" ")[2])
+
+
+@functools.cache
+def java_classes() -> Path:
+    """The compiled programs of this room, for JDK 8 and later."""
+    sources = sorted((ROOM / "programs").glob("*.java"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    target = cache.folder("perfmap") / f"classes-{digest}"
+    if not target.exists():
+        partial = Path(tempfile.mkdtemp(dir=target.parent))
+        command = ["javac", "--release", "8", "-Xlint:-options", "-d", str(partial), *map(str, sources)]
+        subprocess.run(command, check=True)
+        partial.chmod(0o755)
+        partial.replace(target)
+    return target
+
+
+def jdk_headers() -> List[str]:
+    """Compiler options that find jvmti.h, as build.sh does."""
+    home = os.environ.get("JAVA_HOME") or Path(shutil.which("javac") or "").resolve().parents[1]
+    return [f"-I{home}/include", f"-I{home}/include/linux"]
+
+
+def stand_in(folder: Path, compiler: Sequence[str]) -> Path:
+    """stand_in_jvm.c compiled with a compiler (and its first options)."""
+    target = folder / "stand_in_jvm"
+    source = str(ROOM / "stand_in_jvm.c")
+    options = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", *jdk_headers(), "-pthread", "-ldl"]
+    subprocess.run([*compiler, "-o", str(target), source, *options], check=True)
+    return target

@@ -1,0 +1,173 @@
+"""Maps of real JVMs, JDK 8 to 25: what they say is true, and a map that fails leaves the JVM as it was."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hprofiler import resources
+from tests.lab import attach, procs
+from tests.perfmap import library, map_file
+from tests.perfmap.program import Holdings, Program
+
+INLINING = [
+    "-XX:CompileCommand=quiet",
+    *(f"-XX:CompileCommand=inline,Inlined.{method}" for method in ("left", "right", "middle")),
+    "-XX:CompileCommand=dontinline,Inlined.hot",
+]
+DEBUG = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"]
+FIRST = "-XX:TieredStopAtLevel=1"
+LEFT = ("Inlined.hot", "Inlined.middle", "Inlined.left")
+RIGHT = ("Inlined.hot", "Inlined.right")
+NOBODY = 65534
+
+
+@pytest.mark.parametrize("compiler", [[], [FIRST]], ids=["C2", "C1"])
+def test_samples_fall_on_the_methods_that_burn(java, compiler, start, take, tmp_path):
+    """perf's addresses, looked up in the map, give the shares that the program is known for."""
+    program = start(java, "Inlined", [*INLINING, *DEBUG, *compiler])
+    wait_until_compiled(program, take)
+    sampled = sample(program.pid, tmp_path / "perf.data")
+    found = take(program.pid)
+    stacks = Counter(found.at(address) for address in sampled)
+    burning = stacks[LEFT] + stacks[RIGHT]
+    assert len(sampled) > 100
+    assert burning > 0.9 * len(sampled), stacks
+    assert stacks[LEFT] / burning == pytest.approx(0.7, abs=0.1)
+
+
+def wait_until_compiled(program: Program, take) -> None:
+    def compiled() -> bool:
+        stacks = take(program.pid).stacks()
+        return LEFT in stacks and RIGHT in stacks
+
+    procs.wait_for(compiled, 30, "hot compiled with what is inlined into it")
+
+
+def sample(pid: int, path: Path) -> list[int]:
+    """User addresses of a second and a half."""
+    record = ["perf", "record", "--quiet", "-e", "cpu-clock:u", "-F", "499", "-o", str(path), "-p", str(pid)]
+    subprocess.run([*record, "--", "sleep", "1.5"], check=True, capture_output=True)
+    script = ["perf", "script", "-i", str(path), "-F", "ip"]
+    printed = subprocess.run(script, check=True, capture_output=True, text=True).stdout
+    return [int(word, 16) for word in printed.split()]
+
+
+def test_stubs_have_their_names(java, start, take):
+    program = start(java, "Inlined")
+    stubs = {code.name for code in take(program.pid).codes if code.stub}
+    assert "Interpreter" in stubs
+    assert stubs & {"call_stub", "StubRoutines (1)", "StubRoutines (initial stubs)"}
+    assert len(stubs) > 100
+
+
+def test_names_are_those_of_async_profiler(java, start, take, tmp_path):
+    """Whatever it calls compiled is in the map under the same name, classes of lambdas too."""
+    program = start(
+        java, "Lambdas", ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,*.applyAsLong"]
+    )
+    procs.wait_for(lambda: lambdas(names_in(take(program.pid))), 30, "a compiled lambda")
+    collapsed = tmp_path / "collapsed"
+    profiler = str(resources.async_profiler_libraries()["x86_64"].path)
+    attach.execute(program.pid, "load", profiler, "true", "start,event=ctimer,interval=1ms")
+    sample(program.pid, tmp_path / "perf.data")  # as good a pause as any
+    stop = f"stop,collapsed,ann,file={collapsed}"
+    attach.execute(program.pid, "load", profiler, "true", stop)
+    frames = {
+        frame for line in collapsed.read_text().splitlines() for frame in line.rpartition(" ")[0].split(";")
+    }
+    compiled = {frame[:-4] for frame in frames if frame.endswith(("_[j]", "_[i]"))}
+    assert lambdas(compiled)
+    assert compiled <= names_in(take(program.pid))
+
+
+def names_in(found: map_file.Map) -> set[str]:
+    return {name for frames in found.stacks() for name in frames}
+
+
+def lambdas(names: set[str]) -> list[str]:
+    return [name for name in names if re.fullmatch(r"Lambdas\$\$Lambda\S+\.applyAsLong", name)]
+
+
+@pytest.mark.parametrize("options", [[], ["-Xcomp"]], ids=["mixed", "Xcomp"])
+def test_the_jvm_holds_no_more_after_fifty_maps(java, options, start, take):
+    program = start(java, "Inlined", ["-XX:CICompilerCount=2", *options])
+    for _ in range(5):
+        take(program.pid)
+    before = Holdings.of(program.pid)
+    for _ in range(50):
+        take(program.pid)
+    after = Holdings.of(program.pid)
+    assert after.threads <= before.threads and after.files == before.files
+    assert after.library_pieces == before.library_pieces > 0
+    assert after.address_space <= before.address_space + (1 << 20)
+    assert program.finish()[0] == 0
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that every user may enter, unlike tmp_path."""
+    with tempfile.TemporaryDirectory(prefix="hprofiler-perfmap-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def test_another_users_jvm(java17, start, open_folder):
+    shutil.copytree(library.java_classes(), open_folder / "classes")
+    agent = Path(shutil.copy(library.path(), open_folder))
+    nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    program = start(java17, "Inlined", classes=open_folder / "classes", **nobody)
+    path = open_folder / "map"
+    path.touch(mode=0o600)
+    assert library.load(program.pid, str(path), agent) == 102
+    os.chown(path, NOBODY, NOBODY)
+    assert library.load(program.pid, str(path), agent) == 0
+    assert map_file.read(path).codes
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A file system of 16 kB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", str(folder)], check=True)
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_failures_leave_the_jvm_as_it_was(java, start, take, tmp_path, small):
+    program = start(java, "Inlined")
+    take(program.pid)
+    before = Holdings.of(program.pid)
+    (tmp_path / "target").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    (small / "map").touch()
+    assert library.load(program.pid, f"{tmp_path}/missing") == 102
+    assert library.load(program.pid, f"{tmp_path}/link") == 102
+    assert library.load(program.pid, "") == 101
+    assert library.load(program.pid, f"{small}/map") == 110
+    assert "file system is full" in (small / "map").read_text()
+    subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
+    assert library.load(program.pid, f"{small}/map") == 102
+    assert Holdings.of(program.pid).files == before.files
+    take(program.pid)
+    assert program.finish()[0] == 0
+
+
+def test_a_limit_of_file_sizes_is_a_failure_not_a_signal(java, start, take, tmp_path):
+    program = start(java, "Inlined")
+    unlimited = resource.prlimit(program.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(program.pid, resource.RLIMIT_FSIZE, (4096, unlimited[1]))
+    (tmp_path / "map").touch()
+    assert library.load(program.pid, str(tmp_path / "map")) == 110
+    resource.prlimit(program.pid, resource.RLIMIT_FSIZE, unlimited)
+    take(program.pid)
+    assert program.finish()[0] == 0

@@ -1,0 +1,147 @@
+"""The library under a stand-in JVM: on glibc, on musl and as arm64 code, and whatever JVMTI may answer."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from tests.perfmap import library, map_file
+
+BUILDS = {
+    "glibc": ("x86_64", ["cc"], []),
+    "musl": ("x86_64", ["musl-gcc"], []),
+    "arm64": ("aarch64", ["aarch64-linux-gnu-gcc"], ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]),
+}
+"""Architecture, compiler of the stand-in, and what runs it."""
+
+
+class StandIn:
+    def __init__(self, build: str, folder):
+        self.architecture, compiler, self.runner = BUILDS[build]
+        self.program = library.stand_in(folder, compiler)
+        self.machine = library.MACHINES[self.architecture]
+
+    def run(self, path, scenario: str = "") -> list[int]:
+        """What Agent_OnAttach returned each time, and how many things were not given back."""
+        command = [*self.runner, self.program, library.path(self.architecture), path, scenario]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return list(map(int, done.stdout.split()))
+
+    def map(self, path, scenario: str = "") -> map_file.Map:
+        path.touch()
+        assert self.run(path, scenario) == [0, 0]
+        return map_file.read(path, self.machine)
+
+
+@pytest.fixture(scope="module", params=BUILDS)
+def anywhere(request, tmp_path_factory) -> StandIn:
+    for tool in [*BUILDS[request.param][1], *BUILDS[request.param][2][:1]]:
+        if not shutil.which(tool):
+            pytest.skip(f"no {tool}")
+    return StandIn(request.param, tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory) -> StandIn:
+    return StandIn("glibc", tmp_path_factory.mktemp("here"))
+
+
+def test_a_map_says_what_the_jvm_told(anywhere, tmp_path):
+    found = anywhere.map(tmp_path / "map")
+    stub, code, gone = found.codes
+    assert (stub.stub, stub.start, stub.length, stub.name) == (True, 0x1000, 4096, "Interpreter")
+    one, two, three = "room/C1.m1", "room/C2.m2", "room/C3.m3"
+    assert (code.start, code.length, code.name) == (0x10000, 100, one)
+    assert code.ranges == (
+        (21, (one, two, three)),
+        (31, (one, two)),
+        (41, (one, two, "[unknown_Java]")),
+        (100, (one,)),
+    )
+    assert (gone.start, gone.length, gone.name, gone.ranges) == (0x20000, 50, "[unknown_Java]", ())
+    assert (found.unloads, found.without_inlining) == ([0x10000], 0)
+
+
+def test_files_that_are_not_what_was_agreed_are_left_alone(anywhere, tmp_path):
+    (tmp_path / "full").write_text("precious")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    (tmp_path / "target").touch()
+    (tmp_path / "second").touch()
+    os.link(tmp_path / "second", tmp_path / "second name")
+    os.mkfifo(tmp_path / "pipe")
+    expected = {
+        "full": 103,
+        "link": 102,
+        "second": 103,
+        "pipe": 102,
+        "missing": 102,
+        ".": 102,
+        "a" * 4096: 101,
+    }
+    assert {name: anywhere.run(f"{tmp_path}/{name}")[0] for name in expected} == expected
+    assert anywhere.run("relative")[0] == 101
+    assert anywhere.run("")[0] == 101
+    assert anywhere.run("/dev/null")[0] == 103
+    assert (tmp_path / "full").read_text() == "precious"
+    assert not (tmp_path / "missing").exists()
+    assert (tmp_path / "target").read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    "scenario, code, text",
+    [
+        ("no JVMTI", 105, "no JVMTI 1.2"),
+        ("no capability", 106, "cannot tell about compiled methods"),
+        ("no events", 107, "does not let events be set up"),
+        ("no memory for names", 108, "no memory"),
+        ("not all events", 109, "did not tell about all of its code"),
+        ("dying", 109, "did not tell about all of its code"),
+        ("no monitor", 109, "did not tell about all of its code"),
+        ("large map", 111, "larger than 256 MiB"),
+    ],
+)
+def test_a_failure_has_its_code_and_its_text(here, tmp_path, scenario, code, text):
+    (tmp_path / "map").touch()
+    assert here.run(tmp_path / "map", scenario) == [code, 0]
+    said = (tmp_path / "map").read_text()
+    assert said.startswith("error: ") and said.endswith(f"{text}\n")
+
+
+def test_events_of_many_threads_at_once(here, tmp_path):
+    found = here.map(tmp_path / "map", "storm")
+    assert (len(found.codes), len(found.unloads)) == (1 + 4 * 20_000, 4 * 20_000)
+    assert {code.start for code in found.codes if not code.stub} == {
+        0x100000 * thread + 32 * i for thread in range(1, 5) for i in range(20_000)
+    }
+
+
+def test_an_event_that_is_on_its_way_is_waited_for(here, tmp_path):
+    """It came in before events were switched off, and is written before the map ends; those behind it are not."""
+    found = here.map(tmp_path / "map", "late event")
+    assert [code.start for code in found.codes] == [0x1000, 0x10000]
+
+
+def test_an_event_that_never_ends_takes_only_the_map_with_it(here, tmp_path):
+    (tmp_path / "map").touch()
+    first, second, _ = here.run(tmp_path / "map", "stuck event")
+    assert (first, second) == (112, 104)
+
+
+def test_an_event_within_an_event_is_passed_over(here, tmp_path):
+    assert here.map(tmp_path / "map", "nested event").codes == here.map(tmp_path / "other", "").codes
+
+
+def test_long_names_are_cut(here, tmp_path):
+    names = [code.name for code in here.map(tmp_path / "map", "long names").codes if not code.stub]
+    assert [len(name) for name in names] == [4096, len("[unknown_Java]")]
+    assert names[0].startswith("room/C1.nnnn")
+
+
+def test_inlining_too_large_to_tell_is_left_out_and_counted(here, tmp_path):
+    found = here.map(tmp_path / "map", "large record")
+    assert found.without_inlining == 1
+    assert [code.ranges for code in found.codes] == [(), ()]
