@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator, List, Sequence
 
 import pytest
 
+from tests.burners import build
 from tests.burners.burner import Burner
+from tests.burners.counting import Native
 from tests.lab import hosts
 from tests.lab.coordinator import ALL, Coordinator, Result
 from tests.lab.hosts import Host, Lab
@@ -21,6 +23,7 @@ LOADS = {"host1": ("alpha", 0.8), "host2": ("beta", 0.3), "host3": ("gamma", 0.1
 """Role and load of the steady job's JVM on each host: unlike enough to tell a sum from a mean."""
 
 Burn = Callable[..., Burner]
+StartNative = Callable[..., Native]
 
 
 @pytest.fixture(scope="session")
@@ -75,6 +78,28 @@ def burn() -> Iterator[Burn]:
         return made[-1]
 
     yield start_and_remember
+    for burner in made:
+        burner.kill()
+
+
+@pytest.fixture
+def native(workshop: Path) -> Iterator[StartNative]:
+    """Starts the native burner on a host under a program's name, `native(host, "impalad", user="yarn")`."""
+    made = []
+
+    def start_under_name(host: Host, name: str, user: str = "yarn") -> Native:
+        program = workshop / "programs" / name
+        program.parent.mkdir(exist_ok=True)
+        if not program.exists():
+            shutil.copy(build.native("c"), program)
+
+        def wrap(argv: Sequence[str]) -> List[str]:
+            return host.command([str(program), *argv[1:]], user)
+
+        made.append(Native("c", wrap=wrap))
+        return made[-1]
+
+    yield start_under_name
     for burner in made:
         burner.kill()
 

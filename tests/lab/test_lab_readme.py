@@ -10,7 +10,7 @@ from typing import List, Tuple
 import pytest
 
 from tests.lab import cache
-from tests.lab.conftest import Burn
+from tests.lab.conftest import Burn, StartNative
 from tests.lab.coordinator import Coordinator
 from tests.lab.hosts import Lab
 
@@ -39,7 +39,12 @@ def written(recipe: str) -> Tuple[str, ...]:
     if not output:
         return ()
     name = output.group(1)
-    return (name,) if "." in name else (f"{name}/report.html", f"{name}/cluster/cpu.svg")
+    if "." in name:
+        return (name,)
+    events = re.search(r" -e (\S+)", recipe)
+    first, *others = events.group(1).split(",") if events else ["offcpu" if " -i " in recipe else "cpu"]
+    pages = [f"{name}/report-{event}.html" for event in others]
+    return (f"{name}/report.html", f"{name}/cluster/{first}.svg", *pages)
 
 
 def test_readme_has_its_recipes() -> None:
@@ -48,9 +53,12 @@ def test_readme_has_its_recipes() -> None:
 
 
 @pytest.mark.timeout(300)
-def test_recipes_work_as_they_stand(lab: Lab, coordinator: Coordinator, burn: Burn) -> None:
+def test_recipes_work_as_they_stand(
+    lab: Lab, coordinator: Coordinator, burn: Burn, native: StartNative
+) -> None:
     for number, name in enumerate(HOSTS, 1):
         burn(lab.hosts[name], main=EXECUTOR, load=0.3, extra=["--executor-id", str(number)])
+        native(lab.hosts[name], "impalad")
     folder = coordinator.new_folder()
     (folder / "nodes.txt").write_text("# the workers\nhost1\nhost2\nhost3\n")
     for recipe in recipes():
