@@ -77,11 +77,11 @@ def print_summary(result: RunResult, selector: Selector) -> None:
 
 def _print_event(event: EventReport) -> None:
     """What an event came to, and its hottest methods."""
-    from hprofiler.measures import in_words, measure_of
+    from hprofiler.measures import in_words
     from hprofiler.report import hottest
 
     if not event.total:
-        print(f"{event.event}: no samples: every process {measure_of(event.event).none}")
+        print(f"{event.event}: {_why_empty(event)}")
         return
     print(f"{event.event}: {in_words(event.event, event.totals)}")
     print(hottest(event.hottest, event.total))
@@ -113,7 +113,8 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
     reached = [r.host.name for r in result.results if r.facts is not None]
     found = result.coverage.processes_found
     if result.coverage.processes_recorded:
-        what = f"{result.report.coverage}, without one sample: {_why_empty(result)}"
+        why = "; ".join(f"{event.event}: {_why_empty(event)}" for event in result.report.events)
+        what = f"{result.report.coverage}, without one sample: {why}"
     elif found:
         what = f"none of {found} matching processes could be recorded"
     elif reached:
@@ -126,10 +127,12 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
     print(f"  the ledger is in {result.report.page}", file=sys.stderr)
 
 
-def _why_empty(result: RunResult) -> str:
-    from hprofiler.measures import measure_of
+def _why_empty(event: EventReport) -> str:
+    from hprofiler.measures import counted, measure_of
 
-    return ", and ".join(f"they {measure_of(event.event).none}" for event in result.report.events)
+    if not event.recorded:
+        return "not recorded"
+    return f"no samples: {counted(event.recorded, 'processes')} {measure_of(event.event).none}"
 
 
 def _some(names: List[str], most: int = 8) -> str:
@@ -166,6 +169,7 @@ def _event_record(event: EventReport) -> Dict[str, object]:
     return {
         "event": event.event,
         "report": str(event.page.resolve()),
+        "processes": event.recorded,
         "totals": dict(event.totals),
         "value": value,
         "unit": unit,

@@ -31,14 +31,15 @@ _TOLD = 5
 
 @dataclass(frozen=True)
 class EventReport:
-    """What became of one event. `totals` are the cluster's sums by value name, empty without one sample.
+    """What became of one event, which `recorded` processes yielded.
 
-    `hottest` are the methods with the most of the value that is shown (`measures.Measure`); `total` is
-    its sum.
+    `totals` are the cluster's sums by value name, empty without one sample. `hottest` are the methods with
+    the most of the value that is shown (`measures.Measure`); `total` is its sum.
     """
 
     event: str
     page: Path
+    recorded: int
     total: int
     totals: Mapping[str, int]
     hottest: Tuple[Method, ...]
@@ -97,10 +98,12 @@ def _event_report(folder: RunFolder, facts: RunFacts, names: Names, problems: Li
         gathered = gather(folder, facts, spool, names)
         pages.write(_run_page(facts, gathered, spool), out)
     problems += gathered.problems
+    recorded = sum(host.recorded for host in facts.hosts) - len(gathered.problems)
     cluster = gathered.cluster
     if cluster is None:
-        return EventReport(facts.event, out, 0, {}, ())
-    return EventReport(facts.event, out, cluster.total(), totals_of(cluster), tuple(cluster.top(_TOLD)))
+        return EventReport(facts.event, out, recorded, 0, {}, ())
+    totals, methods = totals_of(cluster), tuple(cluster.top(_TOLD))
+    return EventReport(facts.event, out, recorded, cluster.total(), totals, methods)
 
 
 def write_page(profile: Profile, out: Path, title: str) -> None:
@@ -108,7 +111,7 @@ def write_page(profile: Profile, out: Path, title: str) -> None:
     scope = Scope("all", title, "", "data-all")
     sections = {
         "headline": plain_headline(profile, title),
-        "explorer": pages.explorer(profile, title, ""),
+        "explorer": pages.explorer(profile, title, "", profile.values[0][0]),
         "hottest": hottest_section(profile, []),
     }
     pages.write(Page(title, sections, [scope], lambda file: _write_profile(file, scope, profile)), out)
@@ -128,7 +131,8 @@ def _run_page(facts: RunFacts, gathered: Gathered, spool: BinaryIO) -> Page:
     covered, _ = coverage(facts, len(gathered.problems))
     sections["headline"] = headline(facts, cluster, gathered.hosts, len(gathered.problems))
     sections["hottest"] = hottest_section(cluster, gathered.hosts)
-    sections["explorer"] = pages.explorer(cluster, picture_title(facts, "cluster"), covered)
+    wider = measure_of(facts.event).share_of
+    sections["explorer"] = pages.explorer(cluster, picture_title(facts, "cluster"), covered, wider)
     clusters, hosts = _scopes(facts, gathered, covered)
 
     def write_data(file: BinaryIO) -> None:

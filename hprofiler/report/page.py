@@ -19,6 +19,7 @@ _SLOT = re.compile(r"\{\{(\w+)\}\}")
 # The picture for readers without JavaScript must not weigh more than the page: narrow frames go first.
 _STATIC_MIN_WIDTHS = (1.0, 4.0, 16.0)
 _STATIC_BYTES = 300_000
+_WIDER = "Wider means more time."
 
 
 @dataclass(frozen=True)
@@ -62,14 +63,17 @@ def write(page: Page, out: Path) -> None:
                 file.write(slots.get(part, "").encode("utf-8", "replace"))
 
 
-def explorer(profile: Profile, title: str, subtitle: str) -> str:
-    """The viewer's own section, with a still picture (SVG) for browsers that run no script."""
+def explorer(profile: Profile, title: str, subtitle: str, wider: str) -> str:
+    """The viewer's own section, with a still picture (SVG) for browsers that run no script.
+
+    `wider` is what a wider frame has more of.
+    """
     fallback = "<p>The flame graph needs JavaScript; the tables do not.</p>"
     picture = _still_picture(profile, title, subtitle)
     if picture is not None:
         image = base64.b64encode(picture).decode()
         fallback = f'<img src="data:image/svg+xml;base64,{image}" alt="{text(title)}">'
-    section = viewer_file("explorer.html")
+    section = viewer_file("explorer.html").replace(_WIDER, f"Wider means more {text(wider)}.")
     return section.replace("</section>", f"<noscript>{fallback}</noscript>\n</section>")
 
 

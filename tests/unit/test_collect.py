@@ -136,6 +136,56 @@ def test_every_process_gets_exactly_one_line(fleet):
     assert [recording.process.pid for recording in result.recordings] == [7]
 
 
+def several(fleet, body, timeout=10.0):
+    """A host that is asked for two events and the raw recording."""
+    start = "hello(); found(7); prepared(7); recording(7)\n"
+    hosts = fleet(timeout, one=start + body)
+    hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"), keep_raw=True)
+    result = hosts.collect()["one"]
+    return result, [recording.event for recording in result.recordings], hosts.sink.sizes
+
+
+CPU, ALLOC, END = (
+    "profile(7, b'c'); ",
+    "profile(7, b'aa', event='alloc', source='alloc'); ",
+    "say('done', left=[]); read()",
+)
+
+
+def test_every_event_and_the_raw_recording_are_kept(fleet):
+    body = CPU + ALLOC + "raw(7, b'FLR'); outcome(7, reason='allocation interval 4 MiB'); " + END
+    result, events, sizes = several(fleet, body)
+    assert line(result, 7) == (Status.OK, "record", "allocation interval 4 MiB")
+    assert events == ["cpu", "alloc"]
+    assert sizes == {("one", 7, "cpu"): 1, ("one", 7, "alloc"): 2, ("one", 7, "recording.jfr"): 3}
+    assert [dict(recording.totals) for recording in result.recordings] == [{"bytes": 1}, {"bytes": 2}]
+    assert result.recordings[0].timeline == (9,)
+
+
+def test_a_damaged_event_takes_nothing_from_the_others(fleet):
+    body = CPU + ALLOC.replace("b'aa'", "b'aa', sha256='0' * 64") + "outcome(7, reason='chosen'); " + END
+    result, events, _ = several(fleet, body)
+    said = "chosen; the alloc profile of process 7 arrived damaged"
+    assert line(result, 7) == (Status.DEGRADED, "fetch", said) and events == ["cpu"]
+
+
+def test_an_event_that_does_not_come_is_missed(fleet):
+    result, events, _ = several(fleet, CPU + "outcome(7); " + END)
+    assert line(result, 7) == (Status.DEGRADED, "fetch", "the agent sent no profile of it (alloc)")
+    assert events == ["cpu"]
+
+
+def test_an_event_that_the_agent_accounts_for_is_not_missed(fleet):
+    body = CPU + "outcome(7, 'degraded', 'prepare', 'JDK 8 has no alloc'); " + END
+    assert line(several(fleet, body)[0], 7) == (Status.DEGRADED, "prepare", "JDK 8 has no alloc")
+
+
+def test_what_came_before_the_host_was_lost_is_kept(fleet):
+    result, events, _ = several(fleet, CPU + "os.kill(os.getpid(), 9)")
+    status, _, reason = line(result, 7)
+    assert status is Status.DEGRADED and reason.startswith("lost with its host") and events == ["cpu"]
+
+
 def test_nothing_can_be_prepared(fleet):
     body = """hello(); found(7); read(); say("stored", sha256=LIBRARY); read()
 outcome(7, "failed", "prepare", "refuses attach"); say("ready", processes=[]); read()"""

@@ -87,6 +87,13 @@ def test_units_are_right_in_the_page_of_each_event(folder):
             assert phrase in pages[event], (phrase, pages[event][:1500])
 
 
+def test_what_is_wider_is_said(folder):
+    for event, more in (("cpu", "CPU time"), ("alloc", "allocated memory"), ("page-faults", "page-faults")):
+        make_report(folder.path)
+        page = folder.page_path(event, event == "cpu").read_text()
+        assert f"Wider means more {more}." in page and page.count("Wider means") == 1
+
+
 def test_pictures_show_the_value_that_matters(folder):
     make_report(folder.path)
     assert (folder.path / "cluster/alloc.folded").read_text().splitlines() == [
@@ -123,7 +130,8 @@ def test_an_event_without_a_sample_says_so_on_its_page(tmp_path):
     hosts = [MadeHost("a", {1: "x 1\n"}, events={"lock": {1: ""}})]
     report = make_report(make_run(tmp_path / "run", hosts, events=("cpu", "lock")).path)
     cpu, lock = report.events
-    assert not report.empty and cpu.total == 1 and lock.total == 0 and lock.hottest == ()
+    assert not report.empty and cpu.total == 1
+    assert (lock.recorded, lock.total, lock.hottest) == (1, 0, ())
     page = visible(lock.page)
     assert "No samples of lock" in page
     assert "1 process ran the whole time without waiting for a contended lock." in page
@@ -135,7 +143,7 @@ def test_pictures_that_nothing_is_left_for_are_removed(folder):
         folder.profile_path(host, pid, "alloc").unlink()
     (folder.cluster_dir / "mine.svg").write_text("kept")
     report = make_report(folder.path)
-    assert report.events[1].total == 0 and len(report.problems) == 3
+    assert (report.events[1].recorded, report.events[1].total, len(report.problems)) == (0, 0, 3)
     left = {str(path.relative_to(folder.path)) for path in folder.path.rglob("*alloc*")}
     assert left == {"report-alloc.html"}
     assert (folder.cluster_dir / "mine.svg").exists() and (folder.cluster_dir / "cpu.svg").exists()
