@@ -34,7 +34,10 @@ def path(architecture: str = "x86_64") -> Path:
 
 
 def load(pid: int, options: str, library: Optional[Path] = None) -> int:
-    """Attach the library (or a copy of it) to a JVM; what Agent_OnAttach returned. AssertionError when it was not called."""
+    """Attach the library (or a copy of it) to a JVM; what Agent_OnAttach returned.
+
+    AssertionError when it was not called.
+    """
     reply = attach.execute(pid, "load", str(library or path()), "true", options)
     status, _, said = reply.partition("\n")
     assert status == "0", reply

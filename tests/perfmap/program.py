@@ -13,7 +13,11 @@ from tests.perfmap import library
 
 @dataclass(frozen=True)
 class Holdings:
-    """What a process holds: threads, open files (sockets come and go with each attach), mapped pieces of our library, bytes of address space."""
+    """What a process holds.
+
+    Threads, open files (without sockets, which come and go with each attach), mapped pieces of our
+    library, bytes of address space.
+    """
 
     threads: int
     files: int

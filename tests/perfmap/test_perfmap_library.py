@@ -40,7 +40,7 @@ def test_it_needs_no_other_library_and_no_symbol(architecture):
 
 
 def test_it_asks_nothing_of_the_loader(architecture):
-    """No relocation, thread-local storage, constructor, executable stack or segment both writable and executable."""
+    """No relocation, thread-local storage, constructor, executable stack, writable code."""
     assert "no relocations" in readelf("--relocs", architecture)
     assert not re.search("INIT|FINI|TEXTREL", readelf("--dynamic", architecture))
     segments = readelf("--program-headers", architecture)

@@ -120,7 +120,7 @@ def test_events_of_many_threads_at_once(here, tmp_path):
 
 
 def test_an_event_that_is_on_its_way_is_waited_for(here, tmp_path):
-    """It came in before events were switched off, and is written before the map ends; those behind it are not."""
+    """It came in before events were switched off, so it is in the map; those behind it are not."""
     found = here.map(tmp_path / "map", "late event")
     assert [code.start for code in found.codes] == [0x1000, 0x10000]
 
