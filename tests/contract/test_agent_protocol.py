@@ -227,6 +227,47 @@ def test_a_shell_with_the_jvms_arguments_is_no_jvm(agent, burn):
         shell.communicate()
 
 
+def test_processes_that_are_no_jvms(agent, burn):
+    burner = burn(extra=["kind-of-sleep"])
+    sleeper = subprocess.Popen(["sleep", "600.25"])
+    try:
+        by_pid = {"kind": "pids", "pids": [sleeper.pid, burner.outer.pid]}
+        by_text = {"kind": "text", "text": "600.25"}
+        by_program = {"kind": "rule", "any": [{"program": ["sl*p"], "user": [user_of(agent, sleeper.pid)]}]}
+        by_user = {"kind": "rule", "any": [{"user": [user_of(agent, sleeper.pid)]}]}
+        for selector, native, matches in [
+            (by_pid, False, False),
+            (by_pid, True, True),
+            (by_text, False, False),
+            (by_text, True, True),
+            (by_program, False, True),
+            (by_program, True, True),
+            (by_user, False, False),
+            (by_user, True, True),
+        ]:
+            processes = {p["pid"]: p for p in agent.find(native, **selector)["processes"]}
+            assert (sleeper.pid in processes) is matches, (selector, native)
+        process = processes[sleeper.pid]
+        assert (process["jvm"], process["main_class"], process["label"]) == (None, "", "sleep")
+        assert process["command"] == "sleep 600.25"
+        jvms = [p for p in processes.values() if p["jvm"]]
+        assert burner.outer.pid in {p["pid"] for p in jvms}
+        assert 2 not in processes or not is_kernel_thread(2)
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def user_of(agent, pid):
+    agent.send("list")
+    (process,) = [p for p in agent.expect("processes")["processes"] if p["pid"] == pid]
+    return process["user"]
+
+
+def is_kernel_thread(pid):
+    return Path(f"/proc/{pid}/cmdline").read_bytes() == b""
+
+
 def test_pids_that_are_none(agent, burn):
     (process,) = found(agent, burn())
     answer = agent.find(kind="pids", pids=[process["pid"], 4194303, agent.process.pid])

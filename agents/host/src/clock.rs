@@ -5,11 +5,21 @@ use std::time::{Duration, Instant};
 
 use rustix::param::clock_ticks_per_second;
 
+use crate::engine::Engine;
 use crate::proc::target::Target;
 use crate::recording::Order;
 
 /// How often a running recording looks at its process: to notice its end, and to know its CPU time when it has ended.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// Why a recording goes on no longer.
+pub enum End {
+    Over,
+    /// It is read, but it was cut short for this reason.
+    TooMuch(String),
+    /// Nobody wants the result.
+    Unwanted,
+}
 
 /// Begins with a recording; of a process that has ended the CPU time is known up to the last look.
 pub struct Clock {
@@ -31,19 +41,21 @@ impl Clock {
         }
     }
 
-    /// Wait until the time is over, the process has ended or an order comes; true where the result is wanted.
-    pub fn wait(&mut self, target: &Target, duration: f64, orders: &Receiver<Order>) -> bool {
+    /// Wait until the time is over, the process has ended, an order comes or the recording takes too much.
+    pub fn wait(&mut self, engine: &dyn Engine, duration: f64, orders: &Receiver<Order>) -> End {
         let end = self.begin + Duration::from_secs_f64(duration);
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let order = orders.recv_timeout(left.min(LOOK));
-            let lives = self.look(target);
+            let lives = self.look(engine.target());
             match order {
-                Ok(Order::Abort) | Err(RecvTimeoutError::Disconnected) => return false,
-                Ok(Order::Stop) => return true,
-                Ok(Order::Start) | Err(RecvTimeoutError::Timeout)
-                    if lives && Instant::now() < end => {}
-                _ => return true,
+                Ok(Order::Abort) | Err(RecvTimeoutError::Disconnected) => return End::Unwanted,
+                Ok(Order::Stop) => return End::Over,
+                _ if !lives || Instant::now() >= end => return End::Over,
+                Ok(Order::Start) | Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Some(why) = engine.too_much() {
+                return End::TooMuch(why);
             }
         }
     }

@@ -86,10 +86,10 @@ pub fn open_regular(
 
 fn within(name: &str, size: u64, limit: u64) -> io::Result<()> {
     match size > limit {
-        true => Err(io::Error::other(format!(
-            "{name} is larger than {} MiB",
-            limit >> 20
-        ))),
+        true => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("{name} is larger than {} MiB", limit >> 20),
+        )),
         false => Ok(()),
     }
 }

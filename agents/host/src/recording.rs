@@ -9,7 +9,7 @@ use std::thread;
 
 use flamegraph::Profile;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, End};
 use crate::engine::{self, Engine, EventProfile, Folded, Note, Raw, Stopped, Way};
 use crate::files::{hash_of, sha256};
 use crate::outcome::{Failure, Outcome, Stage, Status};
@@ -212,8 +212,15 @@ impl Recording<'_> {
             engine,
             sources: started.sources,
         });
-        if !clock.wait(self.engine.target(), self.job.sampling.duration, orders) {
-            return Err(Failure::plain("ended before its time").at(pid, Stage::Record));
+        match clock.wait(self.engine, self.job.sampling.duration, orders) {
+            End::Over => {}
+            End::TooMuch(why) => {
+                let cut = format!("ended after {:.1} s: {why}", clock.seconds);
+                self.notes.insert(0, Note::degraded(cut));
+            }
+            End::Unwanted => {
+                return Err(Failure::plain("ended before its time").at(pid, Stage::Record))
+            }
         }
         self.result(engine, &clock)
     }

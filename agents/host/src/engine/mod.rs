@@ -22,6 +22,11 @@ pub trait Engine {
     /// Begin to record. It ends by itself some time after the job's duration, should the agent be killed.
     fn start(&mut self) -> Result<Started, Failure>;
 
+    /// Why the recording should end before its time: it would take too much of the host. Asked for now and then.
+    fn too_much(&self) -> Option<String> {
+        None
+    }
+
     /// End the recording and have everything written that it yielded.
     fn stop(&mut self) -> Result<Stopped, Failure>;
 

@@ -8,6 +8,7 @@ use std::io;
 use std::time::Duration;
 
 use rustix::fd::AsFd;
+use rustix::fs::fstatvfs;
 
 use super::commands;
 use super::loading::{bases, refuse_others, stage_and_load};
@@ -31,6 +32,10 @@ const WRITE: Duration = Duration::from_secs(15);
 const FAREWELL: Duration = Duration::from_secs(5);
 /// The attach protocol of JDK 8 takes no longer argument.
 const MAX_OPTIONS: usize = 1000;
+/// A recording that has grown to this many bytes is ended; one of 300 samples a second and processor takes hours to.
+const ENOUGH: u64 = 1 << 30;
+/// So are those on a disk with less than this many bytes left.
+const LEAST_FREE: u64 = 32 << 20;
 /// The kind of file that a recording is.
 const RECORDING: &str = "jfr";
 /// The largest log or status that is read, in bytes.
@@ -174,6 +179,19 @@ impl Jvm {
         }
     }
 
+    /// Whether the recording takes too much of the disk (or memory) that its folder is on, and why.
+    pub fn too_much(&self) -> Option<String> {
+        if self
+            .recording(ENOUGH)
+            .is_err_and(|error| error.kind() == io::ErrorKind::FileTooLarge)
+        {
+            return Some(format!("the recording is larger than {} MiB", ENOUGH >> 20));
+        }
+        let disk = fstatvfs(self.run.dir.as_fd()).ok()?;
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        (free < LEAST_FREE).then(|| format!("the disk of {} is nearly full", self.run.path))
+    }
+
     /// The recording as it lies there, and its size: at most `limit` bytes.
     pub fn recording(&self, limit: u64) -> io::Result<(File, u64)> {
         let name = format!("{}.{RECORDING}", self.target.file_stem());
@@ -199,6 +217,9 @@ impl Jvm {
 
 fn start_failure(pid: i32, reason: &str) -> Failure {
     let remedy = match reason {
+        text if text.contains("Perf events unavailable") && text.contains("No such file") => {
+            "this machine has no such counter (a virtual machine rarely has those of the processor): choose another event, such as cpu or page-faults"
+        }
         text if text.contains("already started") => {
             "another profiling session began just before; wait for its end, or run hprofiler cleanup if it was broken off"
         }

@@ -113,6 +113,10 @@ impl Engine for AsyncProfiler {
         Ok(Started { sources, notes })
     }
 
+    fn too_much(&self) -> Option<String> {
+        self.jvm.too_much()
+    }
+
     fn stop(&mut self) -> Result<Stopped, Failure> {
         self.jvm.stop(self.plan.time_limit())
     }

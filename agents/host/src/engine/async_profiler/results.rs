@@ -13,7 +13,7 @@ use crate::engine::{EventProfile, Folded, Note, Raw, Stopped};
 use crate::outcome::Failure;
 
 /// The largest recording that is read, in bytes. It is read chunk by chunk.
-const MAX_RECORDING: u64 = 4 << 30;
+const MAX_RECORDING: u64 = 2 << 30;
 /// The largest chunk, which is held in memory. The profiler was told to write chunks of 8 MiB.
 const MAX_CHUNK: u64 = 64 << 20;
 /// The largest recording that is sent as it is.
