@@ -4,9 +4,10 @@ A profile is a call tree with one or more values. Values are integers of 64 bits
 count and in which unit is in `Profile.values`. Where a function takes a value, it is its index or its name.
 
 Errors of readers, writers and operations are ValueError with a reason (for a file: its name and the place
-in it); a file that cannot be written is an OSError. Regular expressions are those of Rust's `regex`: no
-look-around, no back-references, linear time. The interpreter is let go in every long call, and profiles may
-be shared between threads.
+in it), and an OptionError where what was asked for is wrong: a value or a format that there is not, a pattern
+that is none; a number out of bounds is a ValueError. A file that cannot be written is an OSError. Regular
+expressions are those of Rust's `regex`: no look-around, no back-references, linear time. The interpreter is
+let go in every long call, and profiles may be shared between threads.
 
     from hprofiler import Profile
 
@@ -31,6 +32,7 @@ __all__ = [
     "MeanMerger",
     "Method",
     "Node",
+    "OptionError",
     "Profile",
     "Stack",
     "flame_chart",
@@ -40,6 +42,9 @@ READ_FORMATS: Tuple[str, ...]
 """What `format` may be for readers."""
 WRITE_FORMATS: Dict[str, str]
 """What `format` may be for `write`, and how the names of such files usually end: {"svg": ".svg", ...}."""
+
+class OptionError(ValueError):
+    """What was asked for makes no sense, or is not in this profile; the message says what there is."""
 
 _Path = Union[str, "os.PathLike[str]"]
 _Value = Union[int, str]
@@ -378,7 +383,9 @@ class Profile:
         Column `stack` has the frames joined by `;`, then there is a column for each value; their units are
         in `attrs["units"]`.
         """
-    def to_folded(self, value: _Value = 0, annotate: bool = True) -> bytes: ...
+    def to_folded(self, value: Optional[_Value] = None, annotate: bool = True) -> bytes:
+        """Folded text of one value: the first unless one is named. Of the values `before` and `after` (a
+        `Diff`'s, or differential folded text) both are written, two counts a line."""
     def to_pprof(self) -> bytes:
         """Gzipped pprof with all values; labels are written on every sample."""
     def to_svg(self, *, value: _Value = 0, **options: Unpack[_Picture]) -> bytes:
@@ -399,7 +406,7 @@ class Profile:
         target: Union[_Path, BinaryIO],
         format: Optional[str] = None,
         *,
-        value: _Value = 0,
+        value: Optional[_Value] = None,
         title: Optional[str] = None,
         **options: Unpack[_Look],
     ) -> None:

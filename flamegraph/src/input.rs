@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use crate::compact;
-use crate::compression;
+use crate::compression::{self, Garbage};
 use crate::error::{Error, Result};
 use crate::folded;
 #[cfg(feature = "recordings")]
@@ -158,10 +158,15 @@ impl<'a> Input<'a> {
         Ok(Input::Stream(Cursor::new(head), rest))
     }
 
-    /// Takes compression off, and tells the format.
-    pub(crate) fn recognised(mut self, options: &ReadOptions) -> Result<(Format, Input<'a>)> {
+    /// Takes compression off, and tells the format. `garbage` is set where something stands behind what was
+    /// compressed, once all of it has been read.
+    pub(crate) fn recognised(
+        mut self,
+        options: &ReadOptions,
+        garbage: &Garbage,
+    ) -> Result<(Format, Input<'a>)> {
         for _ in 0..MOST_LAYERS {
-            match compression::open(self)? {
+            match compression::open(self, garbage)? {
                 compression::Opened::Plain(plain) => {
                     self = plain;
                     break;
@@ -251,6 +256,7 @@ pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Profile> {
             .is_none_or(|format| format == Format::PerfData)
     {
         if let Some(profile) = perf_data::read_file(&file, options)? {
+            check_time(Format::PerfData, options)?;
             return Ok(profile);
         }
     }
@@ -261,20 +267,36 @@ pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Profile> {
 const MOST_LAYERS: usize = 3;
 
 fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
-    let (format, input) = input.recognised(options)?;
-    let profile = (format.entry().read)(input, options)?;
+    let garbage = Garbage::default();
+    let (format, input) = input.recognised(options, &garbage)?;
     #[cfg(feature = "recordings")]
-    let profile = with_a_value(profile)?;
+    check_time(format, options)?;
+    let mut profile = (format.entry().read)(input, options)?;
+    profile.add_warnings(garbage.warning());
+    #[cfg(feature = "recordings")]
+    add_a_value(&mut profile)?;
     Ok(profile)
+}
+
+/// Only where the samples of a time can be told apart may they be asked for.
+#[cfg(feature = "recordings")]
+fn check_time(format: Format, options: &ReadOptions) -> Result<()> {
+    if options.time.is_none() || format == Format::Jfr {
+        return Ok(());
+    }
+    let name = format.name();
+    Err(Error::Usage(format!(
+        "the samples of a time can be had of JFR recordings only, and this is {name}"
+    )))
 }
 
 /// A recording in which nothing happened may name no event; a profile has a value all the same.
 #[cfg(feature = "recordings")]
-fn with_a_value(mut profile: Profile) -> Result<Profile> {
+fn add_a_value(profile: &mut Profile) -> Result<()> {
     if profile.values().is_empty() {
         profile.push_value(ValueType::samples(), usize::MAX)?;
     }
-    Ok(profile)
+    Ok(())
 }
 
 fn detect(head: &[u8]) -> Format {

@@ -7,6 +7,7 @@ use std::thread;
 
 use crate::error::{Error, Result};
 use crate::merge::Merger;
+use crate::ops::MeanMerger;
 use crate::profile::Profile;
 use crate::values::{self, ValueType};
 
@@ -20,23 +21,11 @@ pub fn read_all<P: AsRef<Path> + Sync>(
     read: impl Fn(&Path) -> Result<Profile> + Sync,
     name: fn(&Path, Error) -> Error,
 ) -> Result<Option<Profile>> {
-    let shared = Shared {
-        next: AtomicUsize::new(0),
-        failure: Mutex::new(None),
-        values: Mutex::new(vec![None; paths.len()]),
-    };
-    let work = || shared.work(paths, &read);
-    let helpers = processors().min(paths.len()).saturating_sub(1);
-    let mut mergers: Vec<Merger> = Vec::new();
-    thread::scope(|scope| {
-        let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
-        mergers.push(work());
-        for helper in helpers {
-            match helper.join() {
-                Ok(merger) => mergers.push(merger),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
+    let shared = Shared::new(paths.len());
+    let mergers = on_all_processors(paths.len(), || {
+        let mut merger = Merger::new();
+        shared.work(paths, &read, |profile| merger.add(profile));
+        merger
     });
     shared.check(paths, name)?;
     let mut sum = Merger::new();
@@ -46,6 +35,39 @@ pub fn read_all<P: AsRef<Path> + Sync>(
         }
     }
     sum.finish()
+}
+
+/// The same for the host-fair mean; an error of no files. Only reading is shared out: what is read is added
+/// to one sum, whose order does not matter.
+pub fn read_mean<P: AsRef<Path> + Sync>(
+    paths: &[P],
+    read: impl Fn(&Path) -> Result<Profile> + Sync,
+    name: fn(&Path, Error) -> Error,
+) -> Result<Profile> {
+    let shared = Shared::new(paths.len());
+    let mean = Mutex::new(MeanMerger::new());
+    on_all_processors(paths.len(), || {
+        shared.work(paths, &read, |profile| lock(&mean).add(&profile));
+    });
+    shared.check(paths, name)?;
+    let mean = lock(&mean);
+    mean.finish()
+}
+
+/// What each thread makes, of as many threads as there are processors and files.
+fn on_all_processors<T: Send>(files: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+    let helpers = processors().min(files).saturating_sub(1);
+    thread::scope(|scope| {
+        let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(&work)).collect();
+        let mut made = vec![work()];
+        for helper in helpers {
+            match helper.join() {
+                Ok(other) => made.push(other),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        made
+    })
 }
 
 /// How many threads are worth starting.
@@ -63,25 +85,32 @@ struct Shared {
 }
 
 impl Shared {
+    fn new(files: usize) -> Shared {
+        Shared {
+            next: AtomicUsize::new(0),
+            failure: Mutex::new(None),
+            values: Mutex::new(vec![None; files]),
+        }
+    }
+
     /// Takes file after file until there are no more or one failed.
     fn work<P: AsRef<Path>>(
         &self,
         paths: &[P],
         read: &impl Fn(&Path) -> Result<Profile>,
-    ) -> Merger {
-        let mut merger = Merger::new();
+        mut add: impl FnMut(Profile) -> Result<()>,
+    ) {
         loop {
             let place = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(path) = paths.get(place) else {
-                return merger;
+                return;
             };
             let added = read(path.as_ref()).and_then(|profile| {
                 lock(&self.values)[place] = Some(profile.values().to_vec());
-                merger.add(profile)
+                add(profile)
             });
             if let Err(error) = added {
-                self.fail(place, error);
-                return merger;
+                return self.fail(place, error);
             }
         }
     }
@@ -160,8 +189,34 @@ mod tests {
     }
 
     #[test]
+    fn in_a_mean_every_file_weighs_the_same_whoever_reads_it() {
+        let weighted = |path: &Path| {
+            let mut profile = Profile::new(vec![ValueType::samples()]);
+            let (stack, amount) = match path.to_str() {
+                Some("large") => ("l", 1000),
+                _ => ("s", 10),
+            };
+            profile.add_stack(&[stack], &[amount])?;
+            Ok(profile)
+        };
+        let mean = read_mean(&["large", "1", "2", "3"], weighted, named).unwrap();
+        let mut folded = Vec::new();
+        mean.write_folded(&mut folded, 0, true).unwrap();
+        assert_eq!(folded, b"l 65\ns 193\n", "a quarter and three of 258");
+        assert!(read_mean::<&str>(&[], profile, named).is_err());
+    }
+
+    #[test]
     fn the_first_file_that_does_not_fit_is_named() {
-        let error = |paths: &[&str]| read_all(paths, profile, named).err().unwrap().to_string();
+        let error = |paths: &[&str]| {
+            let (sum, mean) = (
+                read_all(paths, profile, named),
+                read_mean(paths, profile, named),
+            );
+            let error = sum.err().unwrap().to_string();
+            assert_eq!(error, mean.err().unwrap().to_string());
+            error
+        };
         for _ in 0..20 {
             assert_eq!(error(&["a", "b", "broken1", "broken2", "cpu"]), "broken1");
             assert!(error(&["a", "cpu1", "b", "cpu2"]).starts_with("cpu1: "));

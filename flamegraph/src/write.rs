@@ -30,10 +30,13 @@ pub enum WriteFormat {
 /// How to write; each format looks at what concerns it.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// Which value, where the format holds one (folded text, SVG).
-    pub value: usize,
+    /// Which value, where the format holds one (folded text, SVG). `None`: the first, and of a difference
+    /// both, as two counts or as colours.
+    pub value: Option<usize>,
     /// Folded text: put a frame's kind behind its name (`_[j]`).
     pub annotate: bool,
+    /// pprof: an outermost frame in brackets, `[name]`, is each sample's label `thread` instead.
+    pub thread_label: bool,
     /// How a picture is to look; `value` above stands for the one in here.
     pub svg: svg::Options,
 }
@@ -41,8 +44,9 @@ pub struct WriteOptions {
 impl Default for WriteOptions {
     fn default() -> WriteOptions {
         WriteOptions {
-            value: 0,
+            value: None,
             annotate: true,
+            thread_label: false,
             svg: svg::Options::default(),
         }
     }
@@ -131,14 +135,18 @@ pub fn write(
     options: &WriteOptions,
 ) -> Result<()> {
     match format {
-        WriteFormat::Folded => profile.write_folded(out, options.value, options.annotate),
+        WriteFormat::Folded => match options.value {
+            None if profile.is_differential() => profile.write_differential(out, options.annotate),
+            value => profile.write_folded(out, value.unwrap_or_default(), options.annotate),
+        },
         WriteFormat::Svg => {
             let picture = svg::Options {
-                value: options.value,
+                value: options.value.unwrap_or_default(),
                 ..options.svg.clone()
             };
             profile.write_svg(out, &picture)
         }
+        WriteFormat::Pprof if options.thread_label => profile.write_pprof_threads(out),
         WriteFormat::Pprof => profile.write_pprof(out),
         WriteFormat::Compact => profile.write_compact(out),
         WriteFormat::Viewer => profile.write_viewer(out),

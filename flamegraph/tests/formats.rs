@@ -289,6 +289,37 @@ fn events_that_become_one_name_are_one_value() {
 }
 
 #[test]
+fn what_is_no_profile_is_told_what_would_be_one() {
+    let error = detected(b"<html>\n").err().unwrap().to_string();
+    assert!(
+        error.starts_with("folded text, line 1: not a stack and a count"),
+        "{error}"
+    );
+    assert!(
+        error.contains("formats that can be read are jfr, perf-data, "),
+        "{error}"
+    );
+    let named = read(b"<html>\n", &ReadOptions::of(Some(Format::Folded)));
+    let error = named.err().unwrap().to_string();
+    assert!(!error.contains("formats"), "{error}");
+}
+
+#[test]
+fn what_stands_behind_gzipped_data_is_a_warning() {
+    let mut profile = Profile::new(vec![ValueType::samples()]);
+    profile.add_stack(&["a"], &[1]).unwrap();
+    let mut message = written(&profile, WriteFormat::Pprof);
+    assert!(detected(&message).unwrap().warnings().is_empty());
+    message.extend_from_slice(b"-- signature --");
+    let read = detected(&message).unwrap();
+    assert_eq!(folded(&read, 0), "a 1\n");
+    assert_eq!(
+        read.warnings(),
+        ["gzip: what stands behind the compressed data is ignored"]
+    );
+}
+
+#[test]
 fn values_that_are_alike_stay_apart() {
     let mut profile = Profile::new(vec![ValueType::samples(), ValueType::samples()]);
     profile.add_stack(&["a"], &[1, 2]).unwrap();

@@ -9,7 +9,9 @@
 
 #![cfg(feature = "formats")]
 
-use flamegraph::{read, write, Labels, Profile, ReadOptions, ValueType, WriteFormat, WriteOptions};
+use flamegraph::{
+    read, write, Format, Labels, Profile, ReadOptions, ValueType, WriteFormat, WriteOptions,
+};
 use proptest::prelude::*;
 
 type Stacks = Vec<(Vec<String>, i64, i64)>;
@@ -40,18 +42,45 @@ fn labels() -> impl Strategy<Value = Labels> {
 
 fn profile(stacks: &Stacks, labels: &Labels) -> Profile {
     let mut profile = Profile::new(vec![ValueType::samples(), ValueType::cpu()]);
-    for (stack, samples, nanoseconds) in stacks {
-        profile.add_stack(stack, &[*samples, *nanoseconds]).unwrap();
-    }
+    add(&mut profile, stacks);
     for (name, value) in labels {
         profile.set_label(name, value);
     }
     profile
 }
 
+fn add(profile: &mut Profile, stacks: &Stacks) {
+    for (stack, one, other) in stacks {
+        profile.add_stack(stack, &[*one, *other]).unwrap();
+    }
+}
+
+fn two_values(stacks: &Stacks, names: [&str; 2], unit: &str) -> Profile {
+    let mut profile = Profile::new(names.map(|name| ValueType::new(name, unit)).to_vec());
+    add(&mut profile, stacks);
+    profile
+}
+
+/// Folded text as it is written when no value is named.
+fn differential(profile: &Profile) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(
+        profile,
+        WriteFormat::Folded,
+        &mut out,
+        &WriteOptions::default(),
+    )
+    .unwrap();
+    out
+}
+
+fn folded(text: &[u8]) -> Profile {
+    read(text, &ReadOptions::of(Some(Format::Folded))).unwrap()
+}
+
 fn written(profile: &Profile, format: WriteFormat, value: usize) -> Vec<u8> {
     let options = WriteOptions {
-        value,
+        value: Some(value),
         ..WriteOptions::default()
     };
     let mut out = Vec::new();
@@ -91,12 +120,27 @@ proptest! {
     #[test]
     fn folded_text_comes_back_through_any_format(stacks in stacks()) {
         let text = written(&profile(&stacks, &Labels::new()), WriteFormat::Folded, 0);
-        let options = ReadOptions::of(Some(flamegraph::Format::Folded));
-        let profile = read(&text, &options).unwrap();
-        for format in [WriteFormat::Pprof, WriteFormat::Speedscope] {
+        let profile = folded(&text);
+        for format in [WriteFormat::Pprof, WriteFormat::Speedscope, WriteFormat::Compact] {
             prop_assert_eq!(content(&through(&profile, format)), content(&profile));
         }
         prop_assert_eq!(written(&profile, WriteFormat::Folded, 0), text);
+    }
+
+    #[test]
+    fn a_difference_comes_back_with_both_counts(stacks in stacks()) {
+        let difference = two_values(&stacks, ["before", "after"], "count");
+        // A text without a line has no counts at all.
+        prop_assume!(!difference.is_empty());
+        let text = differential(&difference);
+        prop_assert_eq!(&content(&folded(&text)), &content(&difference));
+        for format in [WriteFormat::Pprof, WriteFormat::Speedscope, WriteFormat::Compact] {
+            let back = through(&difference, format);
+            prop_assert_eq!(content(&back), content(&difference));
+            prop_assert_eq!(&differential(&back), &text);
+        }
+        let other = two_values(&stacks, ["before", "later"], "count");
+        prop_assert_eq!(differential(&other), written(&other, WriteFormat::Folded, 0));
     }
 
     #[test]

@@ -20,6 +20,16 @@ from hprofiler.errors import ProfileError, UsageError
 if TYPE_CHECKING:
     from hprofiler._flamegraph import Diff, Profile
 
+# What the core says, and what can be done.
+REMEDIES = {
+    "unlike values do not add up": "convert files of one kind at a time, or choose a --value",
+    "the formats that can be read": "say which it is with --from",
+    "does not fit in 64 bits": "the mean may: --mean",
+}
+REGEX = (
+    "the syntax is that of Rust's regex: no look-around, no back-references; \\ takes a sign's meaning away"
+)
+
 
 def command(options: argparse.Namespace) -> int:
     _check(options)
@@ -28,9 +38,9 @@ def command(options: argparse.Namespace) -> int:
         return _flame_chart(options, picture)
     merged = _merged(options)
     if merged.malformed_lines:
-        print(f"hprofiler: {merged.malformed_lines} malformed lines were left out", file=sys.stderr)
+        _warn(f"{merged.malformed_lines} malformed lines were left out")
     for warning in merged.warnings:
-        print(f"hprofiler: {warning}", file=sys.stderr)
+        _warn(warning)
     if not _first_with_samples(merged)[1]:
         raise ProfileError(f"no samples in {', '.join(options.inputs)}: there is nothing to draw")
     if options.diff:
@@ -39,12 +49,16 @@ def command(options: argparse.Namespace) -> int:
         shaped = _shaped(merged, options)
         value, total = _first_with_samples(shaped)
         if (options.total or total) < total:
-            print(
-                f"hprofiler: --total {options.total} is less than there is ({total}): ignored",
-                file=sys.stderr,
-            )
-        _write(partial(shaped.write, value=value, **picture), options)
+            _warn(f"--total {options.total} is less than there is ({total}): ignored")
+        both = [name for name, _ in shaped.values] == ["before", "after"]
+        _write(partial(shaped.write, value=None if both else value, **picture), options)
     return Exit.OK
+
+
+def _warn(text: str) -> None:
+    # Where stderr is closed, print would take stdout, which may be the profile's.
+    if sys.stderr:
+        print(f"hprofiler: {text}", file=sys.stderr)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -61,14 +75,43 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("-o - needs a format", "say which with --to, e.g. --to folded")
     if not options.to and not options.output.endswith(endings):
         remedy = f"end the name with one of {' '.join(endings)}, or say which with --to"
-        raise UsageError(f"no format is known for {Path(options.output).name}", remedy)
+        raise UsageError(f"no format is known for {options.output}", remedy)
     if options.diff and options.prune:
         raise UsageError("--prune does not go with --diff: what vanished would be hidden")
     if options.absolute and not options.diff:
         raise UsageError("--absolute needs --diff BEFORE")
-    for name in [*options.inputs, *([options.diff] if options.diff else [])]:
-        if name != "-":
+    names = [*options.inputs, *([options.diff] if options.diff else [])]
+    if names.count("-") > 1:
+        raise UsageError("- is named twice, and stdin can be read once", "give one of the profiles as a file")
+    if options.output == "-" and not sys.stdout:
+        raise UsageError("cannot write to stdout: it is closed", "name a file with -o")
+    _check_patterns(options)
+    convert_svg.check(convert_svg.keywords(options))
+    for name in names:
+        if name == "-":
+            _check_stdin()
+        else:
             _check_readable(Path(name))
+
+
+def _check_patterns(options: argparse.Namespace) -> None:
+    from hprofiler._flamegraph import OptionError, Profile
+
+    nothing = Profile.from_bytes(b"", "folded")
+    for option in ("include", "exclude", "focus", "trim"):
+        given = getattr(options, option) or []
+        for pattern in [given] if option == "trim" and given else given:
+            try:
+                nothing.trim(pattern)
+            except OptionError as error:
+                raise UsageError(f"--{option} {pattern}: {error}", REGEX) from error
+
+
+def _check_stdin() -> None:
+    try:
+        os.fstat(0)
+    except OSError as error:
+        raise UsageError("cannot read stdin: it is closed", "name a file") from error
 
 
 def _check_readable(path: Path) -> None:
@@ -88,7 +131,7 @@ def _flame_chart(options: argparse.Namespace, picture: Dict[str, Any]) -> int:
     def write(target: Any, format: object, title: str) -> None:
         malformed = flame_chart("/dev/stdin" if name == "-" else name, target, title=title, **picture)
         if malformed:
-            print(f"hprofiler: {malformed} malformed lines were left out", file=sys.stderr)
+            _warn(f"{malformed} malformed lines were left out")
 
     _write(write, options)
     return Exit.OK
@@ -103,18 +146,17 @@ def _merged(options: argparse.Namespace) -> Profile:
     from hprofiler._flamegraph import MeanMerger, Profile
 
     if "-" not in options.inputs and not _reduces(options):
-        remedy = "convert files of one kind at a time, or choose a --value" if options.inputs[1:] else ""
-        with _about("cannot read", remedy):
+        with _about("cannot read"):
             return Profile.open(options.inputs, mean=options.mean, **_asked(options))
     if options.mean:
         merger = MeanMerger()
         for name in options.inputs:
-            with _about(f"cannot merge {name}", "convert files of one kind at a time, or choose a --value"):
+            with _about(f"cannot merge {name}"):
                 merger.add(_read(name, options))
         return merger.finish()
     merged = _read(options.inputs[0], options)
     for name in options.inputs[1:]:
-        with _about(f"cannot merge {name}", "convert files of one kind at a time, or choose a --value"):
+        with _about(f"cannot merge {name}"):
             merged.merge(_read(name, options))
     return merged
 
@@ -142,6 +184,7 @@ def _asked(options: argparse.Namespace) -> Dict[str, Any]:
     return {
         "format": options.from_format,
         "threads": options.threads,
+        "time": options.time,
         "pid": options.pid,
         "tid": options.tid,
         "kernel": options.kernel or options.all,
@@ -197,30 +240,44 @@ def _first_with_samples(profile: Profile) -> Tuple[int, int]:
 
 def _write(write: Callable[..., None], options: argparse.Namespace) -> None:
     title = options.title or Path(options.inputs[0]).name
-    if options.output == "-" and options.to == "html":
-        with tempfile.TemporaryDirectory() as folder:
-            page = Path(folder) / "page.html"
-            write(page, title=title)
-            with page.open("rb") as file:
-                shutil.copyfileobj(file, sys.stdout.buffer)
-        return
+    name = "to stdout" if options.output == "-" else options.output
     try:
-        with _about(f"cannot write {options.output}"):
-            target = sys.stdout.buffer if options.output == "-" else Path(options.output)
-            write(target, options.to, title=title)
-            sys.stdout.flush()
+        with _about(f"cannot write {name}"):
+            if options.output != "-":
+                write(Path(options.output), options.to, title=title)
+            elif options.to == "html":
+                _page_to_stdout(write, title)
+            else:
+                write(sys.stdout.buffer, options.to, title=title)
+            if options.output == "-":
+                sys.stdout.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise UsageError(
-            f"cannot write {options.output}: {error.strerror or error}", "choose another file with -o"
-        ) from error
+        if options.output == "-":
+            # What is still in the buffer would fail once more at the end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        reason = f"cannot write {name}: {error.strerror or error}"
+        raise UsageError(reason, "choose another file with -o") from error
+
+
+def _page_to_stdout(write: Callable[..., None], title: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "page.html"
+        write(page, title=title)
+        with page.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
 
 
 @contextlib.contextmanager
-def _about(what: str, remedy: str = "") -> Iterator[None]:
-    """Says of the core's errors what was being done."""
+def _about(what: str) -> Iterator[None]:
+    """Says of the core's errors what was being done; those of what was asked for are the user's."""
+    from hprofiler._flamegraph import OptionError
+
     try:
         yield
+    except OptionError as error:
+        raise UsageError(f"{what}: {error}") from error
     except ValueError as error:
-        raise ProfileError(f"{what}: {error}", remedy) from error
+        remedies = (remedy for words, remedy in REMEDIES.items() if words in str(error))
+        raise ProfileError(f"{what}: {error}", next(remedies, "")) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Dict, Union
+from typing import Dict, Tuple, Union
 
 from hprofiler.cli import convert_svg
 
@@ -44,10 +44,13 @@ def _writing(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="OUT",
-        help="by extension: .folded .svg .html .pb.gz .speedscope.json .json; - is stdout",
+        help="by extension: .folded .svg .html .pb.gz .speedscope.json .json .hpt (compact, as hosts send) "
+        ".hpv (the viewer's data); - is stdout",
     )
     group.add_argument(
-        "--to", metavar="FORMAT", help="the format, whatever OUT is called: folded svg html pprof …"
+        "--to",
+        metavar="FORMAT",
+        help="the format, whatever OUT is called: folded svg html pprof speedscope json compact viewer",
     )
     group.add_argument(
         "--value",
@@ -61,12 +64,22 @@ def _writing(parser: argparse.ArgumentParser) -> None:
 def _reading(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how to read")
     group.add_argument(
-        "--from", dest="from_format", metavar="FORMAT", help="the inputs' format (default: by content)"
+        "--from",
+        dest="from_format",
+        metavar="FORMAT",
+        help="the inputs' format (default: by content): folded pprof speedscope compact jfr perf-data "
+        "perf-script",
     )
     group.add_argument(
         "--threads",
         action="store_true",
         help="group stacks by thread name, numbers stripped: [pool-N-thread-N]",
+    )
+    group.add_argument(
+        "--time",
+        type=_time,
+        metavar="FROM-TO",
+        help="of a JFR recording the samples of this time, in seconds from its start; 10- is all from 10 on",
     )
     group = parser.add_argument_group("perf.data and perf script, as stackcollapse-perf.pl")
     group.add_argument("--pid", action="store_true", help="root frames are COMM-PID")
@@ -126,6 +139,18 @@ def _shape(parser: argparse.ArgumentParser) -> None:
         metavar="N|P%",
         help="the N largest frames, or those with P%% of the whole; the rest is one frame under each parent",
     )
+
+
+def _time(text: str) -> Tuple[float, float]:
+    """Seconds, the first and the last: `5-12.5`, `10-`."""
+    first, dash, last = text.partition("-")
+    try:
+        time = (float(first), float(last or "inf"))
+    except ValueError:
+        time = (-1.0, -1.0)
+    if not dash or not 0 <= time[0] < time[1] or first.strip() != first:
+        raise argparse.ArgumentTypeError(f"{text!r} is not FROM-TO in seconds, such as 5-12.5 or 10-")
+    return time
 
 
 def _pruning(text: str) -> Dict[str, Union[int, float]]:

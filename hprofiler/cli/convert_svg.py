@@ -48,7 +48,7 @@ KEYWORDS = {
 # Options of convert that work on a merged tree.
 # fmt: off
 MERGED_BY = [
-    "value", "threads", "mean", "canonical", "include", "exclude", "focus", "trim",
+    "value", "threads", "time", "mean", "canonical", "include", "exclude", "focus", "trim",
     "invert", "merge_tiers", "prune",
 ]
 # fmt: on
@@ -138,6 +138,18 @@ def keywords(options: argparse.Namespace) -> Dict[str, Any]:
         option = "--" + (asked[0] if asked else "flamechart").replace("_", "-")
         raise UsageError(f"{option} is for pictures, and {options.output} is none", "write a .svg")
     return {KEYWORDS[name]: given[name] for name in asked}
+
+
+def check(keywords: Dict[str, Any]) -> None:
+    """Refuses what a picture refuses before anything is read, by drawing a small one."""
+    from hprofiler._flamegraph import OptionError, Profile
+
+    # The file of colours is left alone: what is drawn here would be added to it.
+    look = {name: value for name, value in keywords.items() if name != "palette_map"}
+    try:
+        Profile.from_bytes(b"all 1", "folded").to_svg(**look)
+    except OptionError as error:
+        raise UsageError(str(error), "see hprofiler convert --help") from error
 
 
 def check_chart(options: argparse.Namespace) -> None:

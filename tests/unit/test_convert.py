@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 import sys
@@ -116,6 +117,12 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
         (["-o", "x.svg", "--diff", "y", "--prune", "5"], "--prune does not go with --diff"),
         (["-o", "x.svg", "--prune", "0"], "neither a number of frames nor a percentage"),
         (["-o", "x.svg", "--prune", "101%"], "neither a number of frames nor a percentage"),
+        (["-o", "x.svg", "--focus", "a", "--focus", "("], "--focus (: not a regular expression"),
+        (["-o", "x.svg", "--trim", "(?=a)"], "look-around"),
+        (["-o", "x.svg", "--bgcolors", "pink"], "known are: yellow, blue, green, grey, #rrggbb"),
+        (["-o", "x.svg", "--fontsize", "nan"], "it is 2 to 100 pixels"),
+        (["-o", "x.svg", "--time", "5-2"], "not FROM-TO in seconds"),
+        (["-o", "x.svg", "--time", "nan-"], "not FROM-TO in seconds"),
     ],
 )
 def test_what_makes_no_sense_is_said_before_anything_is_read(words, says, tmp_path):
@@ -125,18 +132,18 @@ def test_what_makes_no_sense_is_said_before_anything_is_read(words, says, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "code", "says"),
     [
-        (["--include", "("], "not a regular expression"),
-        (["--value", "cpu"], 'no value "cpu" in this profile; there are: samples (count)'),
-        (["--threads"], "no stack starts with a thread frame"),
-        (["--include", "nowhere"], "no samples in"),
-        (["--from", "pprof"], "pprof: "),
+        (["--value", "cpu"], 2, 'no value "cpu" in this profile; there are: samples (count)'),
+        (["--threads"], 2, "no stack starts with a thread frame"),
+        (["--time", "1-2"], 2, "of JFR recordings only, and this is folded"),
+        (["--include", "nowhere"], 4, "no samples in"),
+        (["--from", "pprof"], 4, "pprof: "),
     ],
 )
-def test_what_cannot_be_done_is_said_with_the_file(job, words, says, tmp_path):
+def test_what_cannot_be_done_is_said_with_the_file(job, words, code, says, tmp_path):
     done = hprofiler("convert", job, *words, "-o", tmp_path / "x.svg")
-    assert done.returncode == 4
+    assert done.returncode == code
     assert says in done.stderr.decode() and "job.folded" in done.stderr.decode()
     assert not (tmp_path / "x.svg").exists()
 
@@ -146,3 +153,68 @@ def test_unlike_inputs_do_not_merge(job, tmp_path):
     done = hprofiler("convert", job, tmp_path / "d.folded", "-o", tmp_path / "x.svg")
     assert done.returncode == 4
     assert b"d.folded: unlike values do not add up" in done.stderr and b"--value" in done.stderr
+
+
+def test_a_difference_comes_back_with_both_counts(job, tmp_path):
+    text = b"idle 5 0\nmain 0 2\nmain;read 3 4\n"
+    (tmp_path / "d.folded").write_bytes(text)
+    for ending in ("pb.gz", "speedscope.json", "hpt", "folded"):
+        out = tmp_path / f"back.{ending}"
+        assert hprofiler("convert", tmp_path / "d.folded", "-o", out).returncode == 0
+        assert convert(out) == text.decode().splitlines()
+    assert convert(out, "--value", "after") == ["main 2", "main;read 4"]
+    assert hprofiler("convert", job, "--diff", job, "-o", tmp_path / "s.folded").returncode == 0
+    assert convert(tmp_path / "s.folded")[0] == "idle;wait 7 7"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("- - -o x.svg", "- is named twice, and stdin can be read once"),
+        ("- --diff - -o x.svg", "- is named twice, and stdin can be read once"),
+        ("- -o x.svg <&-", "cannot read stdin: it is closed"),
+        ("job.folded -o - --to folded >&-", "cannot write to stdout: it is closed"),
+        ("job.folded -o - --to folded >/dev/full", "cannot write to stdout: No space left on device"),
+        ("job.folded -o - --to html >/dev/full", "cannot write to stdout: No space left on device"),
+    ],
+)
+def test_a_stream_that_cannot_be_used_is_said(job, line, says):
+    done = in_a_shell(line, job.parent)
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines()[0] == f"hprofiler: {says}"
+    assert b"Traceback" not in done.stderr and b"Exception ignored" not in done.stderr
+
+
+def test_a_closed_stderr_leaves_stdout_alone(tmp_path):
+    (tmp_path / "bad.folded").write_bytes(b"main 1\nno count\n")
+    done = in_a_shell("bad.folded -o - --to folded 2>&-", tmp_path)
+    assert (done.returncode, done.stdout) == (0, b"main 1\n")
+
+
+def in_a_shell(line, folder):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = f"'{sys.executable}' -m hprofiler convert {line}"
+    return subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, env=environment)
+
+
+def test_what_is_no_profile_is_told_the_formats(tmp_path):
+    (tmp_path / "page.txt").write_bytes(b"<html>\n")
+    done = hprofiler("convert", tmp_path / "page.txt", "-o", tmp_path / "x.svg")
+    assert done.returncode == 4
+    assert b"the formats that can be read are jfr, perf-data, " in done.stderr and b"--from" in done.stderr
+
+
+def test_garbage_behind_gzip_is_a_warning(tmp_path):
+    (tmp_path / "job.gz").write_bytes(gzip.compress(JOB) + b"-- signature --")
+    done = hprofiler("convert", tmp_path / "job.gz", "-o", "-", "--to", "folded")
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 4)
+    assert done.stderr == b"hprofiler: gzip: what stands behind the compressed data is ignored\n"
+
+
+def test_a_sum_that_does_not_fit_has_a_mean(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_bytes(b"%s %d\n" % (name.encode(), 2**63 - 1))
+    done = hprofiler("convert", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "x.folded")
+    assert (done.returncode, b"--mean" in done.stderr) == (4, True)
+    mean = convert(tmp_path / "a", tmp_path / "b", "--mean")
+    assert mean == [f"a {2**62}", f"b {2**62 - 1}"]

@@ -9,6 +9,7 @@ import pytest
 
 import hprofiler
 from hprofiler import Profile
+from hprofiler._flamegraph import OptionError
 
 JOB = b"main;parse;match_[j] 5\nmain;read 3\nmain 1\nidle;wait 7\n"
 
@@ -175,3 +176,47 @@ def test_the_table_for_pandas(job):
     assert frame.attrs["units"] == {"samples": "count"}
     assert frame["samples"].sum() == 16
     assert "main;parse;match" in set(frame["stack"])
+
+
+@pytest.mark.parametrize("number", [-1, 2**64, -(2**70)])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda job, number: job.total(number),
+        lambda job, number: job.top(number),
+        lambda job, number: job.select([number]),
+        lambda job, number: job.select(number),
+        lambda job, number: job.to_folded(number),
+        lambda job, number: job.pruned(frames=number),
+        lambda job, number: job.pruned(share=number),
+        lambda job, number: job.scale(-abs(number)),
+        lambda job, number: job.diff(job, number),
+        lambda job, number: job.diff(job).changes(number),
+        lambda job, number: job.to_svg(width=number),
+        lambda job, number: job.to_svg(total=number),
+        lambda job, number: job.to_svg(font_size=10**400 + number),
+        lambda job, number: Profile.from_bytes(JOB, time=(10**400, number)),
+    ],
+)
+def test_a_number_out_of_bounds_is_a_value_error(job, use, number):
+    with pytest.raises(ValueError):
+        use(job, number)
+
+
+def test_what_was_asked_for_wrongly_is_an_option_error(job, tmp_path):
+    (tmp_path / "job.folded").write_bytes(JOB)
+    for wrong in (
+        lambda: job.total("cpu"),
+        lambda: job.total(7),
+        lambda: job.trim("("),
+        lambda: job.to_svg(bgcolors="pink"),
+        lambda: Profile.open(tmp_path / "job.folded", time=(1, 2)),
+    ):
+        with pytest.raises(OptionError):
+            wrong()
+    (tmp_path / "bad.folded").write_bytes(b"<html>")
+    with pytest.raises(ValueError, match=r"bad\.folded: ") as bad:
+        Profile.open(tmp_path / "bad.folded")
+    assert bad.type is ValueError
+    with pytest.raises(TypeError):
+        job.total(1.5)

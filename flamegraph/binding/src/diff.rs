@@ -4,6 +4,7 @@ use flamegraph::WriteFormat;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::arguments::Number;
 use crate::output::{to_bytes, write_options, write_to, Output, Target};
 use crate::picture::{check_no_options, Look};
 use crate::profile::Profile;
@@ -45,19 +46,19 @@ impl Diff {
         detached(py, || Ok(self.inner.tree().clone())).map(Profile::new)
     }
 
-    #[pyo3(signature = (limit=20))]
-    fn changes(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<Change>> {
-        rows(py, detached(py, || self.inner.changes(limit))?)
+    #[pyo3(signature = (limit=Number(20)))]
+    fn changes(&self, py: Python<'_>, limit: Number<usize>) -> PyResult<Vec<Change>> {
+        rows(py, detached(py, || self.inner.changes(limit.0))?)
     }
 
-    #[pyo3(signature = (limit=20))]
-    fn appeared(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<Change>> {
-        rows(py, detached(py, || Ok(self.inner.appeared(limit)))?)
+    #[pyo3(signature = (limit=Number(20)))]
+    fn appeared(&self, py: Python<'_>, limit: Number<usize>) -> PyResult<Vec<Change>> {
+        rows(py, detached(py, || Ok(self.inner.appeared(limit.0)))?)
     }
 
-    #[pyo3(signature = (limit=20))]
-    fn vanished(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<Change>> {
-        rows(py, detached(py, || Ok(self.inner.vanished(limit)))?)
+    #[pyo3(signature = (limit=Number(20)))]
+    fn vanished(&self, py: Python<'_>, limit: Number<usize>) -> PyResult<Vec<Change>> {
+        rows(py, detached(py, || Ok(self.inner.vanished(limit.0)))?)
     }
 
     fn nodes(&self) -> Vec<DiffNode> {
@@ -101,10 +102,9 @@ impl Diff {
             return look.keep_palette(py);
         }
         check_no_options(options, format)?;
-        let options = write_options(flamegraph::Diff::AFTER, title);
-        write_to(py, &target, |out| match format {
-            WriteFormat::Folded => self.inner.write_folded(out, true),
-            other => flamegraph::write(self.inner.tree(), other, out, &options),
+        let options = write_options(None, title);
+        write_to(py, &target, |out| {
+            flamegraph::write(self.inner.tree(), format, out, &options)
         })
     }
 

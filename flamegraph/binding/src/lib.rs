@@ -15,8 +15,16 @@ mod tables;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+
+create_exception!(
+    hprofiler._flamegraph,
+    OptionError,
+    PyValueError,
+    "What was asked for makes no sense, or is not in this profile; the message says what there is."
+);
 
 /// Runs work without the interpreter, and turns its failures into Python's.
 fn detached<T: Send>(
@@ -35,6 +43,9 @@ fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult
 }
 
 fn value_error(error: flamegraph::Error) -> PyErr {
+    if error.is_usage() {
+        return OptionError::new_err(error.to_string());
+    }
     PyValueError::new_err(error.to_string())
 }
 
@@ -66,6 +77,7 @@ mod _flamegraph {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
+        module.add("OptionError", py.get_type::<crate::OptionError>())?;
         let readable = flamegraph::Format::all().map(flamegraph::Format::name);
         let readable: Vec<&str> = readable.collect();
         module.add("READ_FORMATS", PyTuple::new(py, readable)?)?;

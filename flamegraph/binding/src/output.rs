@@ -73,8 +73,8 @@ fn unknown(name: Option<&str>, target: &Target) -> String {
     format!("{asked}; known are: {}", known.join(", "))
 }
 
-/// How to write: one value where the format has no room for more, and a title for pictures.
-pub(crate) fn write_options(value: usize, title: Option<&str>) -> WriteOptions {
+/// How to write: one value where the format has no room for more (none: what it has room for), and a title for pictures.
+pub(crate) fn write_options(value: Option<usize>, title: Option<&str>) -> WriteOptions {
     let mut options = WriteOptions {
         value,
         ..WriteOptions::default()

@@ -10,6 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::arguments::within_bounds;
 use crate::output::{write_to, Target};
 use crate::{detached, value_error};
 
@@ -40,7 +41,8 @@ impl Look {
         for (keyword, value) in keywords.into_iter().flatten() {
             let keyword: String = keyword.extract()?;
             if !value.is_none() {
-                look.set(&keyword, &value)?;
+                let set = look.set(&keyword, &value);
+                set.map_err(|error| within_bounds(error, &keyword, &value))?;
             }
         }
         Ok(look)
@@ -183,7 +185,7 @@ pub(crate) fn flame_chart(
     let reverse = look.options.reverse;
     let chart = detached(py, || {
         FlameChart::open(&path, reverse, &ReadOptions::default())
-            .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))
+            .map_err(|error| Error::File(path.display().to_string(), Box::new(error)))
     })?;
     write_to(py, &target, |out| look.draw_chart(&chart, out))?;
     look.keep_palette(py)?;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flamegraph::{Error, Keep, NameRules, Pattern, ValueType, WriteFormat};
+use flamegraph::{Error, Keep, NameRules, Pattern, ValueType, WriteFormat, WriteOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::arguments::{Paths, Patterns, Value, Values};
+use crate::arguments::{Number, Paths, Patterns, Value, Values};
 use crate::diff::Diff;
 use crate::output::{to_bytes, write_options, write_to, Output, Target};
 use crate::picture::{check_no_options, Look};
@@ -209,8 +209,8 @@ impl Profile {
         self.derived(py, flamegraph::Profile::inverted)
     }
 
-    fn scale(&self, py: Python<'_>, factor: f64) -> PyResult<Profile> {
-        self.derived(py, |profile| profile.scaled(factor))
+    fn scale(&self, py: Python<'_>, factor: Number<f64>) -> PyResult<Profile> {
+        self.derived(py, |profile| profile.scaled(factor.0))
     }
 
     fn select(&self, py: Python<'_>, values: Values) -> PyResult<Profile> {
@@ -249,12 +249,12 @@ impl Profile {
     fn pruned(
         &self,
         py: Python<'_>,
-        share: Option<f64>,
-        frames: Option<usize>,
+        share: Option<Number<f64>>,
+        frames: Option<Number<usize>>,
     ) -> PyResult<Profile> {
         let keep = match (share, frames) {
-            (Some(share), None) => Keep::Share(share),
-            (None, Some(frames)) => Keep::Frames(frames),
+            (Some(share), None) => Keep::Share(share.0),
+            (None, Some(frames)) => Keep::Frames(frames.0),
             _ => {
                 let reason = "prune by a share or to a number of frames, one of both".to_string();
                 return Err(value_error(Error::Usage(reason)));
@@ -263,11 +263,11 @@ impl Profile {
         self.derived(py, |profile| profile.pruned(keep))
     }
 
-    #[pyo3(signature = (limit=20, value=Value::default()))]
-    fn top(&self, py: Python<'_>, limit: usize, value: Value) -> PyResult<Vec<Method>> {
+    #[pyo3(signature = (limit=Number(20), value=Value::default()))]
+    fn top(&self, py: Python<'_>, limit: Number<usize>, value: Value) -> PyResult<Vec<Method>> {
         let methods = detached(py, || {
             let profile = self.now();
-            profile.top(limit, value.of(&profile)?)
+            profile.top(limit.0, value.of(&profile)?)
         })?;
         Ok(methods.into_iter().map(Method::from).collect())
     }
@@ -297,16 +297,22 @@ impl Profile {
         pandas::data_frame(py, &self.now(), annotate)
     }
 
-    #[pyo3(signature = (value=Value::default(), annotate=true))]
+    #[pyo3(signature = (value=None, annotate=true))]
     fn to_folded<'py>(
         &self,
         py: Python<'py>,
-        value: Value,
+        value: Option<Value>,
         annotate: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let profile = self.now();
         to_bytes(py, |out| {
-            profile.write_folded(out, value.of(&profile)?, annotate)
+            let value = value.map(|value| value.of(&profile)).transpose()?;
+            let options = WriteOptions {
+                value,
+                annotate,
+                ..WriteOptions::default()
+            };
+            flamegraph::write(&profile, WriteFormat::Folded, out, &options)
         })
     }
 
@@ -345,23 +351,24 @@ impl Profile {
         to_bytes(py, |out| profile.write_json(out))
     }
 
-    #[pyo3(signature = (target, format=None, *, value=Value::default(), title=None, **options))]
+    #[pyo3(signature = (target, format=None, *, value=None, title=None, **options))]
     fn write(
         slf: &Bound<'_, Self>,
         target: Target,
         format: Option<&str>,
-        value: Value,
+        value: Option<Value>,
         title: Option<&str>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let (py, profile) = (slf.py(), slf.get().now());
         let output = Output::choose(format, &target).map_err(value_error)?;
-        let value = value.of(&profile).map_err(value_error)?;
+        let value = value.map(|value| value.of(&profile));
+        let value = value.transpose().map_err(value_error)?;
         let Output::Library(format) = output else {
             return target.write_page(slf.as_any(), title);
         };
         if format == WriteFormat::Svg {
-            let mut look = Look::of(options)?.with(value, title);
+            let mut look = Look::of(options)?.with(value.unwrap_or_default(), title);
             write_to(py, &target, |out| look.draw(&profile, out))?;
             return look.keep_palette(py);
         }

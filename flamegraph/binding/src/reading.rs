@@ -1,12 +1,14 @@
 //! What a reader may be asked, as keywords; reading one file or many.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use flamegraph::{Error, MeanMerger, ReadOptions, Threads};
+use flamegraph::{Error, ReadOptions, Threads};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::arguments::within_bounds;
 use crate::{value_error, words};
 
 /// The options of a reader; an unknown keyword is an error that lists the known ones.
@@ -17,7 +19,9 @@ pub(crate) fn options(
     let format = format.map(str::parse).transpose().map_err(value_error)?;
     let mut options = ReadOptions::of(format);
     for (keyword, value) in keywords.into_iter().flatten() {
-        set(&mut options, &keyword.extract::<String>()?, &value)?;
+        let keyword: String = keyword.extract()?;
+        set(&mut options, &keyword, &value)
+            .map_err(|error| within_bounds(error, &keyword, &value))?;
     }
     Ok(options)
 }
@@ -76,18 +80,13 @@ pub(crate) fn read_all(
     if paths.is_empty() {
         return Err(nothing());
     }
-    let mut merger = MeanMerger::new();
-    for path in paths {
-        let profile = read(path, options)?;
-        merger.add(&profile).map_err(|error| of_file(path, error))?;
-    }
-    merger.finish()
+    flamegraph::read_mean(paths, |path: &Path| read(path, options), of_file)
 }
 
 fn of_file(path: &Path, error: Error) -> Error {
-    let reason = match error {
-        Error::Io(error) => words(&error),
-        other => other.to_string(),
+    let error = match error {
+        Error::Io(error) => Error::Io(io::Error::other(words(&error))),
+        other => other,
     };
-    Error::Usage(format!("{}: {reason}", path.display()))
+    Error::File(path.display().to_string(), Box::new(error))
 }

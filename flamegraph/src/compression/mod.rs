@@ -5,9 +5,11 @@
 #[cfg(feature = "formats")]
 mod zstd;
 
-use std::io::{self, BufRead, BufReader, Read};
+mod gzip;
 
-use flate2::bufread::MultiGzDecoder;
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::input::Input;
@@ -22,10 +24,26 @@ pub(crate) enum Opened<'a> {
     Compressed(Box<dyn BufRead + Send + 'a>),
 }
 
+/// Set by a decoder that finds something else behind what it decodes.
+#[derive(Clone, Default)]
+pub(crate) struct Garbage(Arc<AtomicBool>);
+
+impl Garbage {
+    fn found(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// What there is to say of it once all was read.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let found = self.0.load(Ordering::Relaxed);
+        found.then(|| "gzip: what stands behind the compressed data is ignored".to_string())
+    }
+}
+
 /// Puts a decoder before an input that is compressed.
-pub(crate) fn open(input: Input<'_>) -> Result<Opened<'_>> {
+pub(crate) fn open<'a>(input: Input<'a>, garbage: &Garbage) -> Result<Opened<'a>> {
     if input.head().starts_with(GZIP) {
-        return Ok(decoded("gzip", MultiGzDecoder::new(input)));
+        return Ok(decoded("gzip", gzip::Decoder::new(input, garbage.clone())));
     }
     #[cfg(feature = "formats")]
     if zstd::detect(input.head()) {

@@ -6,7 +6,7 @@ use super::blocks::Blocks;
 use super::shared;
 use super::stacks::{split_count, Columns, Stacks, Tally};
 use crate::error::{Error, Result};
-use crate::input::{Input, HEAD_BYTES};
+use crate::input::{Format, Input, HEAD_BYTES};
 use crate::limits::Limits;
 use crate::many::processors;
 use crate::options::ReadOptions;
@@ -24,8 +24,22 @@ pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profi
     } else {
         (vec![ValueType::samples()], Columns::One(0))
     };
-    read_text(values, text, columns, &options.limits)
+    let read = read_text(values, text, columns, &options.limits);
+    read.map_err(|error| match error {
+        Error::Line { line, reason } if reason == NO_STACK && options.format.is_none() => {
+            let known: Vec<&str> = Format::all().map(Format::name).collect();
+            let reason = format!(
+                "{NO_STACK}; the formats that can be read are {}",
+                known.join(", ")
+            );
+            Error::Line { line, reason }
+        }
+        other => other,
+    })
 }
+
+/// What is said of a text that is none.
+const NO_STACK: &str = "not a stack and a count, and no other line is either";
 
 /// Reads folded text with one count a line.
 pub fn read(text: impl BufRead, value: ValueType, limits: &Limits) -> Result<Profile> {
@@ -135,7 +149,7 @@ impl Tally {
         if self.good == 0 && self.malformed > 0 {
             return Err(Error::Line {
                 line: self.first_malformed,
-                reason: "not a stack and a count, and no other line is either".to_string(),
+                reason: NO_STACK.to_string(),
             });
         }
         profile.add_malformed_lines(self.malformed);

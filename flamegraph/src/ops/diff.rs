@@ -195,6 +195,16 @@ fn delta([before, after]: &[i64; 2]) -> i64 {
 }
 
 impl Profile {
+    /// Whether its two values are those of a difference: before and after, in one unit.
+    pub fn is_differential(&self) -> bool {
+        match self.values() {
+            [before, after] => {
+                before.name == "before" && after.name == "after" && before.unit == after.unit
+            }
+            _ => false,
+        }
+    }
+
     /// Adds one value of another profile to one of this one.
     fn add_column(&mut self, other: &Profile, theirs: usize, ours: usize) -> Result<()> {
         let nodes = self.graft(other)?;

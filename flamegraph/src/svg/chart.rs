@@ -10,6 +10,7 @@ use super::bars::{Bar, Bars, Visit};
 use super::options::Options;
 use super::page::Picture;
 use super::palette_map::PaletteMap;
+use crate::compression::Garbage;
 use crate::error::{Error, Result};
 use crate::folded;
 use crate::frames::{Frame, Frames, Kind};
@@ -62,7 +63,8 @@ impl FlameChart {
     /// Reads a file of folded text, compressed or not; other formats have no order of time once read.
     pub fn open(path: &Path, reverse: bool, options: &ReadOptions) -> Result<FlameChart> {
         let file = BufReader::new(File::open(path)?);
-        let (format, text) = Input::stream(Box::new(file))?.recognised(options)?;
+        let (format, text) =
+            Input::stream(Box::new(file))?.recognised(options, &Garbage::default())?;
         let whole = text.head().len() < HEAD_BYTES;
         if format != Format::Folded || folded::is_differential(text.head(), whole) {
             return Err(Error::Usage(

@@ -71,12 +71,7 @@ impl Profile {
     }
 
     fn drawn(&self, options: &Options) -> Drawn {
-        let names: Vec<&str> = self
-            .values()
-            .iter()
-            .map(|value| value.name.as_str())
-            .collect();
-        if names == ["before", "after"] {
+        if self.is_differential() {
             Drawn::Change(options.width_from)
         } else {
             Drawn::Value(options.value)

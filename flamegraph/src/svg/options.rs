@@ -192,6 +192,9 @@ impl Options {
                 self.factor
             )));
         }
+        if let Some(total @ ..1) = self.total {
+            return Err(Error::Usage(format!("total {total}: it is above zero")));
+        }
         if self.notes.contains(['<', '>']) || self.notes.contains("--") {
             // They stand in a comment, which two hyphens would end.
             return Err(Error::Usage(
