@@ -17,6 +17,7 @@ struct ranges {
     JNIEnv *jni;
     uint64_t start;
     uint32_t length;
+    uint32_t method; /* its name */
     uint32_t count;
     size_t last; /* where in map->record the last range begins */
     const PCStackInfo *stack; /* of the last range */
@@ -30,7 +31,7 @@ static jmethodID frame(const PCStackInfo *stack, int i)
 
 static int common_frames(const PCStackInfo *one, const PCStackInfo *other)
 {
-    int i = 0;
+    int i = 1; /* the outermost is the method itself */
     while (i < one->numstackframes && i < other->numstackframes && frame(one, i) == frame(other, i))
         i++;
     return i;
@@ -39,6 +40,11 @@ static int common_frames(const PCStackInfo *one, const PCStackInfo *other)
 static struct range_head *last_range(const struct ranges *ranges)
 {
     return (struct range_head *)(ranges->map->record.at + ranges->last);
+}
+
+static uint32_t name_at(struct ranges *ranges, const PCStackInfo *stack, int i)
+{
+    return i == 0 ? ranges->method : name_of_method(ranges->map, ranges->jni, frame(stack, i));
 }
 
 /* One range more; false when the record gets too large or there is no memory. */
@@ -57,7 +63,7 @@ static bool add_range(struct ranges *ranges, uint32_t end, const PCStackInfo *st
     *(struct range_head *)at = (struct range_head){end, (uint16_t)keep, (uint16_t)names};
     at += sizeof(struct range_head);
     for (size_t i = 0; i < names; i++, at += sizeof(uint32_t)) {
-        uint32_t name = name_of_method(ranges->map, ranges->jni, frame(stack, keep + (int)i));
+        uint32_t name = name_at(ranges, stack, keep + (int)i);
         __builtin_memcpy(at, &name, sizeof name);
     }
     ranges->last = (size_t)(at - record->at) - size;
@@ -73,11 +79,11 @@ static bool add_place(struct ranges *ranges, const PCStackInfo *stack)
     uint32_t reached = ranges->count == 0 ? 0 : last_range(ranges)->end;
     if (offset >= ranges->length || offset < reached || stack->numstackframes <= 0 || stack->methods == NULL)
         return true; /* no place of this code, or one where the JVM itself goes by an earlier one */
-    if (stack->numstackframes > UINT16_MAX)
+    if (stack->numstackframes > FRAMES)
         return false;
     uint32_t end = (uint32_t)offset + 1;
     int keep = ranges->count == 0 ? 0 : common_frames(ranges->stack, stack);
-    if (keep == stack->numstackframes && keep == ranges->stack->numstackframes && keep > 0) {
+    if (keep > 0 && keep == stack->numstackframes && keep == ranges->stack->numstackframes) {
         last_range(ranges)->end = end;
         return true;
     }
@@ -115,10 +121,10 @@ void code_loaded(struct map *map, jmethodID method, uint64_t start, uint32_t len
     }
     const jvmtiCompiledMethodLoadInlineRecord *inlined = inline_record(compile_info);
     struct ranges ranges = {.map = map, .jni = jni, .start = start, .length = length};
-    struct code_head head = {start, length, name_of_method(map, jni, method), 0};
+    ranges.method = name_of_method(map, jni, method);
     map->record.size = 0;
     if (inlined != NULL && inlined->pcinfo != NULL)
         add_places(&ranges, inlined);
-    head.ranges = ranges.count;
+    const struct code_head head = {start, length, ranges.method, ranges.count};
     out_record(map, CODE, &head, sizeof head, map->record.at, map->record.size);
 }

@@ -32,7 +32,7 @@ enum failure {
 
 enum record { NAME = 1, CODE, STUB, UNLOAD, END };
 
-enum { NAME_BYTES = 4096, OUTPUT_BYTES = 256 << 20, RECORD_BYTES = 16 << 20 };
+enum { NAME_BYTES = 4096, FRAMES = 1024, OUTPUT_BYTES = 256 << 20, RECORD_BYTES = 16 << 20 };
 
 /* Bytes that are being collected, in memory of whole pages. */
 struct bytes {

@@ -10,6 +10,7 @@ from typing import Dict, List, Optional, Tuple
 
 NAME, CODE, STUB, UNLOAD, END = range(1, 6)
 LARGEST_RECORD = 16 << 20
+MOST_FRAMES = 1024
 Frames = Tuple[str, ...]
 
 
@@ -107,8 +108,9 @@ def _code(body: bytes, names: List[str]) -> Code:
         end, keep, add = struct.unpack_from("<IHH", body, at)
         added = struct.unpack_from(f"<{add}I", body, at + 8)
         at += 8 + 4 * add
-        assert reached < end <= length and keep <= len(frames) and keep + add > 0
+        assert reached < end <= length and keep <= len(frames) and 0 < keep + add <= MOST_FRAMES
         frames = frames[:keep] + tuple(names[name] for name in added)
+        assert keep > 0 or added[0] == method
         ranges.append((end, frames))
         reached = end
     assert at == len(body)

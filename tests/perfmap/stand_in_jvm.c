@@ -22,7 +22,8 @@
 #include <jvmti.h>
 #include <jvmticmlr.h>
 
-enum { STORM_THREADS = 4, STORM_EVENTS = 20000, PLACES_OF_A_FULL_RECORD = 400000, STUCK_SECONDS = 15 };
+enum { STORM_THREADS = 4, STORM_EVENTS = 20000, STUCK_SECONDS = 15 };
+enum { MOST_FRAMES = 1024, PLACES_OF_A_FULL_RECORD = 400000 };
 
 static const char *scenario;
 static jvmtiEventCallbacks callbacks;
@@ -185,10 +186,23 @@ static void load(uintptr_t start, int size, int places, const int *offsets, cons
 static void tell_a_little(void)
 {
     const int offsets[] = {-5, 10, 10, 20, 30, 40, 35, 99, 100};
-    const uintptr_t stacks[][4] = {{9}, {3, 2, 1}, {9}, {3, 2, 1}, {2, 1}, {1001, 2, 1}, {9}, {1}, {9}};
+    const uintptr_t stacks[][4] = {{9}, {3, 2, 1}, {9}, {3, 2, 1}, {2, 1}, {1001, 2, 1}, {9}, {5}, {9}};
     load(0x10000, 100, 9, offsets, stacks);
     callbacks.CompiledMethodUnload(&environment, method(1), (void *)0x10000);
     callbacks.CompiledMethodLoad(&environment, method(1001), 50, (void *)0x20000, 0, NULL, NULL);
+}
+
+/* Code with one place in the last of `depth` methods that were inlined into one another. */
+static void load_deep(int depth)
+{
+    jmethodID *methods = calloc((size_t)depth, sizeof *methods);
+    for (int i = 0; i < depth; i++)
+        methods[i] = method(i < depth - 1 ? 10000 : 1);
+    PCStackInfo info = {(void *)0x10000, depth, methods, NULL};
+    jvmtiCompiledMethodLoadInlineRecord record = {
+        {JVMTI_CMLR_INLINE_INFO, JVMTI_CMLR_MAJOR_VERSION_1, JVMTI_CMLR_MINOR_VERSION_0, NULL}, 1, &info};
+    callbacks.CompiledMethodLoad(&environment, method(1), 100, (void *)0x10000, 0, NULL, &record);
+    free(methods);
 }
 
 /* Code with `places` stacks of eight methods that have nothing in common. */
@@ -255,6 +269,10 @@ static jvmtiError JNICALL generate(jvmtiEnv *env, jvmtiEvent event)
         tell_from_many_threads();
     else if (is("late event") || is("stuck event"))
         tell_late();
+    else if (is("deep"))
+        load_deep(MOST_FRAMES);
+    else if (is("too deep"))
+        load_deep(MOST_FRAMES + 1);
     else if (is("large record"))
         load_much(2 * PLACES_OF_A_FULL_RECORD);
     else if (is("large map"))

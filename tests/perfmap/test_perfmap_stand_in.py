@@ -141,7 +141,13 @@ def test_long_names_are_cut(here, tmp_path):
     assert names[0].startswith("room/C1.nnnn")
 
 
-def test_inlining_too_large_to_tell_is_left_out_and_counted(here, tmp_path):
-    found = here.map(tmp_path / "map", "large record")
+def test_deep_inlining(here, tmp_path):
+    found = here.map(tmp_path / "map", "deep")
+    assert found.codes[1].ranges == ((1, ("room/C1.m1", *["room/C10000.m10000"] * 1023)),)
+
+
+@pytest.mark.parametrize("scenario", ["large record", "too deep"])
+def test_inlining_too_large_to_tell_is_left_out_and_counted(here, tmp_path, scenario):
+    found = here.map(tmp_path / "map", scenario)
     assert found.without_inlining == 1
     assert [code.ranges for code in found.codes] == [(), ()]
