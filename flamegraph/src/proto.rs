@@ -9,6 +9,7 @@ pub(crate) mod field {
     pub(crate) const LOCATION: u64 = 4;
     pub(crate) const FUNCTION: u64 = 5;
     pub(crate) const STRING: u64 = 6;
+    pub(crate) const DEFAULT_SAMPLE_TYPE: u64 = 14;
 }
 
 /// Field numbers of a sample, of which there are many: they are read and written here, without prost.

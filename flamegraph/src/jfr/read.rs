@@ -49,6 +49,9 @@ pub(super) fn read(input: Input<'_>, options: &ReadOptions) -> Result<Recording>
     reader.finish()
 }
 
+/// The places async-profiler has for live objects.
+const MOST_LIVE: u64 = 1024;
+
 struct Reader<'o> {
     options: &'o ReadOptions,
     profile: Profile,
@@ -74,6 +77,8 @@ struct Samples<'a> {
     sleeping_state: Option<u64>,
     /// Samples whose stack is not in the recording.
     lost: u64,
+    /// Samples of live objects.
+    live: u64,
 }
 
 impl<'o> Reader<'o> {
@@ -162,13 +167,22 @@ impl<'o> Reader<'o> {
             default_state: state(pools, b"STATE_DEFAULT"),
             sleeping_state: state(pools, b"STATE_SLEEPING"),
             lost: 0,
+            live: 0,
         };
         for event in Events::of(&chunk.bytes) {
             if let Some(kind) = kinds.get(event.kind) {
                 self.take_sample(&chunk.bytes, event, kind, &mut samples)?;
             }
         }
-        Ok(samples.lost)
+        let (lost, live) = (samples.lost, samples.live);
+        if live >= MOST_LIVE && self.settings.engine().is_some() {
+            let what = format_args!(
+                "has {live} live objects, the most that async-profiler keeps; there may be more than \
+                 it says (a larger allocation interval finds all)"
+            );
+            self.lose(chunk.place, what);
+        }
+        Ok(lost)
     }
 
     /// The first and the last tick of the time that is wanted.
@@ -220,13 +234,22 @@ impl<'o> Reader<'o> {
         let pair = pair_of(kind.source, default_state, &self.settings);
         if !self.add(kind, pair, &slots, samples)? {
             samples.lost += 1;
-        } else if self.options.off_cpu
-            && pair == Pair::Wall
-            && samples.sleeping_state == Some(slots[events::STATE])
-        {
+        } else if self.options.off_cpu && pair == Pair::Wall && self.waits(&slots, samples)? {
             self.add(kind, Pair::OffCpu, &slots, samples)?;
         }
+        samples.live += u64::from(pair == Pair::Live);
         Ok(())
+    }
+
+    /// Whether the thread of a wall-clock sample does not run.
+    fn waits(&mut self, slots: &Slots, samples: &mut Samples<'_>) -> Result<bool> {
+        if samples.sleeping_state == Some(slots[events::STATE]) {
+            return Ok(true);
+        }
+        let (profile, stack) = (&mut self.profile, slots[events::STACK]);
+        samples
+            .stacks
+            .is_in_a_file_call(profile, stack, &mut self.budget)
     }
 
     /// Adds a sample to the values of a pair; false: its stack is not there.

@@ -45,6 +45,8 @@ pub(super) struct Stacks<'a> {
     pub(super) namer: Namer<'a>,
     /// By stack and thread, without threads the thread is 0: of all samples, and of those that wait.
     nodes: [HashMap<(u64, u64), Option<Node>, RandomState>; 2],
+    /// Whether a thread with this stack is in a call that works on files.
+    file_calls: HashMap<u64, bool, RandomState>,
     frames: Vec<Frame>,
     last: Stack,
 }
@@ -66,6 +68,7 @@ impl<'a> Stacks<'a> {
             complete,
             namer,
             nodes: Default::default(),
+            file_calls: HashMap::default(),
             frames: Vec::new(),
             last: Stack::default(),
         }
@@ -93,25 +96,63 @@ impl<'a> Stacks<'a> {
         Ok(node)
     }
 
+    /// Whether a thread with this stack, which seems to run, is in a call that works on files.
+    #[inline]
+    pub(super) fn is_in_a_file_call(
+        &mut self,
+        profile: &mut Profile,
+        stack: u64,
+        budget: &mut Budget,
+    ) -> Result<bool> {
+        if let Some(&known) = self.file_calls.get(&stack) {
+            return Ok(known);
+        }
+        let found = self.find_frames(profile, stack, budget)?;
+        let in_a_call = found && waits::is_in_a_file_call(&waiting(profile, &self.frames));
+        if self.file_calls.len() >= MOST_CACHED {
+            self.file_calls.clear();
+        }
+        self.file_calls.insert(stack, in_a_call);
+        Ok(in_a_call)
+    }
+
     fn walk(
         &mut self,
         profile: &mut Profile,
         place: Place,
         budget: &mut Budget,
     ) -> Result<Option<Node>> {
-        let Stacks {
-            pools,
-            namer,
-            frames,
-            ..
-        } = self;
-        frames.clear();
-        let found = pools.frames(place.stack);
-        if found.is_none() && place.stack != 0 && !self.complete {
+        if !self.find_frames(profile, place.stack, budget)? {
             return Ok(None);
         }
+        if place.waits {
+            let wait = waits::wait_of(&waiting(profile, &self.frames));
+            let name = profile.frames.intern_name(wait.as_bytes())?;
+            self.frames.push(Frame::new(name, Kind::Plain));
+        }
+        if let Some((thread, how)) = place.thread {
+            self.frames.push(self.namer.thread(profile, thread, how)?);
+        }
+        self.last
+            .leaf(profile, self.frames.iter().rev().copied())
+            .map(Some)
+    }
+
+    /// Puts the frames of a stack into `frames`, leaf first; false if it is lost with a part of the chunk.
+    fn find_frames(
+        &mut self,
+        profile: &mut Profile,
+        stack: u64,
+        budget: &mut Budget,
+    ) -> Result<bool> {
+        let frames = &mut self.frames;
+        frames.clear();
+        let found = self.pools.frames(stack);
+        if found.is_none() && stack != 0 && !self.complete {
+            return Ok(false);
+        }
         for (method, frame_type) in found.into_iter().flatten() {
-            let frame = namer.method(profile, method, frame_type)?;
+            let frame = self.namer.method(profile, method, frame_type)?;
             budget.spend(profile.frames.name_of(frame).len() + 1)?;
             frames.push(frame);
         }
@@ -119,25 +160,14 @@ impl<'a> Stacks<'a> {
             let name = profile.frames.intern_name(NO_STACK)?;
             frames.push(Frame::new(name, Kind::Plain));
         }
-        if place.waits {
-            let wait = wait_of(profile, frames);
-            let name = profile.frames.intern_name(wait.as_bytes())?;
-            frames.push(Frame::new(name, Kind::Plain));
-        }
-        if let Some((thread, how)) = place.thread {
-            frames.push(namer.thread(profile, thread, how)?);
-        }
-        self.last
-            .leaf(profile, frames.iter().rev().copied())
-            .map(Some)
+        Ok(true)
     }
 }
 
-/// What a thread with these frames, leaf first, waits for.
-fn wait_of(profile: &Profile, frames: &[Frame]) -> &'static str {
+fn waiting<'p>(profile: &'p Profile, frames: &[Frame]) -> Vec<Waiting<'p>> {
     let waiting = frames.iter().map(|&frame| Waiting {
         name: profile.frames.name_of(frame),
         kind: frame.kind(),
     });
-    waits::wait_of(&waiting.collect::<Vec<_>>())
+    waiting.collect()
 }

@@ -62,6 +62,7 @@ const IDLE_METHODS: &[&str] = &[
 /// methods in between.
 const IDLE_LOOPS: &[&str] = &[
     "java/util/TimerThread.mainLoop",
+    "java/util/concurrent/ForkJoinPool.runWorker",
     "java/lang/ref/Reference$ReferenceHandler.run",
     "java/lang/ref/Finalizer$FinalizerThread.run",
     "jdk/internal/ref/CleanerImpl.run",
@@ -81,6 +82,12 @@ const IDLE_LOOPS: &[&str] = &[
     "org/apache/zookeeper/ClientCnxn$EventThread.run",
     "org/apache/zookeeper/ClientCnxnSocketNIO.doTransport",
     "org/apache/zookeeper/ClientCnxnSocketNetty.doTransport",
+];
+
+/// Methods of the JDK below which is a task's work.
+const TASKS: &[&str] = &[
+    "java/util/concurrent/ForkJoinTask.*",
+    "java/util/concurrent/FutureTask.*",
 ];
 
 /// Whose methods may stand between such a loop and its wait.
@@ -245,13 +252,20 @@ pub(super) fn wait_of(stack: &[Waiting<'_>]) -> &'static str {
     }
 }
 
+/// Whether a thread with this stack, leaf first, is in a call of the kernel that works on files. Signals do
+/// not interrupt these: the thread seems to run, whether it waits for a disk or not.
+pub(super) fn is_in_a_file_call(stack: &[Waiting<'_>]) -> bool {
+    let native = stack.iter().take_while(|frame| !frame.is_java());
+    // A C library without symbols is there by its file's name.
+    let mut functions = native.filter(|frame| !fits(frame.name, "*/libc.so*"));
+    functions.next().and_then(Waiting::function) == Some(DISK) && wait_of(stack) == DISK
+}
+
 fn waits_in_a_loop(callers: &[Waiting<'_>]) -> bool {
-    let own = |frame: &&Waiting<'_>| !fits_any(frame.name, JDK);
+    let works = |frame: &Waiting<'_>| !fits_any(frame.name, JDK) || fits_any(frame.name, TASKS);
     // The first frame that is not the JDK's is the last that may be the loop.
-    let end = callers
-        .iter()
-        .position(|frame| own(&frame))
-        .map_or(callers.len(), |own| own + 1);
+    let end = callers.iter().position(works);
+    let end = end.map_or(callers.len(), |working| working + 1);
     any(&callers[..end], IDLE_LOOPS)
 }
 
@@ -371,6 +385,11 @@ mod tests {
                 IDLE,
             ),
             (format!("{FUTEX} < {PARKED} < java/util/concurrent/ForkJoinPool.awaitWork"), IDLE),
+            (format!("{FUTEX} < {PARKED} < java/util/concurrent/ForkJoinPool.runWorker"), IDLE),
+            (
+                format!("{FUTEX} < {PARKED} < java/util/concurrent/ForkJoinTask.doExec < java/util/concurrent/ForkJoinPool.runWorker"),
+                PARK,
+            ),
             (format!("{FUTEX} < java/lang/Object.wait < java/util/TimerThread.mainLoop"), IDLE),
             (
                 format!("{FUTEX} < java/lang/Object.wait < App.task < java/util/TimerThread.mainLoop"),

@@ -7,6 +7,10 @@
 mod read;
 mod samples;
 mod tables;
+mod threads;
 mod write;
+
+/// The label that names a sample's thread.
+const THREAD: &str = "thread";
 
 pub(crate) use read::{detect, read_input};

@@ -2,6 +2,7 @@
 
 use super::samples::{Sample, Samples};
 use super::tables::{damaged, decode, samples, Locations, Parts, Strings};
+use super::threads::ThreadLabels;
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::limits::Limits;
@@ -26,7 +27,8 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
     let strings = Strings::of(&parts, limits);
     let mut profile = Profile::bounded(strings.values(&parts)?, limits.cells);
     let locations = Locations::read(&parts, &strings, &mut profile)?;
-    let common = add_samples(&message, &locations, &mut profile, limits)?;
+    let threads = ThreadLabels::of(&strings, options.threads);
+    let common = add_samples(&message, &locations, threads, &mut profile, limits)?;
     profile.set_labels(label_texts(&common, &strings)?);
     profile.into_ordered()
 }
@@ -35,6 +37,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
 fn add_samples(
     message: &[u8],
     locations: &Locations,
+    mut threads: ThreadLabels<'_, '_>,
     profile: &mut Profile,
     limits: &Limits,
 ) -> Result<Vec<proto::Label>> {
@@ -44,8 +47,10 @@ fn add_samples(
     for found in samples(message) {
         let (number, bytes) = found?;
         sample.read(bytes, number)?;
-        adder
-            .add(&sample)
+        threads
+            .take_from(&mut sample.labels, number)
+            .and_then(|thread| thread.map_or(Ok(()), |root| adder.set_root(root)))
+            .and_then(|()| adder.add(&sample))
             .map_err(|error| at_sample(error, number))?;
         common.add(&sample.labels, number)?;
     }

@@ -2,6 +2,7 @@
 
 use super::tables::{check_inner_bytes, damaged, Locations};
 use crate::error::Result;
+use crate::frames::{Frame, Kind};
 use crate::limits::Limits;
 use crate::profile::Profile;
 use crate::proto::sample_field;
@@ -91,6 +92,8 @@ pub(super) struct Samples<'a, 'm> {
     /// The stack of the sample before: packed, and the way to each of its locations, root first.
     before: &'m [u8],
     path: Vec<Step>,
+    /// The frame above the outermost location, its node, and how long it is in folded text.
+    root: (Option<Frame>, Node, u64),
     /// The locations that are not shared, the leaf first, each with how many packed bytes it and its
     /// callers are.
     own: Vec<(u64, usize)>,
@@ -108,8 +111,30 @@ impl<'a, 'm> Samples<'a, 'm> {
             left: limits.text_bytes,
             before: &[],
             path: Vec::new(),
+            root: (None, ROOT, 0),
             own: Vec::new(),
         }
+    }
+
+    /// Puts a frame above the outermost location of the samples that follow, or none.
+    pub(super) fn set_root(&mut self, name: Option<&str>) -> Result<()> {
+        let frame = match name {
+            Some(name) => {
+                let name = self.profile.frames.intern_name(name.as_bytes())?;
+                Some(Frame::new(name, Kind::Plain))
+            }
+            None => None,
+        };
+        if frame != self.root.0 {
+            let node = match frame {
+                Some(frame) => self.profile.child(ROOT, frame)?,
+                None => ROOT,
+            };
+            let bytes = name.map_or(0, |name| name.len() as u64 + 1);
+            self.root = (frame, node, bytes);
+            self.path.clear();
+        }
+        Ok(())
     }
 
     pub(super) fn add(&mut self, sample: &Sample<'m>) -> Result<()> {
@@ -137,7 +162,8 @@ impl<'a, 'm> Samples<'a, 'm> {
         let too_long = || damaged("the stacks are too long, all together");
         self.path.truncate(self.shared(sample.packed));
         let top = self.path.last();
-        let (mut node, mut bytes) = top.map_or((ROOT, 0), |step| (step.node, step.bytes));
+        let (mut node, mut bytes) =
+            top.map_or((self.root.1, self.root.2), |step| (step.node, step.bytes));
         self.find_own(sample)?;
         for &(location, packed) in self.own.iter().rev() {
             let (frames, more) = self.locations.get(location)?;

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::frames::Kind;
 use crate::profile::Profile;
 use crate::proto::{self, field, sample_field};
-use crate::tree::ROOT;
+use crate::tree::{Node, ROOT};
 use crate::walk::{Order, Step};
 use crate::wire::{put_bytes, put_message, put_varint};
 
@@ -23,6 +23,15 @@ const MANY_NODES: usize = 1 << 19;
 impl Profile {
     /// Writes gzipped pprof, the same bytes for the same profile; labels stand on every sample.
     pub fn write_pprof(&self, out: impl Write) -> Result<()> {
+        self.write_pprof_as(out, false)
+    }
+
+    /// The same; an outermost frame in brackets, `[name]`, is each sample's label `thread` instead.
+    pub fn write_pprof_threads(&self, out: impl Write) -> Result<()> {
+        self.write_pprof_as(out, true)
+    }
+
+    fn write_pprof_as(&self, out: impl Write, thread_label: bool) -> Result<()> {
         let level = if self.node_count() < MANY_NODES {
             Compression::default()
         } else {
@@ -48,8 +57,16 @@ impl Profile {
                 num: 0,
             })
             .collect();
+        if let Some(last) = self.values().last() {
+            put_varint(&mut block, field::DEFAULT_SAMPLE_TYPE << 3);
+            put_varint(&mut block, strings.id(&last.name) as u64);
+        }
+        let threads = match thread_label {
+            true => thread_labels(self, &mut strings),
+            false => HashMap::new(),
+        };
         let locations = put_frames(self, &mut strings, &mut block);
-        write_samples(self, &locations, &labels, &mut block, &mut out)?;
+        write_samples(self, &locations, (&labels, &threads), &mut block, &mut out)?;
         for string in &strings.in_order {
             put_bytes(&mut block, field::STRING, string.as_bytes());
         }
@@ -124,10 +141,31 @@ fn put_frames(profile: &Profile, strings: &mut Strings, block: &mut Vec<u8>) -> 
     ids
 }
 
+/// The encoded label of each node below the root that is a thread.
+fn thread_labels(profile: &Profile, strings: &mut Strings) -> HashMap<Node, Vec<u8>> {
+    let top = |&node: &Node| profile.tree.parent(node) == ROOT;
+    let key = strings.id(super::THREAD);
+    let mut labels = HashMap::new();
+    for node in profile.tree.nodes().filter(top) {
+        let name = profile.frames.name_of(profile.tree.frame(node));
+        let inside = name
+            .strip_prefix('[')
+            .and_then(|name| name.strip_suffix(']'));
+        if let Some(thread) = inside {
+            let str = strings.id(thread);
+            let label = proto::Label { key, str, num: 0 };
+            let mut field = Vec::new();
+            put_message(&mut field, sample_field::LABEL, &label);
+            labels.insert(node, field);
+        }
+    }
+    labels
+}
+
 fn write_samples(
     profile: &Profile,
     locations: &[u32],
-    labels: &[proto::Label],
+    (labels, threads): (&[proto::Label], &HashMap<Node, Vec<u8>>),
     block: &mut Vec<u8>,
     out: &mut impl Write,
 ) -> Result<()> {
@@ -138,6 +176,7 @@ fn write_samples(
     for label in labels {
         put_message(&mut label_fields, sample_field::LABEL, label);
     }
+    let common = label_fields.len();
     let (mut stack, mut behind) = (Stack::default(), Vec::new());
     for step in Order::of(profile).walk() {
         let leaf = match step {
@@ -147,7 +186,15 @@ fn write_samples(
                 continue;
             }
         };
-        stack.push((leaf != ROOT).then(|| locations[profile.tree.frame(leaf).index()]));
+        let mut has_location = leaf != ROOT;
+        if has_location && profile.tree.parent(leaf) == ROOT {
+            label_fields.truncate(common);
+            if let Some(thread) = threads.get(&leaf) {
+                label_fields.extend_from_slice(thread);
+                has_location = false;
+            }
+        }
+        stack.push(has_location.then(|| locations[profile.tree.frame(leaf).index()]));
         // A profile without samples has one empty sample, which carries its labels.
         let carrier = leaf == ROOT && profile.is_empty() && !labels.is_empty();
         if !carrier && columns.iter().all(|column| column[leaf as usize] == 0) {
