@@ -44,12 +44,13 @@ test-rust: build
 test-python: build test-prerequisites
 	$(BIN)/python -m pytest
 
-lint: build ## ruff, mypy --strict, clippy, rustfmt
+lint: build ## ruff, mypy --strict, clippy, rustfmt, the viewer's types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	cargo fmt --all --check
 	cargo clippy --locked --quiet --workspace --all-targets -- --deny warnings
+	tests/viewer/typecheck.sh
 
 bench: build test-prerequisites ## measure what README promises; writes build/bench.md
 	$(BIN)/python -m tests.bench
