@@ -1,0 +1,121 @@
+"""What the perf engine's contract tests share: recordings by perf, and what came of them."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from tests.burners.burner import Program
+from tests.contract.agent_driver import FREQUENCY, Agent, Event, Result
+from tests.lab import procs
+
+ROOT = Path(__file__).resolve().parents[2]
+FRAME_POINTERS = "-XX:+PreserveFramePointer"
+Stacks = List[Tuple[List[str], int]]
+
+
+def perfmap() -> bytes:
+    """The library that names compiled code, as the package has it for this machine."""
+    shipped = ROOT / "hprofiler" / "_data" / "perfmap" / platform.machine() / "libhprofilerPerfmap.so"
+    path = Path(os.environ.get("HPROFILER_PERFMAP") or shipped)
+    if not path.is_file():
+        pytest.fail(f"the library that names compiled code is missing (run make build): {path}", pytrace=False)
+    return path.read_bytes()
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What one recording told of one process."""
+
+    pid: int
+    result: Result
+
+    @property
+    def outcome(self) -> Event:
+        return self.result.outcomes[self.pid]
+
+    def head(self, event: str = "cpu") -> Event:
+        return self.result.events[self.pid][event][0]
+
+    def profile(self, event: str = "cpu") -> Profile:
+        return Profile.from_bytes(self.result.events[self.pid][event][1])
+
+    def stacks(self, event: str = "cpu", value: int = 0) -> Stacks:
+        """Stacks, outermost frame first, and the sums of one of the event's values."""
+        lines = self.profile(event).to_folded(value, True).decode().splitlines()
+        pairs = (line.rpartition(" ") for line in lines)
+        return [(stack.split(";"), int(count)) for stack, _, count in pairs]
+
+    def share(self, frame: str, event: str = "cpu", among: Sequence[str] = ()) -> float:
+        """The share of the samples with a frame that holds `frame`, of those with one that holds any of `among`."""
+        stacks = self.stacks(event)
+        inside = [pair for pair in stacks if not among or any(_holds(pair[0], one) for one in among)]
+        total = sum(count for _, count in inside)
+        assert total, f"no samples of {among or 'anything'} in {self.outcome}: {stacks[:20]}"
+        return sum(count for stack, count in inside if _holds(stack, frame)) / total
+
+
+def _holds(stack: Sequence[str], part: str) -> bool:
+    return any(part in frame for frame in stack)
+
+
+def processes(agent: Agent, *programs: Program) -> List[Event]:
+    """What the agent finds of these programs, JVMs or not."""
+    pids = [program.outer.pid for program in programs]
+    found = agent.find(native=True, kind="pids", pids=pids)["processes"]
+    assert len(found) == len(pids), found
+    return list(found)
+
+
+def prepare(
+    agent: Agent, found: Sequence[Event], events: Sequence[str] = ("cpu",), duration: float = 2, **more: Any
+) -> Tuple[List[int], Dict[int, Event]]:
+    """The pids that are ready for perf, and the outcomes of those that are not; `more` of the sampling's members."""
+    intervals = dict.fromkeys(("alloc_interval", "lock_threshold", "wall_interval"))
+    wanted = {"engine": "perf", "events": list(events), "frequency": FREQUENCY, "duration": duration}
+    chosen = [{key: one[key] for key in ("pid", "start_time", "label", "labels")} for one in found]
+    blobs = {"perfmap": agent.put(perfmap())}
+    sampling = {**wanted, **intervals, "keep_raw": False, **more}
+    agent.send("prepare", sampling=sampling, blobs=blobs, processes=chosen)
+    outcomes: Dict[int, Event] = {}
+    while True:
+        told, _ = agent.next()
+        if told["type"] == "ready":
+            return [one["pid"] for one in told["processes"]], outcomes
+        assert told["type"] == "outcome", (told, agent.stderr())
+        outcomes[told["pid"]] = told
+
+
+def record(agent: Agent, program: Program, events: Sequence[str] = ("cpu",), **more: Any) -> Recorded:
+    """Record one program by perf to the end."""
+    ready, refused = prepare(agent, processes(agent, program), events, **more)
+    assert ready == [program.outer.pid], refused
+    agent.start()
+    return Recorded(program.outer.pid, agent.collect())
+
+
+def refused(agent: Agent, program: Program, events: Sequence[str], **more: Any) -> Event:
+    """The outcome of a program that perf cannot be made ready for."""
+    ready, outcomes = prepare(agent, processes(agent, program), events, **more)
+    assert ready == [], ready
+    agent.send("stop")
+    agent.collect()
+    return outcomes[program.outer.pid]
+
+
+def perf_of(agent: Agent) -> Optional[procs.Identity]:
+    """The perf that an agent has running."""
+    for thread in Path(f"/proc/{agent.process.pid}/task").iterdir():
+        for child in (thread / "children").read_text().split():
+            if Path(f"/proc/{child}/comm").read_text().startswith("perf"):
+                return procs.Identity.of(int(child))
+    return None
+
+
+__all__ = ["FREQUENCY", "FRAME_POINTERS", "Recorded", "perf_of", "prepare", "processes", "record", "refused"]

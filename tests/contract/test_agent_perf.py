@@ -1,0 +1,221 @@
+"""JVMs recorded by the host's perf: shares, names, frame pointers, and JVMs that take no agents."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.contract.agent_driver import FREQUENCY
+from tests.contract.conftest import OTHER_USER, namespace_tmp, shares
+from tests.contract.perf_engine import FRAME_POINTERS, perf_of, prepare, processes, record, refused
+from tests.lab import procs
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users, kernel frames")
+
+
+@pytest.fixture(autouse=True)
+def no_library_left():
+    """Nothing may be left beside a JVM; other tests look for other folders."""
+    yield
+    assert not [str(path) for path in Path("/tmp").glob(".hprofiler-map-*")]
+
+
+@pytest.mark.parametrize("jdk", [8, 11, 17, 21, 25])
+def test_shares_and_names_of_a_jvm_with_frame_pointers(agent, burn, jdk):
+    burner = burn(jdk=jdk, options=[FRAME_POINTERS])
+    done = record(agent, burner, duration=4)
+    head, outcome = done.head(), done.outcome
+    assert outcome["status"] == "ok", outcome
+    assert re.search(r"perf \d+\.\d+", outcome["reason"])
+    seen = shares(done.result.profiles[done.pid])
+    assert seen["hot"] == pytest.approx(0.70, abs=0.05)
+    assert seen["warm"] == pytest.approx(0.20, abs=0.05)
+    assert (head["engine"], head["source"]) == ("perf", "perf_events")
+    assert head["interval"] == pytest.approx(1e9 / FREQUENCY, abs=1)
+    assert head["samples"]["taken"] >= 0.9 * head["samples"]["expected"]
+    assert sum(head["timeline"]) == head["samples"]["taken"]
+    assert done.profile().values == [("samples", "count"), ("cpu", "nanoseconds")]
+    assert sum(count for _, count in done.stacks(value=1)) == pytest.approx(1e9 * head["cpu_seconds"], rel=0.1)
+    assert done.share("[unknown") < 0.02
+    assert all(stack[0].startswith("[") and stack[0].endswith("]") for stack, _ in done.stacks())
+    assert namespace_tmp(burner) == []
+
+
+def test_inlined_methods_are_unfolded(agent, burn):
+    done = record(agent, burn(options=[FRAME_POINTERS]), duration=3)
+    frames = {frame for stack, _ in done.stacks() for frame in stack}
+    assert any("Burner" in frame and frame.endswith("_[j]") for frame in frames), frames
+    assert any("Burner" in frame and frame.endswith("_[i]") for frame in frames), frames
+
+
+def test_without_frame_pointers_the_remedy_is_told(agent, burn):
+    done = record(agent, burn())
+    assert done.outcome["status"] == "degraded"
+    assert re.search(r"\d+ % of the stacks are broken", done.outcome["reason"])
+    assert FRAME_POINTERS in done.outcome["reason"]
+    assert done.head()["samples"]["taken"] > 0
+
+
+def test_an_interpreter_alone_breaks_nothing(agent, burn):
+    done = record(agent, burn(options=[FRAME_POINTERS, "-Xint"]))
+    assert done.outcome["status"] == "ok", done.outcome
+    assert done.share("Interpreter") > 0.5
+
+
+@pytest.mark.parametrize("jdk", [17, 21, 25])
+def test_a_jvm_that_takes_no_agents_writes_its_map_itself(agent, burn, jdk):
+    burner = burn(jdk=jdk, options=[FRAME_POINTERS, "-XX:-EnableDynamicAgentLoading"])
+    done = record(agent, burner)
+    assert "-XX:-EnableDynamicAgentLoading" in done.outcome["reason"]
+    assert "inlined" in done.outcome["reason"]
+    assert done.share("Burner.work") > 0.9, done.stacks()[:5]
+    assert not usual_map(burner).exists()
+    assert namespace_tmp(burner) == []
+
+
+def test_a_map_that_was_there_is_not_deleted(agent, burn):
+    burner = burn(jdk=17, options=[FRAME_POINTERS, "-XX:-EnableDynamicAgentLoading"])
+    usual_map(burner).write_text("there before")
+    try:
+        done = record(agent, burner)
+        assert done.share("Burner.work") > 0.9
+        assert usual_map(burner).exists()
+    finally:
+        usual_map(burner).unlink()
+
+
+def test_somebody_elses_map_is_neither_written_nor_believed(agent, burn):
+    burner = burn(jdk=17, options=[FRAME_POINTERS, "-XX:-EnableDynamicAgentLoading"])
+    usual_map(burner).write_text("0 ffffffffffffff FALSE\n")
+    os.chown(usual_map(burner), OTHER_USER, OTHER_USER)
+    try:
+        done = record(agent, burner)
+        assert "have no names" in done.outcome["reason"]
+        assert done.share("FALSE") == 0
+        assert usual_map(burner).read_text() == "0 ffffffffffffff FALSE\n"
+    finally:
+        usual_map(burner).unlink()
+
+
+def usual_map(burner):
+    return Path(f"/proc/{burner.outer.pid}/root/tmp/perf-{burner.pid}.map")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_without_attach_only_a_map_that_is_there_names_methods(agent, burn, there):
+    burner = burn(options=[FRAME_POINTERS, "-XX:+DisableAttachMechanism"])
+    if there:
+        usual_map(burner).write_text("0 7fffffffffff Everything.everywhere\n")
+    try:
+        done = record(agent, burner)
+    finally:
+        usual_map(burner).unlink(missing_ok=True)
+    assert done.outcome["status"] == "degraded"
+    assert "-XX:+DisableAttachMechanism" in done.outcome["reason"]
+    assert ("have no names" in done.outcome["reason"]) != there
+    assert (done.share("Everything.everywhere") > 0.5) == there
+    assert not any("Full thread dump" in line for line in burner.other_lines)
+
+
+def test_a_jvm_of_another_user(agent, burn):
+    done = record(agent, burn(user=OTHER_USER, options=[FRAME_POINTERS]), duration=3)
+    assert done.outcome["status"] == "ok", done.outcome
+    assert done.share("Burner.work") > 0.9
+    assert shares(done.result.profiles[done.pid])["hot"] == pytest.approx(0.70, abs=0.06)
+
+
+def test_an_agent_that_is_the_jvms_user_sees_user_code(start_agent, burn):
+    agent = start_agent(user=OTHER_USER)
+    agent.hello()
+    done = record(agent, burn(user=OTHER_USER, options=[FRAME_POINTERS]), duration=3)
+    assert done.head()["source"] in ("perf_events", "cpu-clock,alluser")
+    if done.head()["source"] != "perf_events":
+        assert "perf_event_paranoid" in done.outcome["reason"]
+    assert done.share("Burner.work") > 0.9
+
+
+def test_another_users_jvm_is_refused_to_a_user(start_agent, burn):
+    agent = start_agent(user=OTHER_USER)
+    agent.hello()
+    outcome = refused(agent, burn(), ["cpu"])
+    assert (outcome["status"], outcome["stage"]) == ("failed", "prepare")
+    assert "belongs to" in outcome["reason"] and "sudo" in outcome["remedy"]
+
+
+def test_several_events_in_one_recording(agent, burn):
+    burner = burn(role="alloc", options=[FRAME_POINTERS])
+    done = record(agent, burner, ["cpu", "page-faults", "context-switches"])
+    assert set(done.result.events[done.pid]) == {"cpu", "page-faults", "context-switches"}
+    assert done.profile("page-faults").values == [("page-faults", "count")]
+    assert done.profile("context-switches").total(0) > 10
+    assert done.head("page-faults")["interval"] == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_jvm_that_ends_in_the_middle_keeps_its_samples(agent, burn, how):
+    ending, other = burn(options=[FRAME_POINTERS]), burn(role="beta", options=[FRAME_POINTERS])
+    prepare(agent, processes(agent, ending, other), duration=4)
+    agent.start()
+    time.sleep(2)  # what is tested is that time is recorded
+    ending.outer.kill(how)
+    result = agent.collect()
+    outcome = result.outcomes[ending.outer.pid]
+    assert outcome["status"] == "degraded"
+    assert "ended after" in outcome["reason"] and "have no names" in outcome["reason"]
+    assert result.heads[ending.outer.pid]["samples"]["taken"] > 100
+    assert result.outcomes[other.outer.pid]["status"] == "ok"
+    assert result.left == []
+
+
+def test_stopping_early_keeps_what_was_recorded(agent, burn):
+    burner = burn(options=[FRAME_POINTERS])
+    prepare(agent, processes(agent, burner), duration=60)
+    agent.start()
+    time.sleep(1.5)  # what is tested is that time is recorded
+    agent.send("stop")
+    result = agent.collect(15)
+    assert 1 < result.heads[burner.outer.pid]["seconds"] < 10
+    assert result.heads[burner.outer.pid]["samples"]["taken"] > 100
+
+
+@pytest.mark.parametrize("load", [0.0, 1.0])
+def test_a_killed_agent_leaves_no_perf(start_agent, burn, load):
+    """Neither beside a JVM that runs nor beside one that is idle, so that perf has nothing to write."""
+    agent = start_agent()
+    agent.hello()
+    burner = burn(load=load)
+    prepare(agent, processes(agent, burner), duration=60)
+    agent.start()
+    perf = perf_of(agent)
+    family = [one for pid in procs.family(perf.pid) if (one := procs.Identity.of(pid))]
+    assert len(family) == 2, "perf, and what limits its time"
+    agent.process.kill()
+    for one in family:
+        ended(one, 10)
+    assert burner.outer.alive()
+
+
+def ended(process, timeout):
+    procs.wait_for(lambda: not process.alive(), timeout, f"the end of {process}")
+
+
+def test_perf_limits_its_own_time(agent, burn):
+    prepare(agent, processes(agent, burn()), duration=7)
+    agent.start()
+    words = Path(f"/proc/{perf_of(agent).pid}/cmdline").read_bytes().split(b"\0")
+    assert words[words.index(b"sleep") + 1] == b"37"
+    agent.send("stop")
+    agent.collect()
+    assert perf_of(agent) is None
+
+
+def test_auto_takes_perf_where_no_profiler_can_be_loaded(agent, burn):
+    burner = burn(options=[FRAME_POINTERS, "-XX:+DisableAttachMechanism"])
+    done = record(agent, burner, engine="auto")
+    assert done.head()["engine"] == "perf"
+    assert "async-profiler" in done.outcome["reason"]
