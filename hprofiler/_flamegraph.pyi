@@ -18,7 +18,7 @@ let go in every long call, and profiles may be shared between threads.
 """
 
 import os
-from typing import Any, BinaryIO, Dict, Iterable, List, Optional, Sequence, Tuple, TypedDict, Union, final
+from typing import Any, BinaryIO, Dict, Iterable, List, Literal, Optional, Sequence, Tuple, TypedDict, Union, final
 
 from typing_extensions import Unpack
 
@@ -266,7 +266,9 @@ class Profile:
         format: Optional[str] = None,
         *,
         mean: bool = False,
-        threads: bool = False,
+        threads: Union[bool, Literal["groups"]] = False,
+        estimate: bool = False,
+        off_cpu: bool = False,
         time: Optional[Tuple[float, float]] = None,
         pid: bool = False,
         tid: bool = False,
@@ -279,8 +281,11 @@ class Profile:
 
         The format and the compression are detected by content unless `format` names one; an unknown name is
         an error that lists the known ones. `threads` puts a frame `[name tid=N]` at the root of each stack,
-        where the format knows threads; `time` takes only the samples from one second to another of a JFR
-        recording, counted from its start. The others are stackcollapse-perf.pl's, for perf.data and
+        where the format knows threads, or with "groups" one that threads of like names share, `[name N]`
+        (pprof: from the samples' label `thread`). `estimate`, `off_cpu` and `time` are for JFR recordings:
+        sampled allocations and locks count as all those they stand for; wall-clock samples that do not run
+        are the values offcpu_samples and offcpu too, below a frame that says what they wait for; only the
+        samples from one second to another, counted from the start. The others are stackcollapse-perf.pl's, for perf.data and
         `perf script` text: `pid` and `tid` in the root frame, `kernel` and `jit` annotations, `addrs` for
         frames without a symbol, samples of one event only. Events of one file are values of one profile.
         Folded text with two counts on every line has the values "before" and "after".
@@ -290,7 +295,9 @@ class Profile:
         data: bytes,
         format: Optional[str] = None,
         *,
-        threads: bool = False,
+        threads: Union[bool, Literal["groups"]] = False,
+        estimate: bool = False,
+        off_cpu: bool = False,
         time: Optional[Tuple[float, float]] = None,
         pid: bool = False,
         tid: bool = False,
@@ -386,8 +393,11 @@ class Profile:
     def to_folded(self, value: Optional[_Value] = None, annotate: bool = True) -> bytes:
         """Folded text of one value: the first unless one is named. Of the values `before` and `after` (a
         `Diff`'s, or differential folded text) both are written, two counts a line."""
-    def to_pprof(self) -> bytes:
-        """Gzipped pprof with all values; labels are written on every sample."""
+    def to_pprof(self, *, thread_label: bool = False) -> bytes:
+        """Gzipped pprof with all values; labels are written on every sample.
+
+        With `thread_label` an outermost frame in brackets, `[name]`, is the label `thread` of its samples.
+        """
     def to_svg(self, *, value: _Value = 0, **options: Unpack[_Picture]) -> bytes:
         """The flame graph of one value; tiers of one method are one frame. See `_Picture` for the options.
 
@@ -408,13 +418,15 @@ class Profile:
         *,
         value: Optional[_Value] = None,
         title: Optional[str] = None,
+        thread_label: bool = False,
         **options: Unpack[_Look],
     ) -> None:
         """Write a file as a stream, in the format that its name or `format` asks for.
 
         A file appears whole or not at all; an object with `write` gets bytes in blocks, and needs `format`.
         `value` is for formats that have room for one, `title` for pictures and the page (.html, paths only),
-        `options` for pictures (.svg).
+        `thread_label` for pprof (see `to_pprof`), `options` for pictures (.svg). `.hpt` is the compact profile
+        (`flamegraph/FORMAT.md`), which `open` reads too; `.hpv` is the viewer's data, as of `to_viewer`.
         """
 
 @final

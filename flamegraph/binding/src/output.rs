@@ -85,6 +85,15 @@ pub(crate) fn write_options(value: Option<usize>, title: Option<&str>) -> WriteO
     options
 }
 
+/// Only pprof has labels for each sample.
+pub(crate) fn check_thread_label(thread_label: bool, output: Output) -> PyResult<()> {
+    if !thread_label || output == Output::Library(WriteFormat::Pprof) {
+        return Ok(());
+    }
+    let reason = "thread_label: only pprof has labels for each sample".to_string();
+    Err(value_error(Error::Usage(reason)))
+}
+
 /// Where to write.
 #[derive(FromPyObject)]
 pub(crate) enum Target {

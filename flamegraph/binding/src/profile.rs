@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::arguments::{Number, Paths, Patterns, Value, Values};
 use crate::diff::Diff;
-use crate::output::{to_bytes, write_options, write_to, Output, Target};
+use crate::output::{check_thread_label, to_bytes, write_options, write_to, Output, Target};
 use crate::picture::{check_no_options, Look};
 use crate::tables::{nodes, stacks, Frame, Method, Node, Stack};
 use crate::{detached, merging, pandas, reading, value_error};
@@ -316,9 +316,13 @@ impl Profile {
         })
     }
 
-    fn to_pprof<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    #[pyo3(signature = (*, thread_label=false))]
+    fn to_pprof<'py>(&self, py: Python<'py>, thread_label: bool) -> PyResult<Bound<'py, PyBytes>> {
         let profile = self.now();
-        to_bytes(py, |out| profile.write_pprof(out))
+        to_bytes(py, |out| match thread_label {
+            true => profile.write_pprof_threads(out),
+            false => profile.write_pprof(out),
+        })
     }
 
     #[pyo3(signature = (*, value=Value::default(), **options))]
@@ -351,19 +355,21 @@ impl Profile {
         to_bytes(py, |out| profile.write_json(out))
     }
 
-    #[pyo3(signature = (target, format=None, *, value=None, title=None, **options))]
+    #[pyo3(signature = (target, format=None, *, value=None, title=None, thread_label=false, **options))]
     fn write(
         slf: &Bound<'_, Self>,
         target: Target,
         format: Option<&str>,
         value: Option<Value>,
         title: Option<&str>,
+        thread_label: bool,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let (py, profile) = (slf.py(), slf.get().now());
         let output = Output::choose(format, &target).map_err(value_error)?;
         let value = value.map(|value| value.of(&profile));
         let value = value.transpose().map_err(value_error)?;
+        check_thread_label(thread_label, output)?;
         let Output::Library(format) = output else {
             return target.write_page(slf.as_any(), title);
         };
@@ -373,7 +379,8 @@ impl Profile {
             return look.keep_palette(py);
         }
         check_no_options(options, format)?;
-        let options = write_options(value, title);
+        let mut options = write_options(value, title);
+        options.thread_label = thread_label;
         write_to(py, &target, |out| {
             flamegraph::write(&profile, format, out, &options)
         })
