@@ -18,7 +18,20 @@ let go in every long call, and profiles may be shared between threads.
 """
 
 import os
-from typing import Any, BinaryIO, Dict, Iterable, List, Literal, Optional, Sequence, Tuple, TypedDict, Union, final
+from typing import (
+    Any,
+    BinaryIO,
+    Dict,
+    Iterable,
+    List,
+    Literal,
+    Optional,
+    Sequence,
+    Tuple,
+    TypedDict,
+    Union,
+    final,
+)
 
 from typing_extensions import Unpack
 
@@ -285,9 +298,10 @@ class Profile:
         (pprof: from the samples' label `thread`). `estimate`, `off_cpu` and `time` are for JFR recordings:
         sampled allocations and locks count as all those they stand for; wall-clock samples that do not run
         are the values offcpu_samples and offcpu too, below a frame that says what they wait for; only the
-        samples from one second to another, counted from the start. The others are stackcollapse-perf.pl's, for perf.data and
-        `perf script` text: `pid` and `tid` in the root frame, `kernel` and `jit` annotations, `addrs` for
-        frames without a symbol, samples of one event only. Events of one file are values of one profile.
+        samples from one second to another, counted from the start. The others are stackcollapse-perf.pl's,
+        for perf.data and `perf script` text: `pid` and `tid` in the root frame, `kernel` and `jit`
+        annotations, `addrs` for frames without a symbol, samples of one event only. Events of one file are
+        values of one profile.
         Folded text with two counts on every line has the values "before" and "after".
         """
     @staticmethod
@@ -425,8 +439,8 @@ class Profile:
 
         A file appears whole or not at all; an object with `write` gets bytes in blocks, and needs `format`.
         `value` is for formats that have room for one, `title` for pictures and the page (.html, paths only),
-        `thread_label` for pprof (see `to_pprof`), `options` for pictures (.svg). `.hpt` is the compact profile
-        (`flamegraph/FORMAT.md`), which `open` reads too; `.hpv` is the viewer's data, as of `to_viewer`.
+        `thread_label` for pprof (see `to_pprof`), `options` for pictures (.svg). `.hpt` is the compact
+        profile (`flamegraph/FORMAT.md`), which `open` reads too; `.hpv` is what `to_viewer` gives.
         """
 
 @final
