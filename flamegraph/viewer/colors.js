@@ -16,10 +16,16 @@ export const FAMILIES = {
   thread: { label: "Thread", hue: 220, saturation: 10 },
   unknown: { label: "Unknown", hue: 0, saturation: 0 },
   waker: { label: "Waker", hue: 215, saturation: 45 },
+  wait: { label: "Waiting", hue: 262, saturation: 34 },
+  rest: { label: "Smaller frames", hue: 0, saturation: 0 },
 };
 
 const BY_KIND = ["", "interpreted", "c1", "jit", "inlined", "kernel", "waker"];
 const SHADES = 6;
+/** What off-CPU profiles show below the thread: what it waits for. */
+const WAITS = /^\[(?:lock|park|sleep|network|disk|idle pool thread|wait|other)\]$/;
+/** What stands for all that was left out of a pruned profile below one frame. */
+const REST = /^\(\d+ smaller frames?\)$/;
 
 /** @typedef {(family: string, name: number) => string} Fill */
 
@@ -27,13 +33,24 @@ const SHADES = 6;
  * The family a frame belongs to. Frames without an annotation are told by the shape of their names.
  * @param {number} kind as in FORMAT.md
  * @param {string} name
+ * @param {number} depth the root's is 0; the outermost frame may be a group of threads
  */
-export function familyOf(kind, name) {
+export function familyOf(kind, name, depth) {
   const family = BY_KIND[kind];
   if (family) return family;
-  if (name.startsWith("[") && name.endsWith("]")) return / tid=\d+\]$/.test(name) ? "thread" : "unknown";
+  if (name.startsWith("[") && name.endsWith("]")) return bracketed(name, depth);
+  if (REST.test(name)) return "rest";
   if (name.includes("::")) return "cpp";
   return looksJava(name) ? "java" : "native";
+}
+
+/**
+ * @param {string} name
+ * @param {number} depth
+ */
+function bracketed(name, depth) {
+  if (/ tid=\d+\]$/.test(name) || (depth === 1 && !name.startsWith("[unknown"))) return "thread";
+  return depth === 2 && WAITS.test(name) ? "wait" : "unknown";
 }
 
 /** @param {string} name */
@@ -48,14 +65,15 @@ function looksJava(name) {
 export function makePalette(dark) {
   /** @type {Record<string, string[]>} */
   const shades = {};
+  const rest = dark ? "#2a2e34" : "#e4e6e9";
   for (const [key, family] of Object.entries(FAMILIES)) {
     shades[key] = Array.from({ length: SHADES }, (_, i) => shade(family, i, dark));
   }
   return {
-    fill: (family, name) => shades[family][(name * 7) % SHADES],
+    fill: (family, name) => (family === "rest" ? rest : shades[family][(name * 7) % SHADES]),
     match: dark ? "hsl(292 48% 52%)" : "hsl(292 66% 76%)",
     root: dark ? "#2c3138" : "#e6e8eb",
-    rest: dark ? "#2a2e34" : "#e4e6e9",
+    rest,
     text: dark ? "#f1f3f5" : "#16191d",
     soft: dark ? "rgba(241,243,245,.62)" : "rgba(22,25,29,.58)",
     edge: dark ? "#15181c" : "#ffffff",

@@ -1,7 +1,7 @@
 // @ts-check
 /** Which colour is which kind of frame, and how much of the scope each kind is by itself. */
 
-import { FAMILIES, familyOf, makePalette } from "./colors.js";
+import { FAMILIES, makePalette } from "./colors.js";
 import { make, part } from "./dom.js";
 import { percent } from "./format.js";
 
@@ -18,7 +18,7 @@ export function shareByFamily(profile) {
   for (let node = 1; node < profile.count; node++) {
     const self = profile.self[0][node];
     if (self === 0) continue;
-    const family = familyOf(profile.kind[node], profile.nameOf(node));
+    const family = profile.familyOf(node);
     shares.set(family, (shares.get(family) ?? 0) + self);
   }
   return [...shares].sort((a, b) => b[1] - a[1]);

@@ -2,7 +2,10 @@
 /** Methods of a profile: every frame of one name together, whatever tier it ran in. */
 
 /** @typedef {import("./profile.js").Profile} Profile */
-/** @typedef {{name: number, self: number, total: number, kind: number}} Method */
+/**
+ * Kind and depth are those of the frame where it has most.
+ * @typedef {{name: number, self: number, total: number, kind: number, depth: number}} Method
+ */
 
 /**
  * Self and total of every method, in the first value's unit. A recursive method's total counts once a stack.
@@ -10,11 +13,11 @@
  * @returns {Method[]}
  */
 export function collectMethods(profile) {
-  const { count, name, kind, end, parent } = profile;
+  const { count, name, kind, depth, end, parent } = profile;
   const self = profile.self[0];
   const total = profile.total[0];
   /** @type {Method[]} */
-  const methods = profile.names.map((_, index) => ({ name: index, self: 0, total: 0, kind: 0 }));
+  const methods = profile.names.map((_, index) => ({ name: index, self: 0, total: 0, kind: 0, depth: 0 }));
   const open = new Int32Array(methods.length);
   const heaviest = new Float64Array(methods.length).fill(-1);
   let last = 0;
@@ -29,6 +32,7 @@ export function collectMethods(profile) {
     if (total[node] > heaviest[name[node]]) {
       heaviest[name[node]] = total[node];
       method.kind = kind[node];
+      method.depth = depth[node];
     }
     last = node;
   }

@@ -91,7 +91,7 @@ export class MethodsView {
     button.title = "Show in the flame graph";
     button.addEventListener("click", () => this.events.find(name));
     cell.append(button);
-    row.append(cell, make("td", "kind", FAMILIES[familyOf(method.kind, name)].label));
+    row.append(cell, make("td", "kind", FAMILIES[familyOf(method.kind, name, method.depth)].label));
     return row;
   }
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** Draws frames on the canvas. */
 
-import { familyOf, makePalette } from "./colors.js";
+import { makePalette } from "./colors.js";
 import { packageLength } from "./format.js";
 import { layOut } from "./layout.js";
 
@@ -114,7 +114,7 @@ export class Painter {
    * @param {number} node
    */
   fillOf(profile, node) {
-    const family = (this.families[node] ??= familyOf(profile.kind[node], profile.nameOf(node)));
+    const family = (this.families[node] ??= profile.familyOf(node));
     return this.palette.fill(family, profile.name[node]);
   }
 

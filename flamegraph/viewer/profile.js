@@ -4,6 +4,8 @@
  * A subtree is a slice [node, end[node]), so skipping one costs nothing and no walk ever recurses.
  */
 
+import { familyOf } from "./colors.js";
+
 /** @typedef {{type: string, unit: string}} ValueType */
 
 const MAGIC = "HPV1";
@@ -83,6 +85,14 @@ export class Profile {
   /** @param {number} node */
   nameOf(node) {
     return this.name[node] === NO_FRAME ? "all" : this.names[this.name[node]];
+  }
+
+  /**
+   * What its colour says; a key of FAMILIES.
+   * @param {number} node
+   */
+  familyOf(node) {
+    return familyOf(this.kind[node], this.nameOf(node), this.depth[node]);
   }
 
   /**

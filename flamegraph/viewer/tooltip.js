@@ -1,7 +1,7 @@
 // @ts-check
 /** What a frame is and costs, beside the pointer. */
 
-import { FAMILIES, familyOf } from "./colors.js";
+import { FAMILIES } from "./colors.js";
 import { make, part } from "./dom.js";
 import { packageLength, percent, quantity } from "./format.js";
 
@@ -45,7 +45,7 @@ function describe(profile, node, zoomed) {
   }
   const parts = [nameElement(profile.nameOf(node)), table];
   if (node > 0) {
-    parts.push(make("p", "kind", FAMILIES[familyOf(profile.kind[node], profile.nameOf(node))].label));
+    parts.push(make("p", "kind", FAMILIES[profile.familyOf(node)].label));
   }
   return parts;
 }

@@ -102,6 +102,21 @@ class Viewer:
         self.until("return !document.getElementById('tooltip').hidden")
         return self.text("tooltip")
 
+    def color(self, share: float, depth: int) -> List[int]:
+        """Red, green and blue at a frame's lower edge, where no name is written."""
+        self.still()
+        return list(
+            self.driver.execute_script(
+                """const canvas = document.getElementById("graph-canvas");
+                const ratio = canvas.width / canvas.getBoundingClientRect().width;
+                const [x, y] = [arguments[0] * canvas.width, (arguments[1] + 0.85) * arguments[2] * ratio];
+                return [...canvas.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3)""",
+                share,
+                depth,
+                ROW,
+            )
+        )
+
     def click(self, share: float, depth: int) -> None:
         self._move(share, depth).click().perform()
         self.still()

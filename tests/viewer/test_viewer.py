@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import List
 from urllib.parse import quote
 
 import pytest
@@ -389,3 +390,27 @@ def test_damaged_data_is_told(viewer: Viewer, small_page: Path, tmp_path: Path) 
     page.write_text(f"{text[:start]}{text[start : start + 20]}{text[text.index('</script>', start) :]}")
     viewer.open(page)
     assert viewer.text("failure").startswith("This picture cannot be shown")
+
+
+def test_what_was_pruned_is_grey_and_named(viewer: Viewer, tmp_path: Path) -> None:
+    page = tmp_path / "pruned.html"
+    few = "a;big_[j] 70\n" + "".join(f"a;small{number}_[j] 3\n" for number in range(10))
+    write_page(Profile.from_bytes(few.encode(), "folded").pruned(frames=2), page, "pruned")
+    viewer.open(page)
+    tip = viewer.hover(0.1, 2)
+    assert tip.splitlines()[0] == "(10 smaller frames)" and "Smaller frames" in tip
+    assert is_grey(viewer.color(0.1, 2)) and not is_grey(viewer.color(0.9, 2))
+    assert "Smaller frames 30" in viewer.text("legend")
+
+
+def test_groups_of_threads_and_waits_are_told_apart(viewer: Viewer, tmp_path: Path) -> None:
+    page = tmp_path / "waits.html"
+    stacks = "[pool-N-thread-N];[park];a/B.run_[j] 60\n[main];c/D.read_[j];[libc.so.6] 40\n"
+    write_page(Profile.from_bytes(stacks.encode(), "folded"), page, "waits")
+    viewer.open(page)
+    kinds = [viewer.hover(*place).splitlines()[-1] for place in [(0.2, 1), (0.2, 3), (0.8, 1), (0.8, 2)]]
+    assert kinds == ["Thread", "Unknown", "Thread", "Waiting"]
+
+
+def is_grey(color: List[int]) -> bool:
+    return max(color) - min(color) < 12
