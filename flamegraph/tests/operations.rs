@@ -373,6 +373,19 @@ fn every_kind_of_numbered_name_has_a_rule() {
             "a/Bean$$EnhancerBySpringCGLIB$$1a2b3c4d.get",
             "a/Bean$$EnhancerBySpringCGLIB.get",
         ),
+        ("a/Bean$$SpringCGLIB$$0.get", "a/Bean$$SpringCGLIB.get"),
+        (
+            "a/Bean$$SpringCGLIB$$FastClass$$1.invoke",
+            "a/Bean$$SpringCGLIB$$FastClass.invoke",
+        ),
+        (
+            "a/Bean$$FastClassByGuice$$2175332194.invoke",
+            "a/Bean$$FastClassByGuice.invoke",
+        ),
+        (
+            "org/apache/spark/sql/catalyst/expressions/GeneratedClass$GeneratedIteratorForCodegenStage12.processNext",
+            "org/apache/spark/sql/catalyst/expressions/GeneratedClass$GeneratedIteratorForCodegenStage.processNext",
+        ),
         ("a/Bean$ByteBuddy$hC81tX2q.get", "a/Bean$ByteBuddy.get"),
         (
             "[Executor task launch worker for task 12.0 in stage 3.0 (TID 44) tid=901]",
@@ -401,6 +414,8 @@ fn every_kind_of_numbered_name_has_a_rule() {
         "java/lang/Thread.run",
         "a/B$1.run",
         "a/B$$anonfun$12.apply",
+        "org/springframework/cglib/core/SpringCGLIB.get",
+        "org/apache/spark/sql/execution/WholeStageCodegenExec$$anon$1.hasNext",
         "Java_sun_nio_ch_0001",
         "libjvm.so+0x1a2b3c",
         "[unknown_Java]",
