@@ -10,8 +10,7 @@ use super::symbols::Symbols;
 pub(crate) const UNKNOWN: &str = "[unknown]";
 /// What perf calls the kernel.
 pub(crate) const KERNEL: &str = "[kernel.kallsyms]";
-/// Most modules of one recording, and most bytes of their names; what is beyond is mapped from nowhere.
-const MOST_MODULES: usize = 1 << 20;
+/// Most bytes of all modules' names; what is beyond is mapped from nowhere.
 const MOST_NAMES: usize = 64 << 20;
 /// Most symbols that are held for one recording.
 const MOST_SYMBOLS: usize = 1 << 26;
@@ -58,6 +57,7 @@ struct Module {
 
 /// All modules of a recording.
 pub(crate) struct Modules {
+    most: usize,
     all: Vec<Module>,
     index: HashMap<(String, Identity), ModuleId>,
     /// The kernel itself, without its modules.
@@ -73,8 +73,10 @@ pub(crate) struct Modules {
 }
 
 impl Modules {
-    pub(crate) fn new() -> Modules {
+    /// No modules yet, and never more than so many.
+    pub(crate) fn new(most: usize) -> Modules {
         let mut modules = Modules {
+            most,
             all: Vec::new(),
             index: HashMap::new(),
             kernel: 1,
@@ -114,7 +116,7 @@ impl Modules {
             self.all[known as usize].pid = pid;
             return known;
         }
-        if self.all.len() >= MOST_MODULES || self.name_bytes >= MOST_NAMES {
+        if self.all.len() >= self.most || self.name_bytes >= MOST_NAMES {
             self.left_out += 1;
             return NOWHERE;
         }

@@ -12,6 +12,9 @@ use super::resolve::{self, Generations, Step};
 use crate::error::Result;
 use crate::options::SymbolOptions;
 
+/// Most modules of one recording.
+const MOST_MODULES: usize = 1 << 20;
+
 /// One sample, not yet resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
@@ -40,7 +43,7 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
         Ok(Samples {
             records: Records::new(input)?,
             processes: Processes::new(Bounds::default()),
-            modules: Modules::new(),
+            modules: Modules::new(MOST_MODULES),
             files: Files::new(options),
             steps: Vec::new(),
             malformed: 0,

@@ -53,9 +53,9 @@ pub struct LiveLimits {
     pub nodes: usize,
     /// Distinct addresses.
     pub places: usize,
-    /// Threads whose waits and last stacks are remembered at the same time.
+    /// Threads that are known at the same time, and groups of them.
     pub threads: usize,
-    /// Mapped stretches of all processes.
+    /// Mapped stretches of all processes, and the files behind them.
     pub mappings: usize,
     /// Bytes of records that wait for their turn.
     pub waiting_bytes: usize,
@@ -197,10 +197,10 @@ impl Live {
             by_event: Vec::new(),
             changes: 0,
             processes: Processes::new(bounds),
-            modules: Modules::new(),
+            modules: Modules::new(limits.mappings),
             stacks: Stacks::new(limits.nodes, limits.places),
             walker: Walker::default(),
-            groups: Groups::default(),
+            groups: Groups::new(limits.threads),
             off_cpu: OffCpu::new(limits.threads),
             lost_records: 0,
             lost_samples: 0,

@@ -78,7 +78,7 @@ impl Live {
 
     /// The node of the walker's steps, below that of the thread's group.
     fn stack_of(&mut self, pid: u32, tid: u32) -> Option<StackId> {
-        let group = self.groups.of(&self.processes.comm(tid));
+        let group = self.groups.of(&self.processes.comm(tid))?;
         let root = self.stacks.root(Root { pid, group })?;
         self.walker
             .node(root, (pid, tid), &self.processes, &mut self.stacks)

@@ -1,0 +1,315 @@
+//! perf's pipe read as a stream, made by hand: waits, limits, selection by process; and streams that mean harm.
+
+use flamegraph::perf_data::{Columns, Finish, JitMap, JitMaps, Live, LiveLimits, Recorded, Wanted};
+use flamegraph::SymbolOptions;
+
+const KERNEL: u64 = -128i64 as u64;
+const USER: u64 = -512i64 as u64;
+const SECOND: u64 = 1_000_000_000;
+
+fn words(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
+}
+
+fn halves(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
+}
+
+fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+    let size = 8 + body.len() as u16;
+    let header = [
+        &kind.to_le_bytes()[..],
+        &misc.to_le_bytes(),
+        &size.to_le_bytes(),
+    ]
+    .concat();
+    [header, body.to_vec()].concat()
+}
+
+fn text(text: &str) -> Vec<u8> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.resize((bytes.len() / 8 + 1) * 8, 0);
+    bytes
+}
+
+/// A software event of IP, TID, TIME, CALLCHAIN, PERIOD, IDENTIFIER, and its id.
+fn event(config: u64, id: u64) -> Vec<u8> {
+    let mut bytes = [halves(&[1, 128]), words(&[config, 1, 0x10127, 0, 1 << 18])].concat();
+    bytes.resize(128, 0);
+    record(64, 0, &[bytes, words(&[id])].concat())
+}
+
+/// cpu-clock is event 1, context-switches event 2.
+fn stream(records: &[Vec<u8>]) -> Vec<u8> {
+    let start = [b"PERFILE2".to_vec(), words(&[16]), event(0, 1), event(3, 2)];
+    [start.concat(), records.concat()].concat()
+}
+
+#[derive(Clone, Copy)]
+struct Thread {
+    pid: u32,
+    tid: u32,
+}
+
+const MAIN: Thread = Thread { pid: 7, tid: 7 };
+const POOL: Thread = Thread { pid: 7, tid: 8 };
+const OTHER: Thread = Thread { pid: 9, tid: 9 };
+
+impl Thread {
+    fn trailer(self, time: u64) -> Vec<u8> {
+        [halves(&[self.pid, self.tid]), words(&[time, 1])].concat()
+    }
+
+    fn comm(self, name: &str) -> Vec<u8> {
+        let ids = halves(&[self.pid, self.tid]);
+        record(3, 0, &[ids, text(name), self.trailer(1)].concat())
+    }
+
+    fn mmap(self, start: u64, size: u64, name: &str) -> Vec<u8> {
+        let ids = halves(&[self.pid, self.tid]);
+        let place = words(&[start, size, 0]);
+        record(1, 2, &[ids, place, text(name), self.trailer(2)].concat())
+    }
+
+    fn sample(self, id: u64, time: u64, period: u64, chain: &[u64]) -> Vec<u8> {
+        let body = [
+            words(&[id, chain.last().copied().unwrap_or(0)]),
+            halves(&[self.pid, self.tid]),
+            words(&[time, period, chain.len() as u64]),
+            words(chain),
+        ];
+        record(9, 2, &body.concat())
+    }
+
+    fn leaves(self, time: u64, preempted: bool) -> Vec<u8> {
+        let misc = 1 << 13 | u16::from(preempted) << 14;
+        record(14, misc, &self.trailer(time))
+    }
+
+    fn returns(self, time: u64) -> Vec<u8> {
+        record(14, 0, &self.trailer(time))
+    }
+}
+
+fn wanted() -> Vec<Wanted> {
+    let wanted = |event: &str, perf: &str, columns| Wanted {
+        event: event.to_string(),
+        perf: perf.to_string(),
+        columns,
+    };
+    vec![
+        wanted("cpu", "cpu-clock", Columns::CpuTime),
+        wanted("offcpu", "context-switches", Columns::OffCpu),
+        wanted("context-switches", "context-switches", Columns::Count),
+    ]
+}
+
+fn finished(live: &mut Live, pid: Option<u32>, jit: &JitMaps) -> Recorded {
+    let symbols = SymbolOptions::none();
+    let finish = Finish {
+        pid,
+        symbols: &symbols,
+        jit,
+        cpu_nanoseconds: None,
+        end: None,
+    };
+    live.finish(&finish).unwrap()
+}
+
+fn recorded(bytes: &[u8], pid: Option<u32>) -> Recorded {
+    let mut live = Live::new(wanted(), LiveLimits::default());
+    live.read(bytes).unwrap();
+    finished(&mut live, pid, &JitMaps::new())
+}
+
+fn folded(recorded: &Recorded, event: usize, value: usize) -> String {
+    let mut out = Vec::new();
+    let profile = &recorded.events[event].profile;
+    profile.write_folded(&mut out, value, true).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// Two threads of one process, one of another; a wait, a preemption, and a wait that does not end.
+fn story() -> Vec<Vec<u8>> {
+    vec![
+        MAIN.comm("main"),
+        POOL.comm("pool-1-thread-2"),
+        OTHER.comm("other"),
+        MAIN.mmap(0x1000, 0x1000, "/bin/prog"),
+        OTHER.mmap(0x1000, 0x1000, "/bin/else"),
+        MAIN.mmap(0x10000, 0x10000, "//anon"),
+        MAIN.sample(
+            1,
+            SECOND,
+            100,
+            &[KERNEL, 0xffffffff81000000, USER, 0x1800, 0x1900],
+        ),
+        POOL.sample(1, SECOND + 5, 200, &[USER, 0x1800]),
+        POOL.sample(
+            2,
+            2 * SECOND,
+            1,
+            &[KERNEL, 0xffffffff81000000, USER, 0x1800],
+        ),
+        POOL.leaves(2 * SECOND + 10, false),
+        POOL.returns(3 * SECOND),
+        record(68, 0, &[]),
+        OTHER.sample(1, 3 * SECOND, 300, &[USER, 0x1800]),
+        MAIN.sample(2, 4 * SECOND, 1, &[USER, 0x1804]),
+        MAIN.leaves(4 * SECOND, true),
+        MAIN.returns(4 * SECOND + 77),
+        POOL.sample(2, 5 * SECOND, 1, &[USER, 0x1808]),
+        POOL.leaves(5 * SECOND, false),
+        MAIN.sample(1, 5 * SECOND + 50, 100, &[USER, 0x10040, 0x1900]),
+        record(2, 0, &words(&[1, 41])),
+        record(13, 0, &words(&[12])),
+    ]
+}
+
+#[test]
+fn samples_count_by_group_and_period() {
+    let recorded = recorded(&stream(&story()), Some(7));
+    let names: Vec<&str> = recorded
+        .events
+        .iter()
+        .map(|event| event.event.as_str())
+        .collect();
+    assert_eq!(names, ["cpu", "offcpu", "context-switches"]);
+    assert_eq!(
+        folded(&recorded, 0, 1),
+        "[main];[prog];[perf-7.map] 100\n[main];[prog];[prog];[unknown]_[k] 100\n[pool-N-thread-N];[prog] 200\n"
+    );
+    let cpu = &recorded.events[0];
+    assert_eq!((cpu.taken, &cpu.timeline[..]), (3, &[2, 0, 0, 0, 1][..]));
+    assert_eq!(cpu.source, "cpu-clock");
+    assert_eq!((cpu.unknown.frames, cpu.unknown.unknown_frames), (6, 6));
+    assert_eq!(cpu.unknown.modules["/bin/prog"], 4);
+    assert_eq!(
+        (recorded.lost, recorded.left_out, recorded.malformed),
+        (41, 0, 0)
+    );
+    assert_eq!(
+        folded(&recorded, 2, 0),
+        "[main];[prog] 1\n[pool-N-thread-N];[prog] 1\n[pool-N-thread-N];[prog];[unknown]_[k] 1\n"
+    );
+}
+
+#[test]
+fn waits_last_until_the_thread_is_back_or_the_recording_ends() {
+    let recorded = recorded(&stream(&story()), None);
+    let nanoseconds = SECOND - 10;
+    assert_eq!(
+        folded(&recorded, 1, 1),
+        format!("[pool-N-thread-N];[other];[prog] 50\n[pool-N-thread-N];[other];[prog];[unknown]_[k] {nanoseconds}\n")
+    );
+    assert_eq!((recorded.events[1].taken, recorded.preempted), (2, 77));
+    assert_eq!(recorded.events[1].timeline, [0, 1, 0, 0, 1]);
+}
+
+/// Without the kernel there are switches, but no samples of them.
+#[test]
+fn waits_without_a_stack_are_their_threads() {
+    let records = [
+        POOL.comm("pool-1-thread-2"),
+        POOL.leaves(10, false),
+        POOL.returns(35),
+    ];
+    let samples_of_none = POOL.sample(1, 40, 1, &[USER, 0x10]);
+    let recorded = recorded(&stream(&[records.concat(), samples_of_none]), None);
+    assert_eq!(folded(&recorded, 1, 1), "[pool-N-thread-N];[other] 25\n");
+}
+
+#[test]
+fn processes_are_told_apart() {
+    let bytes = stream(&story());
+    let mut live = Live::new(wanted(), LiveLimits::default());
+    live.read(&bytes[..]).unwrap();
+    for (pid, expected) in [(9, "[other];[else] 300\n"), (5, "")] {
+        let recorded = finished(&mut live, Some(pid), &JitMaps::new());
+        assert_eq!(folded(&recorded, 0, 1), expected);
+    }
+    assert_eq!(
+        finished(&mut live, None, &JitMaps::new()).events[0].taken,
+        4
+    );
+}
+
+#[test]
+fn code_made_at_run_time_is_named_by_its_map() {
+    let map = "10000 30 Interpreter\n10030 20 int a.B.c(int)\n";
+    let jit = JitMaps::from([(7, JitMap::text(map.as_bytes()).unwrap())]);
+    let mut live = Live::new(wanted(), LiveLimits::default());
+    live.read(&stream(&story())[..]).unwrap();
+    let recorded = finished(&mut live, Some(7), &jit);
+    assert!(folded(&recorded, 0, 1).contains("[main];[prog];a/B.c_[j] 100\n"));
+    assert_eq!(recorded.events[0].unknown.unknown_frames, 5);
+}
+
+#[test]
+fn a_stream_that_is_cut_keeps_what_came() {
+    let bytes = stream(&story());
+    let mut live = Live::new(wanted(), LiveLimits::default());
+    live.read(&bytes[..bytes.len() - 5]).unwrap();
+    let recorded = finished(&mut live, None, &JitMaps::new());
+    assert_eq!((recorded.events[0].taken, recorded.malformed), (4, 1));
+    let mut none = Live::new(wanted(), LiveLimits::default());
+    assert!(none.read(&b"perf: not found\n"[..]).is_err());
+    assert!(finished(&mut none, None, &JitMaps::new()).events.is_empty());
+}
+
+/// Time that is no CPU time is made CPU time, or refused.
+#[test]
+fn periods_of_other_events_are_dealt_out_over_the_cpu_time() {
+    let wanted = vec![Wanted {
+        event: "cpu".to_string(),
+        perf: "context-switches".to_string(),
+        columns: Columns::CpuTime,
+    }];
+    let mut live = Live::new(wanted, LiveLimits::default());
+    live.read(&stream(&story())[..]).unwrap();
+    let symbols = SymbolOptions::none();
+    let mut finish = Finish {
+        pid: None,
+        symbols: &symbols,
+        jit: &JitMaps::new(),
+        cpu_nanoseconds: None,
+        end: None,
+    };
+    assert!(live.finish(&finish).is_err());
+    finish.cpu_nanoseconds = Some(900);
+    let recorded = live.finish(&finish).unwrap();
+    assert_eq!(recorded.events[0].profile.total(1).unwrap(), 900);
+}
+
+/// Every stream here is read to an end or to an error, and then finished; the test is that it comes back.
+#[test]
+fn no_mutation_does_harm() {
+    let bytes = stream(&story());
+    let attempt = |bytes: &[u8]| {
+        let mut live = Live::new(wanted(), LiveLimits::default());
+        let _ = live.read(bytes);
+        let symbols = SymbolOptions::none();
+        let _ = live.finish(&Finish {
+            pid: None,
+            symbols: &symbols,
+            jit: &JitMaps::new(),
+            cpu_nanoseconds: Some(1),
+            end: None,
+        });
+    };
+    for length in 0..bytes.len() {
+        attempt(&bytes[..length]);
+    }
+    for place in 0..bytes.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut changed = bytes.clone();
+            changed[place] = value;
+            attempt(&changed);
+        }
+        if let Some(eight) = bytes.get(place..place + 8) {
+            let mut changed = bytes.clone();
+            changed[place..place + 8].fill(if eight[0] == 0xff { 0 } else { 0xff });
+            attempt(&changed);
+        }
+    }
+}
