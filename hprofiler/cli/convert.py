@@ -98,9 +98,10 @@ def _check_patterns(options: argparse.Namespace) -> None:
     from hprofiler._flamegraph import OptionError, Profile
 
     nothing = Profile.from_bytes(b"", "folded")
-    for option in ("include", "exclude", "focus", "trim"):
-        given = getattr(options, option) or []
-        for pattern in [given] if option == "trim" and given else given:
+    given = {name: getattr(options, name) or [] for name in ("include", "exclude", "focus")}
+    given["trim"] = [options.trim] if options.trim else []
+    for option, patterns in given.items():
+        for pattern in patterns:
             try:
                 nothing.trim(pattern)
             except OptionError as error:
