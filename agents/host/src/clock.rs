@@ -22,6 +22,7 @@ pub enum End {
 }
 
 /// Begins with a recording; of a process that has ended the CPU time is known up to the last look.
+#[derive(Clone)]
 pub struct Clock {
     begin: Instant,
     ticks: u64,
@@ -38,6 +39,14 @@ impl Clock {
             ticks,
             seconds: 0.0,
             cpu_seconds: 0.0,
+        }
+    }
+
+    /// The same of a process that has ended, whose recording stands for so much CPU time.
+    pub fn at_least(&self, cpu_seconds: f64) -> Self {
+        Self {
+            cpu_seconds: self.cpu_seconds.max(cpu_seconds),
+            ..self.clone()
         }
     }
 

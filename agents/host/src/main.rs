@@ -25,6 +25,7 @@ mod sampling;
 mod selector;
 mod session;
 mod store;
+mod told;
 mod turns;
 
 use std::process::ExitCode;

@@ -7,19 +7,15 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use flamegraph::Profile;
-
 use crate::clock::{Clock, End};
-use crate::engine::{self, Engine, EventProfile, Folded, Note, Raw, Stopped, Way};
-use crate::files::{hash_of, sha256};
-use crate::outcome::{Failure, Outcome, Stage, Status};
+use crate::engine::{self, Engine, Folded, Note, Raw, Stopped, Way};
+use crate::outcome::{Failure, Outcome, Stage};
 use crate::preflight;
 use crate::proc::target::Target;
-use crate::protocol::{Chosen, ProfileHead, RawHead, Samples};
+use crate::protocol::{Chosen, ProfileHead, RawHead};
 use crate::sampling::Sampling;
+use crate::told::{cpu_seconds, judge, remark, sealed, told};
 
-/// Of the samples a process should have, this share is taken for granted before a result is called degraded.
-const ENOUGH: f64 = 0.8;
 /// The stack of a thread that records one process.
 pub const STACK: usize = 512 << 10;
 
@@ -246,9 +242,13 @@ impl Recording<'_> {
         }
         let Folded { profiles, notes } = self.engine.fold(stopped, clock)?;
         self.notes.extend(notes);
+        let clock = match stopped {
+            Stopped::AsTold => clock.clone(),
+            Stopped::WithTheProcess => clock.at_least(cpu_seconds(&profiles)),
+        };
         let told = profiles
             .into_iter()
-            .map(|profile| told(self.job, engine, clock, profile));
+            .map(|profile| told(self.job, engine, &clock, profile));
         let profiles: Vec<(ProfileHead, Vec<u8>)> = told.collect::<Result<_, _>>()?;
         let counts = profiles
             .iter()
@@ -295,103 +295,6 @@ fn in_turn<R, S, T, E>(
     fold(recording, stopped)
 }
 
-fn sealed(job: &Job, mut raw: Raw) -> Result<(RawHead, Raw), Failure> {
-    let sha256 = hash_of(&mut raw.file, raw.size)
-        .map_err(|error| Failure::plain(format!("it cannot be read: {error}")))?;
-    let head = RawHead {
-        pid: job.chosen.pid,
-        name: raw.name.clone(),
-        sha256,
-        size: raw.size,
-    };
-    Ok((head, raw))
-}
-
-/// One event's profile as it is sent.
-fn told(
-    job: &Job,
-    engine: &'static str,
-    clock: &Clock,
-    mut recorded: EventProfile,
-) -> Result<(ProfileHead, Vec<u8>), Failure> {
-    label(job, &mut recorded.profile);
-    let mut bytes = Vec::new();
-    let written = recorded.profile.write_compact(&mut bytes);
-    written.map_err(|error| Failure::plain(format!("the profile cannot be written: {error}")))?;
-    let expected = match recorded.event.as_str() {
-        "cpu" => (clock.cpu_seconds * f64::from(job.sampling.frequency)).round() as u64,
-        _ => 0,
-    };
-    let head = ProfileHead {
-        pid: job.chosen.pid,
-        event: recorded.event,
-        engine,
-        source: recorded.source,
-        interval: recorded.interval,
-        seconds: clock.seconds,
-        cpu_seconds: clock.cpu_seconds,
-        samples: Samples {
-            expected,
-            taken: recorded.taken,
-            lost: expected.saturating_sub(recorded.taken),
-        },
-        timeline: recorded.timeline,
-        sha256: sha256(&bytes),
-        size: bytes.len(),
-    };
-    Ok((head, bytes))
-}
-
-/// What the selector derived cannot take the place of what is known for sure.
-fn label(job: &Job, profile: &mut Profile) {
-    for (name, value) in &job.chosen.labels {
-        profile.set_label(name, value);
-    }
-    profile.set_label("host", &job.host);
-    profile.set_label("pid", job.chosen.pid.to_string());
-    profile.set_label("process", &job.chosen.label);
-}
-
-/// What the numbers of samples tell. `named`: there are other events besides.
-fn remark(head: &ProfileHead, named: bool) -> Option<Note> {
-    let Samples {
-        expected, taken, ..
-    } = head.samples;
-    let what = match named {
-        true => format!("{} samples", head.event),
-        false => "samples".to_owned(),
-    };
-    if expected >= 20 && (taken as f64) < expected as f64 * ENOUGH {
-        return Some(Note::degraded(format!("took {taken} of {expected} {what}")));
-    }
-    if taken > 0 {
-        return None;
-    }
-    let used = format!(": the process used {:.2} s of CPU time", head.cpu_seconds);
-    let why = if head.event == "cpu" {
-        used.as_str()
-    } else {
-        ""
-    };
-    Some(Note::plain(format!("no {what}{why}")))
-}
-
-/// Whether a result is as good as was asked for.
-fn judge(pid: i32, notes: &[Note]) -> Outcome {
-    let reasons: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
-    let status = match notes.iter().any(|note| note.degraded) {
-        true => Status::Degraded,
-        false => Status::Ok,
-    };
-    Outcome {
-        pid: Some(pid),
-        status,
-        stage: Stage::Record,
-        reason: reasons.join("; "),
-        remedy: String::new(),
-    }
-}
-
 /// A sender that tags each report with its process.
 pub fn tagged<T: From<(i32, Report)>>(pid: i32, sender: Sender<T>) -> impl Fn(Report) {
     move |report| {
@@ -406,8 +309,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::Barrier;
     use std::thread;
-
-    use flamegraph::Profile;
 
     #[test]
     fn all_are_stopped_together_and_folded_one_by_one() {

@@ -160,6 +160,7 @@ impl Jvm {
         match self.command(&commands::stop(&self.file("log")), WRITE) {
             Ok(Reply::Returned(0)) => {
                 self.running = false;
+                self.close_log();
                 Ok(Stopped::AsTold)
             }
             Ok(reply) => Err(Failure::plain(format!(
@@ -177,6 +178,11 @@ impl Jvm {
                     .to_owned(),
             )),
         }
+    }
+
+    /// The JVM keeps a log open until the next command that names none.
+    fn close_log(&self) {
+        let _ = self.command(&commands::status("/dev/null"), FAREWELL);
     }
 
     /// Whether the recording takes too much of the disk (or memory) that its folder is on, and why.
@@ -201,10 +207,9 @@ impl Jvm {
     /// Stop what may still run and delete what was put here. The paths that could not be deleted.
     pub fn leave(mut self) -> Vec<String> {
         if self.running && self.target.stat().is_some() {
-            // The second command has the JVM close the first one's log.
-            let _ = self
-                .command(&commands::stop("/dev/null"), FAREWELL)
-                .and_then(|_| self.command(&commands::status("/dev/null"), FAREWELL));
+            if self.command(&commands::stop("/dev/null"), FAREWELL).is_ok() {
+                self.close_log();
+            }
             self.running = false;
         }
         let left = [

@@ -10,6 +10,9 @@ const LEASE: u64 = 30;
 const OWN_ARGUMENT: [&str; 6] = ["alloc", "live", "lock", "nativemem", "offcpu", "wall"];
 /// What the profiler can sample CPU time by.
 const WAYS_OF_CPU: [&str; 4] = ["cpu-clock", "ctimer", "itimer", "task-clock"];
+/// Events that happen in the kernel only, as tracepoints do (which have a colon in their names).
+const OF_KERNEL: [&str; 4] = ["context-switches", "cpu-migrations", "cs", "migrations"];
+const UNSEEN: &str = "the kernel does not let this JVM count what happens in the kernel (perf_event_paranoid): there may be no samples";
 /// The recording is written in pieces of about this size, each of which is read by itself: it bounds what reading takes.
 const CHUNK: &str = "8m";
 /// Contentions that last shorter are left out, in nanoseconds.
@@ -207,7 +210,9 @@ fn choices(event: Option<&str>, interval: u64, kernel: bool) -> Vec<Choice> {
         return vec![choice(String::new(), "", "", false)];
     };
     if event != "cpu" {
-        return vec![choice(format!("event={event}"), event, "", false)];
+        let unseen = !kernel && (event.contains(':') || OF_KERNEL.contains(&event));
+        let note = if unseen { UNSEEN } else { "" };
+        return vec![choice(format!("event={event}"), event, note, unseen)];
     }
     let timed = |way: &str| format!("event={way},interval={interval}");
     let user =
@@ -246,6 +251,19 @@ mod tests {
         assert_eq!(sources(true)[1..], user);
         assert_eq!(sources(true)[0], "perf_events");
         assert_eq!(sources(false), user);
+    }
+
+    #[test]
+    fn events_of_the_kernel_need_its_leave() {
+        for (event, kernel, degraded) in [
+            ("context-switches", false, true),
+            ("context-switches", true, false),
+            ("sched:sched_switch", false, true),
+            ("page-faults", false, false),
+            ("java.util.HashMap.get", false, false),
+        ] {
+            assert_eq!(plan(event, kernel).choices[0].degraded, degraded, "{event}");
+        }
     }
 
     #[test]

@@ -1,0 +1,189 @@
+//! What the coordinator is told of a recording: profiles with their numbers, and a verdict.
+
+use flamegraph::Profile;
+
+use crate::clock::Clock;
+use crate::engine::{EventProfile, Note, Raw};
+use crate::files::{hash_of, sha256};
+use crate::outcome::{Failure, Outcome, Stage, Status};
+use crate::protocol::{ProfileHead, RawHead, Samples};
+use crate::recording::Job;
+
+/// Of the samples a process should have, this share is taken for granted before a result is called degraded.
+const ENOUGH: f64 = 0.8;
+/// Of fewer expected samples nothing is said.
+const FEW: u64 = 20;
+
+/// The CPU time that profiles stand for, 0 where it was not recorded.
+pub fn cpu_seconds(profiles: &[EventProfile]) -> f64 {
+    let cpu = profiles.iter().find(|recorded| recorded.event == "cpu");
+    let nanoseconds = cpu.and_then(|recorded| recorded.profile.total(1).ok());
+    nanoseconds.unwrap_or(0) as f64 / 1e9
+}
+
+/// The raw recording as it is sent.
+pub fn sealed(job: &Job, mut raw: Raw) -> Result<(RawHead, Raw), Failure> {
+    let sha256 = hash_of(&mut raw.file, raw.size)
+        .map_err(|error| Failure::plain(format!("it cannot be read: {error}")))?;
+    let head = RawHead {
+        pid: job.chosen.pid,
+        name: raw.name.clone(),
+        sha256,
+        size: raw.size,
+    };
+    Ok((head, raw))
+}
+
+/// One event's profile as it is sent.
+pub fn told(
+    job: &Job,
+    engine: &'static str,
+    clock: &Clock,
+    mut recorded: EventProfile,
+) -> Result<(ProfileHead, Vec<u8>), Failure> {
+    label(job, &mut recorded.profile);
+    let mut bytes = Vec::new();
+    let written = recorded.profile.write_compact(&mut bytes);
+    written.map_err(|error| Failure::plain(format!("the profile cannot be written: {error}")))?;
+    let expected = match recorded.event.as_str() {
+        "cpu" => (clock.cpu_seconds * f64::from(job.sampling.frequency)).round() as u64,
+        _ => 0,
+    };
+    let head = ProfileHead {
+        pid: job.chosen.pid,
+        event: recorded.event,
+        engine,
+        source: recorded.source,
+        interval: recorded.interval,
+        seconds: clock.seconds,
+        cpu_seconds: clock.cpu_seconds,
+        samples: Samples {
+            expected,
+            taken: recorded.taken,
+            lost: expected.saturating_sub(recorded.taken),
+        },
+        timeline: recorded.timeline,
+        sha256: sha256(&bytes),
+        size: bytes.len(),
+    };
+    Ok((head, bytes))
+}
+
+/// What the selector derived cannot take the place of what is known for sure.
+fn label(job: &Job, profile: &mut Profile) {
+    for (name, value) in &job.chosen.labels {
+        profile.set_label(name, value);
+    }
+    profile.set_label("host", &job.host);
+    profile.set_label("pid", job.chosen.pid.to_string());
+    profile.set_label("process", &job.chosen.label);
+}
+
+/// What the numbers of samples tell. `named`: there are other events besides.
+pub fn remark(head: &ProfileHead, named: bool) -> Option<Note> {
+    let Samples {
+        expected, taken, ..
+    } = head.samples;
+    let what = match named {
+        true => format!("{} samples", head.event),
+        false => "samples".to_owned(),
+    };
+    if expected >= FEW && (taken as f64) < expected as f64 * ENOUGH {
+        return Some(Note::degraded(format!("took {taken} of {expected} {what}")));
+    }
+    if taken > 0 {
+        return None;
+    }
+    let used = format!(": the process used {:.2} s of CPU time", head.cpu_seconds);
+    let why = if head.event == "cpu" {
+        used.as_str()
+    } else {
+        ""
+    };
+    Some(Note::plain(format!("no {what}{why}")))
+}
+
+/// Whether a result is as good as was asked for.
+pub fn judge(pid: i32, notes: &[Note]) -> Outcome {
+    let reasons: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
+    let status = match notes.iter().any(|note| note.degraded) {
+        true => Status::Degraded,
+        false => Status::Ok,
+    };
+    Outcome {
+        pid: Some(pid),
+        status,
+        stage: Stage::Record,
+        reason: reasons.join("; "),
+        remedy: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(event: &str, expected: u64, taken: u64) -> ProfileHead {
+        ProfileHead {
+            pid: 1,
+            event: event.to_owned(),
+            engine: "perf",
+            source: event.to_owned(),
+            interval: 0,
+            seconds: 1.0,
+            cpu_seconds: 0.5,
+            samples: Samples {
+                expected,
+                taken,
+                lost: expected.saturating_sub(taken),
+            },
+            timeline: Vec::new(),
+            sha256: String::new(),
+            size: 0,
+        }
+    }
+
+    #[test]
+    fn numbers_of_samples_that_are_worth_a_word() {
+        for (head, named, want) in [
+            (head("cpu", 100, 95), true, None),
+            (head("cpu", 10, 1), true, None),
+            (
+                head("cpu", 100, 50),
+                true,
+                Some(Note::degraded("took 50 of 100 cpu samples")),
+            ),
+            (
+                head("cpu", 100, 50),
+                false,
+                Some(Note::degraded("took 50 of 100 samples")),
+            ),
+            (
+                head("lock", 0, 0),
+                true,
+                Some(Note::plain("no lock samples")),
+            ),
+            (
+                head("cpu", 0, 0),
+                false,
+                Some(Note::plain(
+                    "no samples: the process used 0.50 s of CPU time",
+                )),
+            ),
+        ] {
+            assert_eq!(remark(&head, named), want);
+        }
+    }
+
+    #[test]
+    fn one_that_is_degraded_makes_all_so() {
+        let (good, bad) = (Note::plain("a"), Note::degraded("b"));
+        let outcome = judge(7, &[good.clone(), bad]);
+        assert_eq!(
+            (outcome.status, outcome.reason.as_str()),
+            (Status::Degraded, "a; b")
+        );
+        assert_eq!(judge(7, &[good]).status, Status::Ok);
+        assert_eq!(judge(7, &[]).reason, "");
+    }
+}
