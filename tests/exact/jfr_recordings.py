@@ -17,7 +17,7 @@ from typing import Dict, List, Optional, Sequence
 
 from tests.lab import cache, jdks
 
-SOURCE = Path(__file__).parent / "java" / "JfrBurner.java"
+SOURCES = Path(__file__).parent / "java"
 CONVERTER = "tools.profiler:jfr-converter:4.2"
 SHA256 = {
     CONVERTER: "16093ca59bd3cafb02a7548b513531ce576f1a6c643533390cbe53855b50ef6d",
@@ -55,18 +55,35 @@ def library(version: str) -> Path:
     return path
 
 
-def classes() -> Path:
-    """The folder with the compiled burner; one for each state of its source."""
-    target = cache.folder("burners") / f"jfr-{_sha256(SOURCE)[:16]}"
+def classes(burner: str = "JfrBurner") -> Path:
+    """The folder with a compiled burner; one for each state of its source."""
+    source = SOURCES / f"{burner}.java"
+    target = cache.folder("burners") / f"{burner}-{_sha256(source)[:16]}"
     if not target.exists():
         partial = Path(tempfile.mkdtemp(dir=target.parent))
         options = ["-encoding", "UTF-8", "--release", "8", "-Xlint:-options", "-d", str(partial)]
-        subprocess.run(["javac", *options, str(SOURCE)], check=True)
+        subprocess.run(["javac", *options, str(source)], check=True)
         if target.exists():
             shutil.rmtree(partial)
         else:
             partial.rename(target)
     return target
+
+
+def command(
+    jdk: int,
+    output: Path,
+    burner: str,
+    *,
+    agent: Optional[str] = None,
+    options: str = "",
+    flags: Sequence[str] = (),
+) -> List[str]:
+    """What runs a burner in a JVM that records itself: with the `agent` of this version, told `options`."""
+    words = [jdks.java(jdk), *flags]
+    if agent:
+        words.append(f"-agentpath:{library(agent)}=start,{options},jfr,file={output}")
+    return [*words, "-cp", str(classes(burner)), burner]
 
 
 def start(
@@ -79,12 +96,10 @@ def start(
     flags: Sequence[str] = (),
 ) -> subprocess.Popen[bytes]:
     """A JVM that records itself: with the `agent` of this version, told `options`, or as its `flags` say."""
-    command = [jdks.java(jdk), *flags]
-    if agent:
-        command.append(f"-agentpath:{library(agent)}=start,{options},jfr,file={output}")
-    command += ["-cp", str(classes()), "JfrBurner", str(int(seconds * 1000))]
+    words = command(jdk, output, "JfrBurner", agent=agent, options=options, flags=flags)
+    words.append(str(int(seconds * 1000)))
     environment = {"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def finish(jvm: subprocess.Popen[bytes]) -> None:
@@ -108,8 +123,8 @@ def converted(recording: Path, *flags: str) -> Dict[str, int]:
     """The stacks that the converter makes of a recording, annotated, with their values."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "stacks"
-        command = [jdks.java(25), "-Dfile.encoding=UTF-8", "-jar", str(artifact(CONVERTER))]
-        run = [*command, *flags, "-o", "collapsed", str(recording), str(output)]
+        converter = [jdks.java(25), "-Dfile.encoding=UTF-8", "-jar", str(artifact(CONVERTER))]
+        run = [*converter, *flags, "-o", "collapsed", str(recording), str(output)]
         subprocess.run(run, check=True, capture_output=True, timeout=120)
         return stacks(output.read_bytes())
 

@@ -75,6 +75,21 @@ def record_java(folder: Path, seconds: int = 3) -> Path:
     return out
 
 
+def record_java_piped(folder: Path, options: Sequence[str] = ("-XX:+PreserveFramePointer",)) -> Tuple[Path, int]:
+    """The same through a pipe, and the JVM's pid. Its perf map stays in /tmp."""
+    subprocess.run([needs("javac"), "-d", str(folder), str(PROGRAMS / "Deep.java")], check=True)
+    out = folder / "java.data"
+    command = [needs("java"), *options, "-cp", str(folder), "Deep"]
+    jvm = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert jvm.stdout is not None and jvm.stdout.readline() == b"warm\n"
+        record_piped(out, ["-F", "499", "-e", "cpu-clock", "-p", str(jvm.pid)], ["sleep", "2"])
+        subprocess.run([needs("jcmd"), str(jvm.pid), "Compiler.perfmap"], check=True, capture_output=True)
+    finally:
+        jvm.communicate(timeout=30)
+    return out, jvm.pid
+
+
 def remove_perf_maps(samples: Sequence[Sample]) -> None:
     """What the JVM left for perf."""
     for pid in {sample.pid for sample in samples}:
@@ -112,6 +127,17 @@ def our_script(recording: Path) -> str:
         errors="replace",
     )
     return run.stdout
+
+
+def live(
+    recording: Path, event: str, columns: str, pid: Optional[int] = None, perf_map: Optional[Path] = None
+) -> Tuple[Dict[str, int], Dict[str, int]]:
+    """What the streaming reader makes of a recording: stacks with the last value, and the numbers it tells beside."""
+    command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", "perf_live"]
+    arguments = [str(recording), event, columns, *(str(more) for more in (pid, perf_map) if more is not None)]
+    run = subprocess.run([*command, "--", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
+    said = {name: int(number) for name, number in re.findall(r"(\w+):? (\d+)", run.stderr)}
+    return folded(run.stdout), said
 
 
 def parsed(script: str) -> List[Sample]:

@@ -59,3 +59,30 @@ def test_what_go_writes_comes_back(file: Path) -> None:
     ours, theirs = Profile.read(str(file)), Profile.read(str(rewritten))
     assert (theirs.values, theirs.labels) == (ours.values, ours.labels)
     assert theirs.to_folded() == ours.to_folded()
+
+
+def test_threads_are_tags(tmp_path: Path) -> None:
+    """Of the thread frames at the root; `-tagroot` makes them frames again."""
+    path = tmp_path / "threads.pb.gz"
+    text = b"[pool-N-thread-N];run;a 3\n[main];run;a 4\nrun;b 1\n"
+    Profile.from_bytes(text).write(str(path), thread_label=True)
+    tags = go_pprof(path, "-tags")
+    shares = {name: count for count, name in re.findall(r"^ +(\d+) \([^)]*\): (\S+)$", tags, re.M)}
+    assert " thread: Total 7" in tags and shares == {"pool-N-thread-N": "3", "main": "4"}
+    focused = go_pprof(path, "-top", "-tagfocus", "thread=main")
+    assert "Showing nodes accounting for 4" in focused
+    rooted = go_pprof(path, "-top", "-tagroot", "thread")
+    assert re.search(r" 3 +37.50% +pool-N-thread-N$", rooted, re.M)
+    plain = Profile.read(str(path))
+    assert plain.to_folded() == b"run;a 7\nrun;b 1\n" and plain.labels == {}
+    assert (
+        Profile.open(path, threads=True).to_folded()
+        == b"[main];run;a 4\n[pool-N-thread-N];run;a 3\nrun;b 1\n"
+    )
+
+
+def test_the_last_value_is_shown_first(tmp_path: Path) -> None:
+    path = tmp_path / "two.pb.gz"
+    mixed = b"a 1 70\nb 2 30\n"
+    Profile.from_bytes(mixed).write(str(path))
+    assert "Type: after" in go_pprof(path, "-top")
