@@ -67,7 +67,7 @@ def _convert(arrived: Path, path: Path, host: Host, recording: Recording) -> Dic
     profile = _read(arrived, recording)
     process = recording.process
     labels = {**process.labels, "host": host.name, "pid": str(process.pid), "process": process.label}
-    profile.with_labels(labels).write(path, "pprof")
+    profile.with_labels(labels).write(path, "pprof", thread_label=True)
     return {name: profile.total(name) for name, _ in profile.values}
 
 

@@ -102,7 +102,7 @@ def _event_report(folder: RunFolder, facts: RunFacts, names: Names, problems: Li
     cluster = gathered.cluster
     if cluster is None:
         return EventReport(facts.event, out, recorded, 0, {}, ())
-    totals, methods = totals_of(cluster), tuple(cluster.top(_TOLD))
+    totals, methods = totals_of(cluster), tuple(m for m in cluster.top(_TOLD) if m.self_value)
     return EventReport(facts.event, out, recorded, cluster.total(), totals, methods)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass, field
-from typing import BinaryIO, Dict, List, Optional, Tuple
+from typing import BinaryIO, Dict, List, Literal, Optional, Tuple
 
 from hprofiler._flamegraph import MeanMerger, Profile
 from hprofiler.measures import duration, in_words, interval_in_words, measure_of
@@ -102,7 +102,8 @@ def _read_host(
         path = folder.profile_path(host.key, recording.pid, facts.event)
         try:
             labels = {"host": host.name, "pid": str(recording.pid), "process": recording.label}
-            profile = Profile.read(path, "pprof").with_labels(labels)
+            threads: Literal["groups", False] = "groups" if names.threads else False
+            profile = Profile.open(path, "pprof", threads=threads).with_labels(labels)
             if tuple(profile.values) != measure.columns:
                 raise ValueError(f"it counts {profile.values}, not {list(measure.columns)}")
             profile = profile if names.raw else profile.canonical()

@@ -17,7 +17,7 @@ def write_pictures(
     """Write `folder/name.svg`, `.folded` and `.pb.gz`; each appears whole or not at all.
 
     The flame graph and the folded text show the first value of the profile; pprof has all, in the
-    measure's order.
+    measure's order, and a thread group as a label.
     """
     count_name, factor = _unit(measure)
     with replacing(folder / f"{name}.svg") as file:
@@ -25,7 +25,7 @@ def write_pictures(
     with replacing(folder / f"{name}.folded") as file:
         file.write(profile.to_folded())
     with replacing(folder / f"{name}.pb.gz") as file:
-        file.write(profile.select([column for column, _ in measure.columns]).to_pprof())
+        file.write(profile.select([column for column, _ in measure.columns]).to_pprof(thread_label=True))
 
 
 def remove_pictures(folder: Path, name: str) -> None:

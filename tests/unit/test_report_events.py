@@ -126,6 +126,21 @@ def test_what_scripts_are_told(folder):
     assert (alloc.total, alloc.hottest[0].name, alloc.hottest[0].self_value) == (24 * MIB, "byte[]", 18 * MIB)
 
 
+def test_thread_groups_are_in_the_pictures_when_asked_for(tmp_path):
+    hosts = [MadeHost("a", {1: "[main];run 3\n[pool-1-thread-7];run 1\n[pool-1-thread-9];run 2\n"})]
+    folder = make_run(tmp_path / "run", hosts)
+    make_report(folder.path)
+    assert (folder.path / "cluster/cpu.folded").read_text() == "run 6\n"
+    make_report(folder.path, threads=True)
+    assert (folder.path / "cluster/cpu.folded").read_text().splitlines() == [
+        "[main];run 3",
+        "[pool-N-thread-N];run 3",
+    ]
+    pprof = folder.path / "hosts/a/cpu.pb.gz"
+    assert Profile.read(pprof).to_folded() == b"run 6\n", "pprof has the thread as a label"
+    assert len(Profile.open(pprof, threads="groups").paths()) == 2
+
+
 def test_an_event_without_a_sample_says_so_on_its_page(tmp_path):
     hosts = [MadeHost("a", {1: "x 1\n"}, events={"lock": {1: ""}})]
     report = make_report(make_run(tmp_path / "run", hosts, events=("cpu", "lock")).path)

@@ -26,7 +26,7 @@ def made_profile(event: str, folded: str) -> Profile:
             values[1] = int(count) * (10**9 // 300)
         values[measure.shown] = int(count)
         samples.append((stack.split(";"), values))
-    return Profile.from_bytes(_pprof(measure.columns, samples), "pprof")
+    return Profile.from_bytes(_pprof(measure.columns, samples), "pprof", threads="groups")
 
 
 def _pprof(columns: Sequence[Tuple[str, str]], samples: Sequence[Tuple[List[str], List[int]]]) -> bytes:

@@ -43,7 +43,7 @@ def make_run(
             for pid, folded in host.recorded(event).items():
                 stored = folder.profile_path(host.name, pid, event)
                 stored.parent.mkdir(parents=True, exist_ok=True)
-                made_profile(event, folded).write(stored, "pprof")
+                made_profile(event, folded).write(stored, "pprof", thread_label=True)
     folder.write_run(_record(hosts, selector, events))
     return folder
 
