@@ -154,10 +154,15 @@ def _scopes(facts: RunFacts, gathered: Gathered, covered: str) -> Tuple[List[Sco
         Scope("mean", "Cluster, average", "Cluster", "data-mean", f"{covered}. Every host weighs the same."),
     ]
     hosts = [
-        Scope(f"host{n}", host.name, "Hosts", f"data-host{n}", f"{amount(host.total, column)} of {total}.")
+        Scope(f"host{n}", host.name, "Hosts", f"data-host{n}", f"{_of(host.total, column)} of {total}.")
         for n, host in enumerate(gathered.hosts)
     ]
     return clusters, hosts
+
+
+def _of(part: int, column: Tuple[str, str]) -> str:
+    """A part as it stands before its whole: "100" of 400 samples, "20 ms" of 3 s."""
+    return f"{part:,}" if column[1] == "count" else amount(part, column)
 
 
 def _write_profile(file: BinaryIO, scope: Scope, profile: Profile) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -21,6 +23,8 @@ JOB = "application_1700000000000_0001"
 """A word on the command line of each JVM of the steady job, as YARN would put it there."""
 LOADS = {"host1": ("alpha", 0.8), "host2": ("beta", 0.3), "host3": ("gamma", 0.12)}
 """Role and load of the steady job's JVM on each host: unlike enough to tell a sum from a mean."""
+
+PERF = "/usr/local/bin/perf"
 
 Burn = Callable[..., Burner]
 StartNative = Callable[..., Native]
@@ -83,15 +87,21 @@ def burn() -> Iterator[Burn]:
 
 
 @pytest.fixture
-def native(workshop: Path) -> Iterator[StartNative]:
-    """Starts the native burner on a host under a program's name, `native(host, "impalad", user="yarn")`."""
-    made = []
+def native() -> Iterator[StartNative]:
+    """Starts the native burner on a host under a program's name, `native(host, "impalad", user="yarn")`.
 
-    def start_under_name(host: Host, name: str, user: str = "yarn") -> Native:
-        program = workshop / "programs" / name
-        program.parent.mkdir(exist_ok=True)
-        if not program.exists():
-            shutil.copy(build.native("c"), program)
+    The host gets a perf, unless `perf=False`: it has none by itself.
+    """
+    made = []
+    installed = []
+
+    def start_under_name(host: Host, name: str, user: str = "yarn", perf: bool = True) -> Native:
+        if perf and not host.path(PERF).exists():
+            shutil.copy(shutil.which("perf") or "perf", host.path(PERF))
+            installed.append(host.path(PERF))
+        program = build.native("c").with_name(name)
+        with contextlib.suppress(FileExistsError):
+            os.link(build.native("c"), program)
 
         def wrap(argv: Sequence[str]) -> List[str]:
             return host.command([str(program), *argv[1:]], user)
@@ -102,6 +112,8 @@ def native(workshop: Path) -> Iterator[StartNative]:
     yield start_under_name
     for burner in made:
         burner.kill()
+    for program in installed:
+        program.unlink()
 
 
 @pytest.fixture

@@ -100,6 +100,16 @@ def test_a_native_daemon_is_found_by_its_program_and_recorded_with_perf(
     assert result.stacks("hosts/host1/cpu").share("hot") == pytest.approx(50, abs=12)
 
 
+def test_a_host_without_perf_says_what_to_install(
+    lab: Lab, coordinator: Coordinator, native: StartNative
+) -> None:
+    daemon = native(lab.hosts["host3"], "impalad", perf=False)
+    result = coordinator.run("-t", "1", "-j", "impala-daemon", "-h", "host3", "--user", "root")
+    assert result.code == 4, str(result)
+    line = result.line("host3", daemon.pid)
+    assert line["reason"] == "perf is not installed on this host" and "linux-perf" in line["remedy"]
+
+
 def test_a_native_process_is_recorded_by_its_pid_without_further_ado(
     lab: Lab, coordinator: Coordinator, native: StartNative
 ) -> None:
