@@ -25,7 +25,7 @@ _END = {"type": "(end of output)"}
 
 @dataclass
 class Result:
-    """What came between `start` and `done`, by pid; `events` has every profile by its event's name besides."""
+    """What came between `start` and `done`, by pid; `events` has every profile by its event's name."""
 
     outcomes: Dict[int, Event] = field(default_factory=dict)
     heads: Dict[int, Event] = field(default_factory=dict)
@@ -213,7 +213,7 @@ def leftovers(held: bool = False) -> List[str]:
 
     Folders that a live session holds (of this test or of somebody else) count only with `held`.
     """
-    patterns = (".hprofiler-run-*", ".hprofiler-ap-*", ".attach_pid*")
+    patterns = (".hprofiler-run-*", ".hprofiler-ap-*", ".hprofiler-map-*", ".attach_pid*")
     bases = [Path(base) for base in ("/tmp", "/var/tmp", "/dev/shm")]
     paths = [path for base in bases for pattern in patterns for path in base.glob(pattern)]
     in_use = set() if held else _locked_inodes()

@@ -48,7 +48,7 @@ def record(agent, library, burner, events, duration=2, **more):
 def test_all_events_in_one_recording(agent, library, burn, jdk):
     events = ["cpu", "alloc", "live", "lock", "wall", "offcpu", "nativemem"]
     burner = burn(jdk=jdk, role="alloc")
-    result, outcome, profiles = record(agent, library, burner, events, duration=3)
+    _, outcome, profiles = record(agent, library, burner, events, duration=3)
     assert outcome["status"] == "ok", outcome
     assert list(profiles) == events
     for event, (head, profile) in profiles.items():
