@@ -240,7 +240,7 @@ impl Recording<'_> {
             let ended = format!("ended after {:.1} s", clock.seconds);
             self.notes.insert(0, Note::degraded(ended));
         }
-        let Folded { profiles, notes } = self.engine.fold(stopped, clock)?;
+        let Folded { profiles, notes } = self.engine.fold(stopped)?;
         self.notes.extend(notes);
         let clock = match stopped {
             Stopped::AsTold => clock.clone(),

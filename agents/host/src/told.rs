@@ -41,6 +41,8 @@ pub fn told(
     clock: &Clock,
     mut recorded: EventProfile,
 ) -> Result<(ProfileHead, Vec<u8>), Failure> {
+    let profile = of_cpu_time(recorded.profile, &recorded.event, clock);
+    recorded.profile = profile.map_err(|error| Failure::plain(error.to_string()))?;
     label(job, &mut recorded.profile);
     let mut bytes = Vec::new();
     let written = recorded.profile.write_compact(&mut bytes);
@@ -67,6 +69,16 @@ pub fn told(
         size: bytes.len(),
     };
     Ok((head, bytes))
+}
+
+/// Whatever samples CPU time loses some of it: timers most, perf events what passes while a sample is taken, those
+/// without the kernel's leave all of the kernel's. The kernel's account of the process is dealt to the stacks.
+fn of_cpu_time(profile: Profile, event: &str, clock: &Clock) -> flamegraph::Result<Profile> {
+    let nanoseconds = (clock.cpu_seconds * 1e9) as i64;
+    match event {
+        "cpu" if nanoseconds > 0 && profile.total(1)? > 0 => profile.with_total(1, nanoseconds),
+        _ => Ok(profile),
+    }
 }
 
 /// What the selector derived cannot take the place of what is known for sure.

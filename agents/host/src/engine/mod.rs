@@ -8,7 +8,6 @@ use std::fs::File;
 
 use flamegraph::Profile;
 
-use crate::clock::Clock;
 use crate::outcome::Failure;
 use crate::preflight::Findings;
 use crate::proc::target::Target;
@@ -31,7 +30,7 @@ pub trait Engine {
     fn stop(&mut self) -> Result<Stopped, Failure>;
 
     /// Make profiles of what was recorded. Err where there is not a single one.
-    fn fold(&mut self, stopped: Stopped, clock: &Clock) -> Result<Folded, Failure>;
+    fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure>;
 
     /// What was recorded, as it is; asked for after `fold` and at most once.
     fn raw(&mut self) -> Result<Option<Raw>, Failure>;

@@ -13,7 +13,6 @@ mod symbols;
 use self::jvm::Jvm;
 use self::plan::{Choice, Intervals, Plan};
 use self::rate::Rate;
-use crate::clock::Clock;
 use crate::engine::{Engine, Folded, Note, Raw, Started, Stopped};
 use crate::hsperf;
 use crate::identity::Shoes;
@@ -121,8 +120,8 @@ impl Engine for AsyncProfiler {
         self.jvm.stop(self.plan.time_limit())
     }
 
-    fn fold(&mut self, stopped: Stopped, clock: &Clock) -> Result<Folded, Failure> {
-        results::fold(&self.jvm, stopped, &self.plan, &self.used, clock)
+    fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure> {
+        results::fold(&self.jvm, stopped, &self.plan, &self.used)
     }
 
     fn raw(&mut self) -> Result<Option<Raw>, Failure> {

@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 
-use flamegraph::{read_jfr, Error, Profile, ReadOptions, Recording, Threads, ValueType};
+use flamegraph::{Error, Profile, ReadOptions, Recording, Threads, ValueType, read_jfr};
 
 use super::jvm::Jvm;
 use super::plan::{Choice, Plan};
-use crate::clock::Clock;
 use crate::engine::{EventProfile, Folded, Note, Raw, Stopped};
 use crate::outcome::Failure;
 
@@ -24,20 +23,14 @@ const CHUNK_HEAD: usize = 16;
 const MOST_WARNINGS: usize = 3;
 
 /// The profiles of the plan's events. `used`: what recorded the event that took the profiler's only `event=`.
-pub fn fold(
-    jvm: &Jvm,
-    stopped: Stopped,
-    plan: &Plan,
-    used: &Choice,
-    clock: &Clock,
-) -> Result<Folded, Failure> {
+pub fn fold(jvm: &Jvm, stopped: Stopped, plan: &Plan, used: &Choice) -> Result<Folded, Failure> {
     let recording = read(jvm, stopped)?;
     let notes = recording.profile.warnings().iter().take(MOST_WARNINGS);
     let notes = notes.map(|warning| Note::degraded(format!("a damaged recording: {warning}")));
     let profiles = plan
         .events
         .iter()
-        .map(|event| one(&recording, event, plan, used, clock));
+        .map(|event| one(&recording, event, plan, used));
     Ok(Folded {
         notes: notes.collect(),
         profiles: profiles.collect::<Result<_, _>>().map_err(unreadable)?,
@@ -102,7 +95,6 @@ fn one(
     event: &str,
     plan: &Plan,
     used: &Choice,
-    clock: &Clock,
 ) -> flamegraph::Result<EventProfile> {
     let whole = &recording.profile;
     let wanted = values(event);
@@ -119,22 +111,13 @@ fn one(
     };
     let source = plan.source(event, used);
     Ok(EventProfile {
-        profile: of_cpu_time(profile, &source, clock)?,
+        profile,
         event: event.to_owned(),
         source,
         interval: plan.interval(event),
         taken: timeline.iter().sum(),
         timeline,
     })
-}
-
-/// Timers lose samples, so their nanoseconds are not CPU time: the kernel's account of that is dealt to the stacks.
-fn of_cpu_time(profile: Profile, source: &str, clock: &Clock) -> flamegraph::Result<Profile> {
-    let nanoseconds = (clock.cpu_seconds * 1e9) as i64;
-    match source {
-        "ctimer" | "itimer" if profile.total(1)? > 0 => profile.with_total(1, nanoseconds),
-        _ => Ok(profile),
-    }
 }
 
 /// The values of an event's profile.

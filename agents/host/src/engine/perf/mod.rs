@@ -22,7 +22,6 @@ use self::events::Event;
 use self::java_map::Java;
 use self::record::{Command, Recording};
 use self::rights::Rights;
-use crate::clock::Clock;
 use crate::engine::{Engine, EventProfile, Folded, Note, Raw, Started, Stopped};
 use crate::outcome::Failure;
 use crate::preflight::Findings;
@@ -178,7 +177,7 @@ impl Engine for PerfRecord {
         })
     }
 
-    fn fold(&mut self, _stopped: Stopped, _clock: &Clock) -> Result<Folded, Failure> {
+    fn fold(&mut self, _stopped: Stopped) -> Result<Folded, Failure> {
         let kernel = self.rights.kernel_symbols().unwrap_or(None);
         let recorded = self
             .beside
