@@ -75,7 +75,9 @@ def record_java(folder: Path, seconds: int = 3) -> Path:
     return out
 
 
-def record_java_piped(folder: Path, options: Sequence[str] = ("-XX:+PreserveFramePointer",)) -> Tuple[Path, int]:
+def record_java_piped(
+    folder: Path, options: Sequence[str] = ("-XX:+PreserveFramePointer",)
+) -> Tuple[Path, int]:
     """The same through a pipe, and the JVM's pid. Its perf map stays in /tmp."""
     subprocess.run([needs("javac"), "-d", str(folder), str(PROGRAMS / "Deep.java")], check=True)
     out = folder / "java.data"
@@ -132,7 +134,7 @@ def our_script(recording: Path) -> str:
 def live(
     recording: Path, event: str, columns: str, pid: Optional[int] = None, perf_map: Optional[Path] = None
 ) -> Tuple[Dict[str, int], Dict[str, int]]:
-    """What the streaming reader makes of a recording: stacks with the last value, and the numbers it tells beside."""
+    """What the streaming reader makes of a recording: stacks with the last value, and the numbers told beside."""
     command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", "perf_live"]
     arguments = [str(recording), event, columns, *(str(more) for more in (pid, perf_map) if more is not None)]
     run = subprocess.run([*command, "--", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)

@@ -1,0 +1,124 @@
+"""perf's pipe read as a stream gives what the same samples give one by one, and waits as long as they were."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+
+import pytest
+
+from tests.exact import perf_recordings as recordings
+
+CLOCK = ["-F", "499", "-e", "cpu-clock"]
+OFF_CPU = ["-e", "context-switches/period=1/", "--switch-events"]
+GCC = ["gcc", "-O1", "-fno-omit-frame-pointer"]
+RUSTC = ["rustc", "-O", "-C", "force-frame-pointers=yes"]
+DD = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=100000", "status=none"]
+
+
+def c(folder: Path) -> List[str]:
+    return [str(recordings.compiled(folder, GCC, "burn.c"))]
+
+
+def rust(folder: Path) -> List[str]:
+    return [str(recordings.compiled(folder, RUSTC, "traits.rs"))]
+
+
+def kernel(_: Path) -> List[str]:
+    return DD
+
+
+@pytest.mark.parametrize("make", [c, rust, kernel])
+def test_the_stream_is_what_the_file_is(make, tmp_path):
+    recording = recordings.record_piped(tmp_path / "piped.data", CLOCK, make(tmp_path))
+    live, said = recordings.live(recording, "cpu-clock", "cpu")
+    samples = recordings.parsed(recordings.our_script(recording))
+    assert sum(live.values()) == sum(period for _, period in recordings.periods(recording))
+    assert said["taken"] == len(samples) > 20
+    assert depths_and_leaves(live, recordings.periods(recording)[0][1]) == depths_and_leaves_of(samples)
+
+
+def depths_and_leaves(stacks: Dict[str, int], period: int) -> Counter:
+    """How often each leaf was seen at each depth; the thread's group is no frame of the sample."""
+    counts: Counter = Counter()
+    for stack, total in stacks.items():
+        _, *frames = stack.split(";")
+        leaf = re.sub(r"_\[.\]$", "", frames[-1]) if frames else ""
+        counts[(len(frames), leaf)] += total // period
+    return counts
+
+
+def depths_and_leaves_of(samples: Sequence[recordings.Sample]) -> Counter:
+    """The same of the samples one by one."""
+    counts: Counter = Counter()
+    for sample in samples:
+        counts[(len(sample.frames), plain_name(sample.frames[0]) if sample.frames else "")] += 1
+    return counts
+
+
+def plain_name(frame: str) -> str:
+    """The folded name of `address symbol (module)`."""
+    found = re.match(r"\S+ (.*) \((.*)\)$", frame)
+    assert found, frame
+    symbol, module = found.groups()
+    if symbol == "[unknown]":
+        return "[" + module.rsplit("/", 1)[-1].strip("[]") + "]"
+    symbol = re.sub(r"::h[0-9a-f]{16}$", "", symbol)
+    return re.sub(r"\((?!anonymous).*$", "", symbol)
+
+
+def test_waits_are_as_long_as_the_program_says(tmp_path):
+    program = recordings.compiled(tmp_path, [*GCC, "-pthread"], "waits.c")
+    told = tmp_path / "told"
+    recording = recordings.record_piped(tmp_path / "waits.data", OFF_CPU, [str(program), str(told)])
+    truth = {name: int(nanoseconds) for name, nanoseconds in map(str.split, told.read_text().splitlines())}
+    stacks, said = recordings.live(recording, "context-switches", "off-cpu")
+    assert said["lost"] == 0
+    measured = {
+        "sleeps": waited(stacks, "[sleep]", "sleeps"),
+        "contends": waited(stacks, "[lock]"),
+        "receives": waited(stacks, "[network]"),
+    }
+    for name, nanoseconds in truth.items():
+        assert measured[name] == pytest.approx(nanoseconds, rel=0.1), (name, measured, truth)
+
+
+def waited(stacks: Dict[str, int], kind: str, function: Optional[str] = None) -> int:
+    """Nanoseconds of one kind of wait, in stacks with a function."""
+    total = 0
+    for stack, nanoseconds in stacks.items():
+        frames = stack.split(";")
+        if frames[1] == kind and (function is None or function in frames):
+            total += nanoseconds
+    return total
+
+
+@pytest.fixture(scope="module")
+def java(tmp_path_factory) -> Iterator[Tuple[Path, int, Path]]:
+    folder = tmp_path_factory.mktemp("live-java")
+    recording, pid = recordings.record_java_piped(folder)
+    perf_map = Path(f"/tmp/perf-{pid}.map")
+    yield recording, pid, perf_map
+    perf_map.unlink(missing_ok=True)
+
+
+def test_java_is_named_by_its_map(java):
+    recording, pid, perf_map = java
+    stacks, said = recordings.live(recording, "cpu-clock", "cpu", pid, perf_map)
+    total = sum(stacks.values())
+    java_time = sum(time for stack, time in stacks.items() if re.search(r"Deep\.\w+_\[j\]", stack))
+    assert java_time > 0.8 * total
+    assert said["unknown_frames"] < 0.02 * said["frames"]
+    assert said["broken"] < 0.05 * said["taken"]
+
+
+def test_without_frame_pointers_stacks_are_broken(tmp_path):
+    recording, pid = recordings.record_java_piped(tmp_path, ["-XX:-PreserveFramePointer"])
+    perf_map = Path(f"/tmp/perf-{pid}.map")
+    try:
+        _, said = recordings.live(recording, "cpu-clock", "cpu", pid, perf_map)
+    finally:
+        perf_map.unlink(missing_ok=True)
+    assert said["broken"] > 0.3 * said["taken"]
