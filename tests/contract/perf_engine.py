@@ -61,6 +61,12 @@ class Recorded:
         return sum(count for stack, count in inside if _holds(stack, frame)) / total
 
 
+def burnt(done: Recorded) -> Dict[str, float]:
+    """The share of each of a burner's three works."""
+    works = ("Burner.hot", "Burner.warm", "Burner.cool")
+    return {work.partition(".")[2]: done.share(work, among=works) for work in works}
+
+
 def _holds(stack: Sequence[str], part: str) -> bool:
     return any(part in frame for frame in stack)
 
@@ -117,5 +123,3 @@ def perf_of(agent: Agent) -> Optional[procs.Identity]:
                 return procs.Identity.of(int(child))
     return None
 
-
-__all__ = ["FREQUENCY", "FRAME_POINTERS", "Recorded", "perf_of", "prepare", "processes", "record", "refused"]

@@ -9,6 +9,7 @@ use flamegraph::perf_data::{Finish, JitMap, JitMaps, Live, LiveLimits, Recorded,
 use flamegraph::SymbolOptions;
 
 use super::java_map::{Asked, Java};
+use super::stream::Progress;
 use crate::engine::Note;
 use crate::identity::Shoes;
 use crate::outcome::Failure;
@@ -53,16 +54,18 @@ impl Companion {
         self.java.clone()
     }
 
-    /// Read perf's stream to its end. `began` is told when the first of it comes: then perf has opened its events.
+    /// Read perf's stream to its end, and tell how it begins.
     pub fn record(
         &mut self,
         stream: ChildStdout,
         wanted: Vec<Wanted>,
-        began: Sender<()>,
+        began: Sender<Begin>,
     ) -> Result<(), String> {
         let heard = Heard {
             stream,
-            began: Some(began),
+            progress: Some(Progress::new()),
+            opened: false,
+            began,
         };
         let live = self.live.insert(Live::new(wanted, LiveLimits::default()));
         live.read(heard).map_err(|error| error.to_string())
@@ -110,17 +113,33 @@ impl Companion {
     }
 }
 
-/// A stream that tells when its first bytes have come.
+/// How far a recording has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// perf has opened its events.
+    Opened,
+    /// They count.
+    Recording,
+}
+
+/// A stream that tells how it begins.
 struct Heard {
     stream: ChildStdout,
-    began: Option<Sender<()>>,
+    progress: Option<Progress>,
+    opened: bool,
+    began: Sender<Begin>,
 }
 
 impl Read for Heard {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.stream.read(buffer)?;
-        if let Some(began) = self.began.take_if(|_| read > 0) {
-            let _ = began.send(());
+        if read > 0 && !std::mem::replace(&mut self.opened, true) {
+            // Nobody may wait any more, here and below.
+            let _ = self.began.send(Begin::Opened);
+        }
+        let begun = |progress: &mut Progress| progress.follow(&buffer[..read]);
+        if self.progress.take_if(begun).is_some() {
+            let _ = self.began.send(Begin::Recording);
         }
         Ok(read)
     }

@@ -91,13 +91,12 @@ impl Asked<'_> {
             answer.map = self.existing();
             return answer;
         }
-        let mut tried = match self.java.no_attach.as_ref() {
+        let lives = self.target.stat().is_some();
+        let tried = match self.java.no_attach.as_ref() {
             Some(failure) => vec![failure.reason.clone()],
-            None => self.ask(&mut answer),
+            None if lives => self.ask(&mut answer),
+            None => vec!["the JVM ended before it could be asked".to_owned()],
         };
-        if answer.map.is_none() && self.target.stat().is_none() {
-            tried = vec!["the JVM ended".to_owned()];
-        }
         if answer.map.is_none() {
             answer.map = self.existing();
             let names = match answer.map {

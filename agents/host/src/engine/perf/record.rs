@@ -22,6 +22,8 @@ const LEASE: u64 = 30;
 /// How long perf may take to open its events and to end.
 const OPEN: Duration = Duration::from_secs(10);
 const END: Duration = Duration::from_secs(4);
+/// How long it may take to tell of what is there already.
+const SETTLE: Duration = Duration::from_secs(2);
 /// Bytes of a sample with a deep stack.
 const SAMPLE: u64 = 1100;
 /// A buffer of fewer pages is not tried, and one of more is no use.
@@ -192,20 +194,20 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Returns once perf has opened its events.
+    /// Returns once perf records.
     pub fn start(command: &Command, events: &[Event], beside: &Beside) -> Result<Self, Failure> {
         let (mut running, stream) = command.start(events)?;
         let (began, begin) = channel();
         let wanted = events.iter().map(Event::wanted).collect();
         let read = beside.ask(move |companion| companion.record(stream, wanted, began));
         // Without a beginning the stream has ended, or perf hangs.
-        match begin.recv_timeout(OPEN) {
-            Ok(()) => Ok(Self { running, read }),
-            Err(_) => {
-                running.wait(Duration::ZERO);
-                Err(words::failure(&running.words(), &names(events)))
-            }
+        if begin.recv_timeout(OPEN).is_err() {
+            running.wait(Duration::ZERO);
+            return Err(words::failure(&running.words(), &names(events)));
         }
+        // Older ones do not tell before there are samples, which an idle process has none of.
+        let _ = begin.recv_timeout(SETTLE);
+        Ok(Self { running, read })
     }
 
     /// End it, and have its stream read to the end. What is to be said of that; `lives`: whether the process does.

@@ -1,9 +1,15 @@
-//! The beginning of what perf writes to a pipe: which events it opened.
+//! The beginning of what perf writes to a pipe: which events it opened, and from where on it records.
 
 const MAGIC: &[u8; 8] = b"PERFILE2";
 const HEADER: usize = 16;
 /// The type of a record that describes an event.
 const ATTR: u32 = 64;
+/// The type of one that is followed by as many bytes as it says.
+const TRACING_DATA: u32 = 66;
+/// Types that come once perf records: samples, the end of a round over the processors, the end of all that is told
+/// beforehand (which perf 5.15 and older do not tell).
+const RECORDING: [u32; 3] = [9, 68, 82];
+const RECORD: usize = 8;
 const SOFTWARE: u32 = 1;
 const CPU_CLOCK: u64 = 0;
 
@@ -51,6 +57,71 @@ fn opened(body: &[u8]) -> Option<Opened> {
     })
 }
 
+/// Follows a stream as it comes, up to where perf records.
+pub struct Progress {
+    /// Bytes to pass over.
+    left: u64,
+    /// The beginning of a record, as far as it has come.
+    head: Vec<u8>,
+    begun: bool,
+}
+
+impl Progress {
+    pub fn new() -> Self {
+        Self {
+            left: HEADER as u64,
+            head: Vec::new(),
+            begun: false,
+        }
+    }
+
+    /// Whether perf records by the end of these bytes.
+    pub fn follow(&mut self, mut bytes: &[u8]) -> bool {
+        while !self.begun && !bytes.is_empty() {
+            let wanted = match self.left {
+                0 => self.needed() - self.head.len(),
+                left => usize::try_from(left).unwrap_or(usize::MAX),
+            };
+            let (now, rest) = bytes.split_at(wanted.min(bytes.len()));
+            bytes = rest;
+            match self.left {
+                0 => self.head.extend(now),
+                _ => self.left -= now.len() as u64,
+            }
+            if self.head.len() == self.needed() {
+                self.pass_over();
+            }
+        }
+        self.begun
+    }
+
+    fn word(&self, at: usize) -> u32 {
+        let word = self.head.get(at..at + 4).unwrap_or(&[0; 4]);
+        u32::from_ne_bytes(word.try_into().unwrap_or_default())
+    }
+
+    fn needed(&self) -> usize {
+        match self.head.len() >= RECORD && self.word(0) == TRACING_DATA {
+            true => RECORD + 4,
+            false => RECORD,
+        }
+    }
+
+    /// The record's head is there: the rest of it does not matter.
+    fn pass_over(&mut self) {
+        let size = u64::from(u16::from_ne_bytes([self.head[6], self.head[7]]));
+        let behind = if self.head.len() > RECORD {
+            self.word(RECORD)
+        } else {
+            0
+        };
+        // What makes no sense is not followed any more.
+        self.begun = RECORDING.contains(&self.word(0)) || size < self.head.len() as u64;
+        self.left = size.saturating_sub(self.head.len() as u64) + u64::from(behind);
+        self.head.clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,5 +152,37 @@ mod tests {
         bytes[16 + 6..16 + 8].fill(0);
         assert_eq!(events(&bytes), []);
         assert_eq!(events(b"no recording at all"), []);
+    }
+
+    #[test]
+    fn where_perf_records() {
+        let record = |kind: u32, body: &[u8]| {
+            let size = ((RECORD + body.len()) as u16).to_ne_bytes();
+            [&kind.to_ne_bytes()[..], &[0; 2], &size, body].concat()
+        };
+        let before = [
+            vec![7; HEADER],
+            record(ATTR, &[9; 40]),
+            record(TRACING_DATA, &4u32.to_ne_bytes()),
+            vec![9; 4],
+        ];
+        let before = before.concat();
+        for kind in RECORDING {
+            let whole = [before.clone(), record(kind, &[0; 8])].concat();
+            for step in [1, 3, whole.len()] {
+                let mut progress = Progress::new();
+                let begun: Vec<bool> = whole
+                    .chunks(step)
+                    .map(|part| progress.follow(part))
+                    .collect();
+                let chunks_before = (before.len() + RECORD).div_ceil(step) - 1;
+                assert!(
+                    begun[..chunks_before].iter().all(|begun| !begun),
+                    "{kind} {step}"
+                );
+                assert!(begun[chunks_before]);
+            }
+        }
+        assert!(Progress::new().follow(&[0; 64]));
     }
 }
