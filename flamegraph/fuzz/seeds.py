@@ -6,6 +6,7 @@ import gzip
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ def seeds() -> Iterator[Seed]:
     yield from perf_script_texts()
     with tempfile.TemporaryDirectory() as folder:
         yield from perf_recordings(Path(folder))
+        yield from maps_of_code()
         yield from jfr_recordings(Path(folder))
 
 
@@ -82,6 +84,30 @@ def perf_recordings(folder: Path) -> Iterator[Seed]:
     piped = subprocess.run([perf, "record", "-q", "-g", "-o", "-", "--", *work], capture_output=True)
     if piped.returncode == 0:
         yield "perf_data", "pipe", piped.stdout
+        yield "perf_live", "pipe", piped.stdout
+    switches = ["-e", "context-switches/period=1/", "--switch-events"]
+    waits = subprocess.run(
+        [perf, "record", "-q", "-g", *switches, "-o", "-", "--", "sleep", "0.1"], capture_output=True
+    )
+    if waits.returncode == 0:
+        yield "perf_live", "waits", waits.stdout
+
+
+def maps_of_code() -> Iterator[Seed]:
+    """A small map of each kind; `agents/perfmap/FORMAT.md`."""
+    yield "jit_map", "text", b"7f10 20 Interpreter\n7f30 10 int a.B.c(int)\n"
+    records = [
+        (1, b"a/B.c"),
+        (1, b"a/B.d"),
+        (2, struct.pack("<QIIIIHHIIHHI", 64, 32, 0, 2, 8, 0, 1, 0, 16, 1, 1, 1)),
+    ]
+    records += [
+        (3, struct.pack("<QII", 128, 16, 1)),
+        (4, struct.pack("<Q", 256)),
+        (5, struct.pack("<5Q", 2, 1, 1, 1, 0)),
+    ]
+    body = b"".join(struct.pack("<II", kind, len(content)) + content for kind, content in records)
+    yield "jit_map", "binary", b"HPROFMAP" + struct.pack("<II", 1, 62) + body
 
 
 def jfr_recordings(folder: Path) -> Iterator[Seed]:

@@ -134,7 +134,7 @@ def our_script(recording: Path) -> str:
 def live(
     recording: Path, event: str, columns: str, pid: Optional[int] = None, perf_map: Optional[Path] = None
 ) -> Tuple[Dict[str, int], Dict[str, int]]:
-    """What the streaming reader makes of a recording: stacks with the last value, and the numbers told beside."""
+    """What the streaming reader makes of it: stacks with the last value, and the numbers told beside."""
     command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", "perf_live"]
     arguments = [str(recording), event, columns, *(str(more) for more in (pid, perf_map) if more is not None)]
     run = subprocess.run([*command, "--", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)

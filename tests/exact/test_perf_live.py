@@ -1,4 +1,4 @@
-"""perf's pipe read as a stream gives what the same samples give one by one, and waits as long as they were."""
+"""perf's pipe as a stream gives what the same samples give one by one, and waits as long as they are."""
 
 from __future__ import annotations
 

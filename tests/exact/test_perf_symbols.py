@@ -1,0 +1,91 @@
+"""Whose files the symbols of a recording come from: the process's own, and of maps only those of its user."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Iterator, Tuple
+
+import pytest
+
+from tests.exact import perf_recordings as recordings
+from tests.exact.peers import needs
+
+GCC = ["gcc", "-O1", "-fno-omit-frame-pointer"]
+SOURCE = "int main(void) {{ for (volatile long i = 0; ; i++) {name}(); }}\n"
+FUNCTION = "__attribute__((noinline)) void {name}(void) {{ for (volatile int i = 0; i < 999; i++); }}\n"
+
+
+def burner(folder: Path, name: str) -> Path:
+    """A program that spends its time in a function of this name."""
+    source = folder / f"{name}.c"
+    source.write_text(FUNCTION.format(name=name) + SOURCE.format(name=name))
+    program = folder / name
+    # Without a build id the files can only be told by their inodes.
+    subprocess.run([*GCC, "-Wl,--build-id=none", "-o", str(program), str(source)], check=True)
+    return program
+
+
+@pytest.fixture
+def contained(tmp_path) -> Iterator[Tuple[int, Path]]:
+    """A process whose program is at the same path as one of the host's, and the path."""
+    theirs, ours = burner(tmp_path, "theirs"), burner(tmp_path, "ours")
+    shared = tmp_path / "program"
+    shutil.copy2(ours, shared)
+    command = f"mount --bind {theirs} {shared} && echo in && exec {shared}"
+    process = subprocess.Popen([needs("unshare"), "-m", "sh", "-c", command], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        if process.stdout.readline() != b"in\n":
+            pytest.skip("mount namespaces are not to be had here")
+        yield process.pid, tmp_path
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_containers_file_is_told_from_the_hosts(contained):
+    pid, folder = contained
+    clock = ["-F", "499", "-e", "cpu-clock", "-p", str(pid)]
+    file = recordings.record(folder / "file.data", clock, ["sleep", "0.5"])
+    piped = recordings.record_piped(folder / "piped.data", clock, ["sleep", "0.5"])
+    stacks, _ = recordings.live(piped, "cpu-clock", "cpu", pid)
+    for text in (recordings.our_script(file), "\n".join(stacks)):
+        assert "theirs" in text
+        assert "ours" not in text
+
+
+def test_a_file_that_is_gone_is_not_taken_for_the_one_in_its_place(tmp_path):
+    theirs, ours = burner(tmp_path, "theirs"), burner(tmp_path, "ours")
+    process = subprocess.Popen([str(theirs)])
+    try:
+        clock = ["-F", "499", "-e", "cpu-clock", "-p", str(process.pid)]
+        recording = recordings.record_piped(tmp_path / "data", clock, ["sleep", "0.5"])
+    finally:
+        process.kill()
+        process.wait()
+    os.replace(ours, theirs)
+    stacks, said = recordings.live(recording, "cpu-clock", "cpu", process.pid)
+    assert said["taken"] > 20
+    assert not any("ours" in stack for stack in stacks)
+
+
+@pytest.mark.parametrize("kind", ["root's", "another user's", "a link"])
+def test_only_maps_of_the_processs_user_are_believed(tmp_path, kind):
+    if os.geteuid() != 0:
+        pytest.skip("only root can make files of other users")
+    recording, pid = recordings.record_java_piped(tmp_path)
+    perf_map = Path(f"/tmp/perf-{pid}.map")
+    kept = tmp_path / "map"
+    try:
+        if kind == "another user's":
+            os.chown(perf_map, 65534, 65534)
+        elif kind == "a link":
+            shutil.move(str(perf_map), str(kept))
+            perf_map.symlink_to(kept)
+        stacks, _ = recordings.live(recording, "cpu-clock", "cpu", pid)
+    finally:
+        perf_map.unlink(missing_ok=True)
+    assert any("Deep." in stack for stack in stacks) == (kind == "root's")
