@@ -2,7 +2,7 @@
 
 /// Takes no record; see `unpack.rs` for one that does.
 #[derive(Default)]
-pub(crate) struct Unpacker;
+pub(crate) struct Unpacker {}
 
 impl Unpacker {
     pub(crate) fn feed(&mut self, _packed: &[u8]) -> Result<(), String> {
