@@ -67,9 +67,7 @@ def test_cpu_seconds(run: Run, jvm: Truth) -> None:
 
 def test_shares_of_cpu_time(run: Run, jvm: Truth) -> None:
     """By the last frame's kind: the C library and zlib may have no frame pointers to walk by."""
-    counted = run.grown(jvm)
-    total = sum(counted[f"cpu.{name}.ns"] for name in CPU)
-    truth = {name: counted[f"cpu.{name}.ns"] / total for name in CPU}
+    truth = _truth(run, jvm)
     samples = run.stacks(jvm, "cpu", "samples")
     thread = samples.of("[truth-cpu-")
     found = {
@@ -79,6 +77,12 @@ def test_shares_of_cpu_time(run: Run, jvm: Truth) -> None:
     }
     for name, share in truth.items():
         assert found[name] == pytest.approx(share, abs=points(thread, share, 0.05)), (name, found, truth)
+
+
+def _truth(run: Run, jvm: Truth) -> Dict[str, float]:
+    counted = run.grown(jvm)
+    total = sum(counted[f"cpu.{name}.ns"] for name in CPU)
+    return {name: counted[f"cpu.{name}.ns"] / total for name in CPU}
 
 
 def test_whole_stacks(runs: Dict[str, Run], jvm: Truth) -> None:
@@ -92,10 +96,14 @@ def test_whole_stacks(runs: Dict[str, Run], jvm: Truth) -> None:
 
 def test_callers_of_native_and_kernel_code(runs: Dict[str, Run], jvm: Truth) -> None:
     """async-profiler finds the Java method above; perf where all in between keeps frame pointers."""
-    samples = runs["async-profiler"].stacks(jvm, "cpu", "samples")
+    run = runs["async-profiler"]
+    samples = run.stacks(jvm, "cpu", "samples")
+    thread = samples.of("[truth-cpu-")
+    truth = _truth(run, jvm)
     for name, kind in (("native", ""), ("kernel", "k")):
-        leaves = samples.of_leaf(kind, "[truth-cpu-")
-        assert samples.of_leaf(kind, "[truth-cpu-", CPU[name]) > 0.85 * leaves
+        below = samples.of("[truth-cpu-", CPU[name])
+        assert below / thread == pytest.approx(truth[name], abs=points(thread, truth[name], 0.05)), name
+        assert samples.of_leaf(kind, "[truth-cpu-", CPU[name]) > 0.8 * below
 
 
 def test_allocated_bytes(runs: Dict[str, Run], jvms: Dict[int, Truth], jvm: Truth) -> None:
@@ -129,4 +137,4 @@ def test_the_interval_chosen_is_stated(runs: Dict[str, Run], jvms: Dict[int, Tru
 def test_the_timeline_has_every_sample(run: Run, jvm: Truth) -> None:
     recording = run.recording(jvm)
     assert sum(recording["timeline"]) == recording["samples"]["taken"]
-    assert len(recording["timeline"]) in (6, 7, 8)
+    assert len(recording["timeline"]) <= 7
