@@ -79,7 +79,8 @@ def _files(pid: int) -> List[str]:
 
 def _active(pid: int) -> List[str]:
     """What the profilers inside a JVM say of themselves, of those that are not inactive."""
-    answers = [attach.profiling_status(pid, library) for library in attach.profiler_libraries(pid)]
+    libraries = [path for path in attach.profiler_libraries(pid) if "syncProfiler" in path]
+    answers = [attach.profiling_status(pid, library) for library in libraries]
     return [f"pid {pid}: {answer}" for answer in answers if "not active" not in answer]
 
 

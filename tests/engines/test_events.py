@@ -139,7 +139,7 @@ def test_more_waits(off_cpu: Run, waiting: Truth) -> None:
     seconds = off_cpu.recording(waiting, "offcpu")["seconds"]
     waited = off_cpu.stacks(waiting, "offcpu", "offcpu")
     for kind, method in (
-        ("[lock]", "Waiting.locked"),
+        ("[park]", "Waiting.locked"),
         ("[wait]", "Waiting.awaiting"),
         ("[network]", "Waiting.accepting"),
         ("[network]", "Waiting.selecting"),
