@@ -22,7 +22,7 @@ from tests.lab.cache import CHECKOUT
 
 JAVA = Path(__file__).parent / "java"
 SOURCES = [JAVA, CHECKOUT / "tests/burners", CHECKOUT / "tests/exact/java"]
-WARM_UP_SECONDS = "25"
+WARM_UP_ROUNDS = "400"
 PERF_BYTES = "45M"
 PERF_SCRIPT = ["perf", "script", "--force", "--no-inline", "-i"]
 JFR_SECONDS = 30
@@ -120,7 +120,7 @@ def _compiling(flags: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
         "-cp",
         str(classes()),
         "Compiling",
-        WARM_UP_SECONDS,
+        WARM_UP_ROUNDS,
         *sources,
     ]
     jvm = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -2,7 +2,7 @@ import java.io.OutputStream;
 import java.net.URI;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 import javax.tools.FileObject;
 import javax.tools.ForwardingJavaFileManager;
@@ -15,9 +15,9 @@ import javax.tools.ToolProvider;
 
 /**
  * A JVM with the stacks of a real program to record: two threads that compile Java sources, over and over.
- * Says "warm" after some seconds, and ends when its stdin does.
+ * Says "warm" after so many rounds, when most of the compiler is compiled itself, and ends when its stdin does.
  *
- * Compiling SECONDS SOURCE...
+ * Compiling ROUNDS SOURCE...
  */
 public final class Compiling {
     private static final JavaCompiler COMPILER = ToolProvider.getSystemJavaCompiler();
@@ -25,20 +25,21 @@ public final class Compiling {
     private Compiling() {}
 
     public static void main(String[] arguments) throws Exception {
+        CountDownLatch rounds = new CountDownLatch(Integer.parseInt(arguments[0]));
         List<Path> sources = Stream.of(arguments).skip(1).map(Path::of).toList();
         for (int number = 0; number < 2; number++) {
-            Thread thread = new Thread(() -> compileForever(sources), "compiling-" + number);
+            Thread thread = new Thread(() -> compileForever(sources, rounds), "compiling-" + number);
             thread.setDaemon(true);
             thread.start();
         }
-        TimeUnit.SECONDS.sleep(Long.parseLong(arguments[0]));
+        rounds.await();
         System.out.println("warm");
         while (System.in.read() >= 0) {
             // Whoever records says when it is enough.
         }
     }
 
-    private static void compileForever(List<Path> sources) {
+    private static void compileForever(List<Path> sources, CountDownLatch rounds) {
         List<String> options = List.of("-proc:none", "-implicit:none", "-nowarn");
         while (true) {
             StandardJavaFileManager files = COMPILER.getStandardFileManager(null, null, null);
@@ -48,6 +49,7 @@ public final class Compiling {
             if (!compiled) {
                 throw new IllegalStateException("the sources have errors");
             }
+            rounds.countDown();
         }
     }
 
