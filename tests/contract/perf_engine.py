@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from dataclasses import dataclass
@@ -25,7 +26,9 @@ def perfmap() -> bytes:
     shipped = ROOT / "hprofiler" / "_data" / "perfmap" / platform.machine() / "libhprofilerPerfmap.so"
     path = Path(os.environ.get("HPROFILER_PERFMAP") or shipped)
     if not path.is_file():
-        pytest.fail(f"the library that names compiled code is missing (run make build): {path}", pytrace=False)
+        pytest.fail(
+            f"the library that names compiled code is missing (run make build): {path}", pytrace=False
+        )
     return path.read_bytes()
 
 
@@ -65,6 +68,11 @@ def burnt(done: Recorded) -> Dict[str, float]:
     """The share of each of a burner's three works."""
     works = ("Burner.hot", "Burner.warm", "Burner.cool")
     return {work.partition(".")[2]: done.share(work, among=works) for work in works}
+
+
+def near(share: float, want: float, samples: int, slack: float = 0.04) -> bool:
+    """Whether a share of so many samples is what was burnt: four standard deviations are chance."""
+    return abs(share - want) <= slack + 4 * math.sqrt(want * (1 - want) / max(1, samples))
 
 
 def _holds(stack: Sequence[str], part: str) -> bool:
@@ -122,4 +130,3 @@ def perf_of(agent: Agent) -> Optional[procs.Identity]:
             if Path(f"/proc/{child}/comm").read_text().startswith("perf"):
                 return procs.Identity.of(int(child))
     return None
-

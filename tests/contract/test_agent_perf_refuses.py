@@ -29,7 +29,9 @@ def test_an_event_that_this_machine_cannot_count(agent, burn, event):
 
 @no_counters
 def test_the_other_events_are_recorded(agent, burn):
-    done = record(agent, burn(options=[FRAME_POINTERS]), ["cpu", "cycles", "no-such-event", "alloc"], duration=1)
+    done = record(
+        agent, burn(options=[FRAME_POINTERS]), ["cpu", "cycles", "no-such-event", "alloc"], duration=1
+    )
     assert set(done.result.events[done.pid]) == {"cpu"}
     assert done.outcome["status"] == "degraded"
     for word in ("cannot count cycles", "no event no-such-event", "alloc cannot be recorded by perf"):
