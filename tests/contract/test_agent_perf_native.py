@@ -62,7 +62,7 @@ def test_kernel_frames_have_their_kind(agent):
 
 
 def test_off_cpu_tells_waits_apart(agent):
-    """By frames below the thread's group. Threads of the program sleep, wait for a lock and read from a pipe."""
+    """By frames below the thread's group; threads of the program sleep and wait for a lock."""
     program = Native("c")
     try:
         done = record(agent, program, ["cpu", "offcpu"], duration=3)
