@@ -56,7 +56,7 @@ class Recorded:
         return [(stack.split(";"), int(count)) for stack, _, count in pairs]
 
     def share(self, frame: str, event: str = "cpu", among: Sequence[str] = ()) -> float:
-        """The share of samples with a frame that holds `frame`, of those with one that holds any of `among`."""
+        """The share of samples with a frame that holds `frame`, of those that hold any of `among`."""
         stacks = self.stacks(event)
         inside = [pair for pair in stacks if not among or any(_holds(pair[0], one) for one in among)]
         total = sum(count for _, count in inside)
@@ -90,7 +90,7 @@ def processes(agent: Agent, *programs: Program) -> List[Event]:
 def prepare(
     agent: Agent, found: Sequence[Event], events: Sequence[str] = ("cpu",), duration: float = 2, **more: Any
 ) -> Tuple[List[int], Dict[int, Event]]:
-    """The pids that are ready for perf, and the outcomes of the others; `more` are members of the sampling."""
+    """The pids that are ready for perf, and the outcomes of the others; `more` of the sampling."""
     intervals = dict.fromkeys(("alloc_interval", "lock_threshold", "wall_interval"))
     wanted = {"engine": "perf", "events": list(events), "frequency": FREQUENCY, "duration": duration}
     chosen = [{key: one[key] for key in ("pid", "start_time", "label", "labels")} for one in found]
