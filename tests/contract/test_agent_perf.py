@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.burners.burner import Burner
 from tests.contract.agent_driver import FREQUENCY
 from tests.contract.conftest import OTHER_USER
 from tests.contract.perf_engine import (
@@ -22,6 +23,7 @@ from tests.contract.perf_engine import (
     record,
     refused,
 )
+from tests.contract.test_agent_namespaces import contained
 from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users, kernel frames")
@@ -128,6 +130,22 @@ def test_a_jvm_of_another_user(agent, burn):
     assert done.outcome["status"] == "ok", done.outcome
     assert done.share("Burner") > 0.9
     assert near(burnt(done)["hot"], 0.70, done.head()["samples"]["taken"])
+
+
+@pytest.mark.parametrize("more", [{}, {"user": OTHER_USER}, {"user": OTHER_USER, "mapped": True}], ids=str)
+@pytest.mark.parametrize("option", ["-XX:+UseTLAB", "-XX:-EnableDynamicAgentLoading"])
+def test_a_jvm_in_namespaces_of_its_own(agent, more, option):
+    """By our agent or by the JVM's own command, whose file is named by the number that the JVM knows."""
+    burner = Burner(wrap=contained(**more), options=[FRAME_POINTERS, option])
+    try:
+        done = record(agent, burner, duration=3)
+        left = [path.name for path in Path(f"/proc/{burner.outer.pid}/root/tmp").iterdir()]
+    finally:
+        burner.kill()
+    assert done.outcome["status"] == "ok", done.outcome
+    assert done.share("Burner") > 0.9 and done.share("[unknown") < 0.02
+    assert near(burnt(done)["hot"], 0.70, done.head()["samples"]["taken"])
+    assert not [name for name in left if name.startswith((".hprofiler", "perf-"))]
 
 
 def test_an_agent_that_is_the_jvms_user_sees_user_code(start_agent, burn):
