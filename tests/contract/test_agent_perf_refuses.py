@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.agent_driver import Agent
-from tests.contract.conftest import OTHER_USER
+from tests.contract.conftest import OTHER_USER, as_user
 from tests.contract.perf_engine import FRAME_POINTERS, record, refused
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
@@ -67,23 +67,31 @@ WRAPPER = "#!/bin/sh\necho WARNING: perf not found for kernel 5.15.0-91 >&2\nexi
 
 
 @pytest.fixture
-def agent_that_sees(private, tmp_path):
-    """Starts agents for which another file stands in the place of the host's perf."""
+def agent_by():
+    """Starts agents by a command; all are ended."""
     agents = []
 
-    def start(text, mode):
-        there = Path(shutil.which("perf")).resolve()
-        instead = tmp_path / "perf"
-        instead.write_text(text)
-        instead.chmod(mode)
-        script = 'mount --bind "$1" "$2" && exec "$0"'
-        agents.append(Agent(["unshare", "-m", "sh", "-c", script, str(private), str(instead), str(there)]))
+    def start(*command, env=None):
+        agents.append(Agent([str(word) for word in command], env))
         agents[-1].hello()
         return agents[-1]
 
     yield start
     for agent in agents:
         agent.end()
+
+
+def with_another(perf):
+    """The words before a command for which this file stands in the place of the host's perf."""
+    there = Path(shutil.which("perf")).resolve()
+    script = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+    return ["unshare", "-m", "sh", "-c", script, "sh", perf, there]
+
+
+def program(path, text, mode=0o755):
+    path.write_text(text)
+    path.chmod(mode)
+    return path
 
 
 @pytest.mark.parametrize(
@@ -94,6 +102,25 @@ def agent_that_sees(private, tmp_path):
         ("#!/bin/sh\nexec sleep 60\n", 0o755, "takes longer"),
     ],
 )
-def test_a_perf_that_is_no_use_is_passed_over(agent_that_sees, burn, text, mode, why):
-    outcome = refused(agent_that_sees(text, mode), burn(), ["cpu"])
+def test_a_perf_that_is_no_use_is_passed_over(agent_by, private, burn, tmp_path, text, mode, why):
+    agent = agent_by(*with_another(program(tmp_path / "perf", text, mode)), private)
+    outcome = refused(agent, burn(), ["cpu"])
     assert why in outcome["reason"] and "install perf" in outcome["remedy"], outcome
+
+
+def test_a_perf_with_a_version_in_its_name_is_found(agent_by, private, burn, tmp_path):
+    shutil.copy(shutil.which("perf"), tmp_path / "perf_5.10")
+    wrapper = program(tmp_path / "wrapper", WRAPPER)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    agent = agent_by(*with_another(wrapper), private, env={"PATH": path})
+    assert record(agent, burn(options=[FRAME_POINTERS]), duration=1).outcome["status"] == "ok"
+
+
+def test_buffers_are_as_large_as_the_user_may_have(agent_by, private, burn):
+    """For 10,000 Hz they would be larger than what a user may lock in memory."""
+    burner = burn(user=OTHER_USER, options=[FRAME_POINTERS])
+    for path in (private.parent, private):
+        os.chown(path, OTHER_USER, OTHER_USER)
+    agent = agent_by("prlimit", "--memlock=65536", *as_user(OTHER_USER), private)
+    done = record(agent, burner, frequency=10_000)
+    assert done.head()["samples"]["taken"] > 0, done.outcome
