@@ -80,7 +80,10 @@ def _files(pid: int) -> List[str]:
 def _active(pid: int) -> List[str]:
     """What the profilers inside a JVM say of themselves, of those that are not inactive."""
     libraries = [path for path in attach.profiler_libraries(pid) if "syncProfiler" in path]
-    answers = [attach.profiling_status(pid, library) for library in libraries]
+    answers: List[str] = []
+    for library in libraries:
+        with suppress(OSError):  # a /tmp in which even root cannot write: a user namespace's, or read-only
+            answers.append(attach.profiling_status(pid, library))
     return [f"pid {pid}: {answer}" for answer in answers if "not active" not in answer]
 
 

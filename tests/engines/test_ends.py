@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.engines.conftest import Zoo
-from tests.engines.measured import Runner, near, points
+from tests.engines.measured import FREQUENCY, Runner, near, points
 
 
 @pytest.mark.parametrize("engine", ["async-profiler", "perf"])
@@ -24,8 +24,10 @@ def test_a_jvm_that_exits_in_the_middle(record: Runner, zoo: Zoo, engine: str) -
     run = record([short, other], "--engine", engine, seconds=4, meanwhile=end)
     outcome = run.outcome(short)
     assert outcome["status"] == "degraded" and "ended after" in outcome["reason"], outcome
-    samples = run.stacks(short, "cpu", "samples")
-    assert near(samples.total, 2 * 0.4 * 997, 0.35)
+    recording = run.recording(short)
+    assert 1.5 < recording["seconds"] < 3.5
+    assert recording["samples"]["taken"] > 0.8 * FREQUENCY * recording["cpu_seconds"] > 0
+    assert run.stacks(short, "cpu", "samples").of("Cpu.inJava") > 0
     assert run.outcome(other)["status"] == "ok" or engine == "perf"
     assert near(run.stacks(other, "cpu", "cpu").total, run.grown(other)["process.ns"], 0.05)
 
@@ -34,20 +36,21 @@ def test_a_jvm_that_exits_in_the_middle(record: Runner, zoo: Zoo, engine: str) -
 def test_500_threads(record: Runner, zoo: Zoo, engine: str) -> None:
     jvm = zoo.jvm("crowd=500", options=["-XX:+PreserveFramePointer"])
     run = record([jvm], "--engine", engine, seconds=4)
+    jvm.finish()
     counted = run.grown(jvm)
     assert near(run.stacks(jvm, "cpu", "cpu").total, counted["process.ns"], 0.05)
     samples = run.stacks(jvm, "cpu", "samples")
-    truth = counted["crowd.ns"] / counted["process.ns"]
-    assert samples.of("[truth-crowd-N]") / samples.total == pytest.approx(
-        truth, abs=points(samples.total, truth, 0.06)
-    )
+    # what the threads count leaves out their falling asleep
+    least = counted["crowd.ns"] / counted["process.ns"]
+    assert samples.of("[truth-crowd-N]") / samples.total > least - points(samples.total, least, 0.03)
     groups = {frames[0] for frames, _ in samples.stacks if "truth-crowd" in frames[0]}
     assert groups == {"[truth-crowd-N]"}
 
 
-def test_500_threads_all_waits(record: Runner, zoo: Zoo) -> None:
+def test_the_waits_of_500_threads(record: Runner, zoo: Zoo) -> None:
     jvm = zoo.jvm("crowd=500")
     run = record([jvm], "-e", "cpu,wall", seconds=4)
+    jvm.finish()
     wall = run.stacks(jvm, "wall", "wall").of("[truth-crowd-N]")
     assert near(wall, 500 * run.recording(jvm, "wall")["seconds"] * 1e9, 0.05)
     assert near(run.stacks(jvm, "cpu", "cpu").total, run.grown(jvm)["process.ns"], 0.05)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The C library keeps no frame pointers: who calls it is missing from a stack. So what shall be seen calls another. */
 #define NOINLINE __attribute__((noinline, noclone))
 #define ROUND 50000
 #define WORKERS 2
@@ -54,10 +55,14 @@ NOINLINE static long middle(long until) {
 
 NOINLINE static long outer(long until) { return middle(until) + 1; }
 
+NOINLINE static void fill(char *bytes, size_t size, int random) {
+    if (read(random, bytes, size) <= 0) abort();
+}
+
 NOINLINE static void kernel(long until, int random) {
     static char bytes[WORKERS][64 * 1024];
     do {
-        if (read(random, bytes[random & (WORKERS - 1)], sizeof bytes[0]) <= 0) abort();
+        fill(bytes[random & (WORKERS - 1)], sizeof bytes[0], random);
     } while (cpu() < until);
 }
 
@@ -68,7 +73,7 @@ static int behind(const long *mine) {
     return least;
 }
 
-static void pause_for(long wait) {
+NOINLINE static void pause_for(long wait) {
     struct timespec time = {wait / 1000000000L, wait % 1000000000L};
     nanosleep(&time, NULL);
 }
@@ -105,9 +110,11 @@ static void *sleeper(void *nothing) {
     return nothing;
 }
 
+NOINLINE static void read_byte(int end, char *byte) { sink += (unsigned long)read(end, byte, 1); }
+
 NOINLINE static void read_pipe(int end) {
     char byte;
-    sink += (unsigned long)read(end, &byte, 1);
+    read_byte(end, &byte);
 }
 
 /* A byte comes every 100 ms: a wait that never ends is not seen by who records switches. */
@@ -117,15 +124,19 @@ static void *reader(void *pipe) {
     return NULL;
 }
 
+NOINLINE static void enter(void) { pthread_mutex_lock(&held); }
+
 NOINLINE static void lock_mutex(void) {
-    pthread_mutex_lock(&held);
+    enter();
     pthread_mutex_unlock(&held);
-    pause_for(1000000);
 }
 
 static void *locker(void *nothing) {
     prctl(PR_SET_NAME, "c-locker");
-    for (;;) lock_mutex();
+    for (;;) {
+        lock_mutex();
+        pause_for(1000000);
+    }
     return nothing;
 }
 
