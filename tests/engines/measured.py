@@ -141,6 +141,18 @@ class Run:
         seconds = self.recording(program, event)["seconds"]
         return self._trails[program.outer.pid].grown(self.began, self.began + seconds)
 
+    def cpu_seconds_agree(self, program: Program) -> bool:
+        """Whether the profile's nanoseconds and the agent's seconds are within 5 % of the kernel's own account.
+
+        A process is recorded from about the moment in which the command said so; where its load is uneven,
+        a little earlier or later makes a difference.
+        """
+        recording, trail = self.recording(program), self._trails[program.outer.pid]
+        told = (self.stacks(program, "cpu", "cpu").total, 1e9 * recording["cpu_seconds"])
+        begins = [self.began + shift / 20 for shift in range(-8, 9)]
+        truths = [trail.grown(begin, begin + recording["seconds"])["process.ns"] for begin in begins]
+        return any(all(near(one, truth, 0.05) for one in told) for truth in truths)
+
     def path(self, program: Program, name: str) -> Path:
         (path,) = self.folder.glob(f"hosts/*/{program.outer.pid}/{name}")
         return path

@@ -29,7 +29,7 @@ def test_a_jvm_that_exits_in_the_middle(record: Runner, zoo: Zoo, engine: str) -
     assert recording["samples"]["taken"] > 0.8 * FREQUENCY * recording["cpu_seconds"] > 0
     assert run.stacks(short, "cpu", "samples").of("Cpu.inJava") > 0
     assert run.outcome(other)["status"] == "ok" or engine == "perf"
-    assert near(run.stacks(other, "cpu", "cpu").total, run.grown(other)["process.ns"], 0.05)
+    assert run.cpu_seconds_agree(other)
 
 
 @pytest.mark.parametrize("engine", ["async-profiler", "perf"])
@@ -38,7 +38,7 @@ def test_500_threads(record: Runner, zoo: Zoo, engine: str) -> None:
     run = record([jvm], "--engine", engine, seconds=4)
     jvm.finish()
     counted = run.grown(jvm)
-    assert near(run.stacks(jvm, "cpu", "cpu").total, counted["process.ns"], 0.05)
+    assert run.cpu_seconds_agree(jvm)
     samples = run.stacks(jvm, "cpu", "samples")
     # what the threads count leaves out their falling asleep
     least = counted["crowd.ns"] / counted["process.ns"]
@@ -53,4 +53,4 @@ def test_the_waits_of_500_threads(record: Runner, zoo: Zoo) -> None:
     jvm.finish()
     wall = run.stacks(jvm, "wall", "wall").of("[truth-crowd-N]")
     assert near(wall, 500 * run.recording(jvm, "wall")["seconds"] * 1e9, 0.05)
-    assert near(run.stacks(jvm, "cpu", "cpu").total, run.grown(jvm)["process.ns"], 0.05)
+    assert run.cpu_seconds_agree(jvm)

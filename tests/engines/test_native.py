@@ -43,7 +43,7 @@ def run_go(record: Runner, go: Native) -> Run:
 def _shares(run: Run, program: Native, language: str) -> None:
     assert run.recording(program)["engine"] == "perf"
     counted = run.grown(program)
-    assert near(run.stacks(program, "cpu", "cpu").total, counted["process.ns"], 0.05)
+    assert run.cpu_seconds_agree(program)
     samples = run.stacks(program, "cpu", "samples")
     whole = sum(counted[name] for name in SHARES[language])
     found = {name: samples.of(*words) for name, words in SHARES[language].items()}

@@ -59,7 +59,7 @@ def test_without_frame_pointers_it_is_said(record: Runner, zoo: Zoo) -> None:
     run = record([jvm], "--engine", "perf", seconds=2)
     assert FRAME_POINTER in run.told(jvm)
     assert run.outcome(jvm)["status"] == "degraded"
-    assert near(run.stacks(jvm, "cpu", "cpu").total, run.grown(jvm)["process.ns"], 0.05)
+    assert run.cpu_seconds_agree(jvm)
 
 
 def test_with_frame_pointers_it_is_not(runs: Dict[str, Run], jvms: Dict[int, Truth]) -> None:

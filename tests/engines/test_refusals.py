@@ -9,7 +9,7 @@ import pytest
 from hprofiler import resources
 from tests.burners.burner import Program
 from tests.engines.conftest import Zoo
-from tests.engines.measured import Run, Runner, near
+from tests.engines.measured import Run, Runner
 from tests.lab import attach
 
 CLOSED = {
@@ -26,7 +26,7 @@ def test_a_jvm_that_refuses_agents_is_recorded_by_perf(record: Runner, zoo: Zoo,
     run = record([jvm], seconds=3)
     assert run.recording(jvm)["engine"] == "perf"
     assert reason in run.told(jvm)
-    assert near(run.stacks(jvm, "cpu", "cpu").total, run.grown(jvm)["process.ns"], 0.05)
+    assert run.cpu_seconds_agree(jvm)
     asked = record([jvm], "--engine", "async-profiler", seconds=1)
     assert asked.code == NOTHING, asked
     outcome = asked.outcome(jvm)
