@@ -142,7 +142,7 @@ class Run:
         return self._trails[program.outer.pid].grown(self.began, self.began + seconds)
 
     def cpu_seconds_agree(self, program: Program) -> bool:
-        """Whether the profile's nanoseconds and the agent's seconds are within 5 % of the kernel's own account.
+        """Whether the profile's nanoseconds and the agent's seconds are within 5 % of the kernel's account.
 
         A process is recorded from about the moment in which the command said so; where its load is uneven,
         a little earlier or later makes a difference.

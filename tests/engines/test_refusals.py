@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 
 import pytest
@@ -76,7 +77,7 @@ def test_hardware_events(record: Runner, zoo: Zoo, engine: str) -> None:
     if _has_hardware_events():
         assert run.recordings(jvm).keys() == {"cache-misses"}
     else:
-        _is_refused(run, jvm, "cache-misses", "hardware")
+        _is_refused(run, jvm, "counter")
 
 
 def _has_hardware_events() -> bool:
@@ -98,7 +99,7 @@ def test_another_profiler_in_the_jvm(
 ) -> None:
     """It is found before anything is loaded, and not disturbed."""
     jvm = zoo.jvm("cpu=0.3")
-    (shipped,) = [path for arch, path in resources.async_profiler_libraries().items() if _runs_here(arch)]
+    shipped = resources.async_profiler_libraries()[platform.machine()].path
     other = tmp_path_factory.mktemp("other") / "libasyncProfiler.so"
     other.write_bytes(shipped.read_bytes())
     attach.execute(jvm.outer.pid, "load", str(other), "true", "start,event=cpu,interval=10ms,timeout=60")
@@ -110,12 +111,6 @@ def test_another_profiler_in_the_jvm(
     assert attach.profiler_libraries(jvm.outer.pid) == [str(other)]
     assert "running" in attach.profiling_status(jvm.outer.pid, str(other))
     attach.execute(jvm.outer.pid, "load", str(other), "true", "stop")
-
-
-def _runs_here(arch: str) -> bool:
-    import platform
-
-    return arch == platform.machine()
 
 
 def _is_refused(run: Run, program: Program, *words: str) -> None:
