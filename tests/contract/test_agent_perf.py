@@ -238,3 +238,19 @@ def test_auto_takes_perf_where_no_profiler_can_be_loaded(agent, burn):
     done = record(agent, burner, engine="auto")
     assert done.head()["engine"] == "perf"
     assert "async-profiler" in done.outcome["reason"]
+
+
+def test_off_cpu_of_a_jvm_that_cannot_be_attached_is_perfs_best(agent, burn):
+    burner = burn(load=0.5, options=[FRAME_POINTERS, "-XX:+DisableAttachMechanism"])
+    done = record(agent, burner, ["offcpu"], engine="auto")
+    assert (done.head("offcpu")["engine"], done.outcome["status"]) == ("perf", "degraded")
+    assert "lost their Java frames" in done.outcome["reason"]
+    assert sum(value for _, value in done.stacks("offcpu", 1)) > 0
+
+
+def test_off_cpu_for_a_user_is_known_by_thread(start_agent, burn):
+    agent = start_agent(user=OTHER_USER)
+    agent.hello()
+    burner = burn(user=OTHER_USER, load=0.5, options=["-XX:+DisableAttachMechanism"])
+    done = record(agent, burner, ["offcpu"], engine="auto")
+    assert "offcpu without stacks" in done.outcome["reason"] or done.profile("offcpu").total(1) > 0

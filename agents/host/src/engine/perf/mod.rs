@@ -55,6 +55,9 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
     }
     let mut notes = command.notes();
     notes.extend(rights.note());
+    if events.iter().any(Event::is_off_cpu) {
+        notes.extend(off_cpu_notes(findings.library.is_some(), rights.kernel));
+    }
     notes.extend(
         refused
             .into_iter()
@@ -122,6 +125,19 @@ fn without_off_cpu(
     );
     let rest = events.into_iter().filter(|event| !event.is_off_cpu());
     (rest.collect(), Some(failure))
+}
+
+/// What of waiting threads is not seen.
+fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
+    match (jvm, kernel) {
+        (_, false) => Some(Note::degraded(
+            "offcpu without stacks: those of waiting threads are the kernel's to tell; become root to see them",
+        )),
+        (true, true) => Some(Note::degraded(
+            "offcpu by perf: most threads that wait have lost their Java frames",
+        )),
+        (false, true) => None,
+    }
 }
 
 fn all_refused(refused: &[Failure]) -> Failure {
