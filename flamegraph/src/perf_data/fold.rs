@@ -1,16 +1,13 @@
 //! From samples to the tree.
 
-use std::hash::BuildHasher;
 use std::io::{Read, Seek};
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashMapExt};
-use hashbrown::HashTable;
 
 use super::columns::Columns;
-use super::modules::{ModuleId, UNKNOWN};
-use super::resolve::Step;
+use super::modules::{ModuleId, SymbolId, UNKNOWN};
+use super::resolve::{Place, Step};
 use super::samples::{Sample, Samples};
 use super::unknown::Unknown;
 use crate::error::Result;
@@ -21,25 +18,36 @@ use crate::profile::Profile;
 use crate::threads::Threads;
 use crate::tree::{Node, ROOT};
 
-/// Most remembered steps; more are forgotten, and worked out anew.
+/// No module: the frame has a name.
+const KNOWN: ModuleId = ModuleId::MAX;
+/// Most remembered addresses; more are forgotten, and worked out anew.
 const MOST_REMEMBERED: usize = 1 << 22;
 
-/// What an address was found to be: frames, callers first, and the module if it is not known.
+/// What an address was found to be.
 struct Resolved {
-    frames: Vec<Frame>,
+    /// The outermost frame; nearly always the only one.
+    frame: Frame,
+    /// Frames inlined into it, callers first.
+    inlined: Vec<Frame>,
+    /// The module, if its symbol is not known.
     unknown: Option<ModuleId>,
 }
 
-/// A step below a node, and where it led.
-struct Known {
-    parent: Node,
-    generation: u32,
-    ip: u64,
-    node: Node,
+/// What names a frame: a module, the number of its symbol (or, where each unknown address has its own name, the
+/// address), and whether the process is a `java`.
+#[derive(PartialEq, Eq, Hash)]
+struct Naming {
+    module: ModuleId,
+    symbol: Option<SymbolId>,
+    address: u64,
+    java: bool,
 }
 
 /// The stack a thread was last seen in, root first.
 struct LastStack {
+    comm: Arc<str>,
+    pid: u32,
+    java: bool,
     root: Node,
     path: Vec<(Step, Node)>,
 }
@@ -50,14 +58,13 @@ pub(crate) struct Folder<'o> {
     profile: Profile,
     columns: Columns,
     resolved: Vec<Resolved>,
-    /// By address, generation and whether the process is a `java`.
-    by_address: HashMap<(u64, u32, bool), usize>,
-    known: HashTable<Known>,
-    hasher: RandomState,
+    /// By address, generation and whether the process is a `java`: an index into `resolved`.
+    by_address: HashMap<(u64, u32, bool), u32>,
+    by_name: HashMap<Naming, u32>,
     last: HashMap<u32, LastStack>,
     roots: HashMap<(Arc<str>, u32, u32), Node>,
-    /// Nodes of frames that are not known, with their modules.
-    unknown_nodes: Vec<(Node, ModuleId)>,
+    /// Of the nodes whose frames are not known the modules; [`KNOWN`] for others.
+    unknown: Vec<ModuleId>,
     copied_stacks: u64,
 }
 
@@ -69,11 +76,10 @@ impl<'o> Folder<'o> {
             columns: Columns::default(),
             resolved: Vec::new(),
             by_address: HashMap::new(),
-            known: HashTable::new(),
-            hasher: RandomState::default(),
+            by_name: HashMap::new(),
             last: HashMap::new(),
             roots: HashMap::new(),
-            unknown_nodes: Vec::new(),
+            unknown: Vec::new(),
             copied_stacks: 0,
         }
     }
@@ -116,32 +122,57 @@ impl<'o> Folder<'o> {
             return Ok(());
         };
         self.copied_stacks += u64::from(samples.events()[sample.event].copies_stacks());
-        let comm = samples.comm(sample.tid);
-        let java = comm.starts_with("java");
-        let root = self.root(comm, sample)?;
-        let mut last = self.last.remove(&sample.tid).unwrap_or(LastStack {
-            root,
-            path: Vec::new(),
-        });
-        let steps = samples.steps.len();
-        let mut shared = 0;
-        if last.root == root {
-            let same = |(new, old): &(&Step, &(Step, Node))| **new == old.0;
-            let both = samples.steps.iter().rev().zip(&last.path);
-            shared = both.take_while(same).count();
-        }
-        last.root = root;
-        last.path.truncate(shared);
-        let mut node = last.path.last().map_or(root, |&(_, node)| node);
-        for place in (0..steps - shared).rev() {
-            let step = samples.steps[place];
-            node = self.child(node, step, java, sample.pid, samples)?;
-            last.path.push((step, node));
-        }
-        self.last.insert(sample.tid, last);
+        let node = self.leaf(sample, samples)?;
         self.profile.add(node, value, 1)?;
         let period = i64::try_from(sample.period).unwrap_or(i64::MAX);
         self.profile.add(node, value + 1, period)
+    }
+
+    /// The node of a sample's stack. What it shares with the thread's stack before is not looked up.
+    fn leaf<R: Read + Seek>(&mut self, sample: &Sample, samples: &mut Samples<'_, R>) -> Result<Node> {
+        let mut last = self.last_stack(sample, samples)?;
+        let steps = samples.steps.len();
+        let same = |(new, old): &(&Step, &(Step, Node))| **new == old.0;
+        let both = samples.steps.iter().rev().zip(&last.path);
+        let shared = both.take_while(same).count();
+        let mut node = shared.checked_sub(1).map_or(last.root, |depth| last.path[depth].1);
+        // Behind another address of the same function everything may still be the same.
+        let mut on_path = true;
+        for depth in shared..steps {
+            let step = samples.steps[steps - 1 - depth];
+            let resolved = self.resolve(step, last.java, sample.pid, samples)?;
+            let before = last.path.get(depth).filter(|_| on_path);
+            let next = self.below(node, resolved as usize, before.map(|&(_, node)| node))?;
+            on_path = before.is_some_and(|&(_, before)| before == next);
+            match last.path.get_mut(depth) {
+                Some(place) => *place = (step, next),
+                None => last.path.push((step, next)),
+            }
+            node = next;
+        }
+        last.path.truncate(steps);
+        self.last.insert(sample.tid, last);
+        Ok(node)
+    }
+
+    /// The stack before of a sample's thread, empty where its root is another by now.
+    fn last_stack<R: Read + Seek>(
+        &mut self,
+        sample: &Sample,
+        samples: &Samples<'_, R>,
+    ) -> Result<LastStack> {
+        let comm = samples.comm(sample.tid);
+        let mut last = self.last.remove(&sample.tid);
+        if let Some(last) = last.take_if(|last| last.pid == sample.pid && last.comm == comm) {
+            return Ok(last);
+        }
+        Ok(LastStack {
+            pid: sample.pid,
+            java: comm.starts_with("java"),
+            root: self.root(Arc::clone(&comm), sample)?,
+            comm,
+            path: Vec::new(),
+        })
     }
 
     /// The node of the command (and the thread, if it is wanted).
@@ -172,49 +203,30 @@ impl<'o> Folder<'o> {
         self.profile.child(parent, frame)
     }
 
-    /// The node below this one where a step leads.
-    fn child<R: Read + Seek>(
-        &mut self,
-        parent: Node,
-        step: Step,
-        java: bool,
-        pid: u32,
-        samples: &mut Samples<'_, R>,
-    ) -> Result<Node> {
-        let hash = self.hasher.hash_one((
-            u64::from(parent) << 32 | u64::from(step.generation),
-            step.ip,
-        ));
-        let same = |known: &Known| {
-            known.ip == step.ip && known.parent == parent && known.generation == step.generation
+    /// The node of what was found at an address, below a node; `before` is one below it that may be it.
+    fn below(&mut self, parent: Node, resolved: usize, before: Option<Node>) -> Result<Node> {
+        let Resolved {
+            frame,
+            ref inlined,
+            unknown,
+        } = self.resolved[resolved];
+        let is_it = |&before: &Node| inlined.is_empty() && self.profile.tree.frame(before) == frame;
+        let mut node = match before.filter(is_it) {
+            Some(before) => before,
+            None => self.profile.child(parent, frame)?,
         };
-        if let Some(known) = self.known.find(hash, same) {
-            return Ok(known.node);
-        }
-        let resolved = self.resolve(step, java, pid, samples)?;
-        let mut node = parent;
-        for &frame in &self.resolved[resolved].frames {
+        for &frame in inlined {
             node = self.profile.child(node, frame)?;
         }
-        if let Some(module) = self.resolved[resolved].unknown {
-            self.unknown_nodes.push((node, module));
+        if let Some(module) = unknown {
+            let place = node as usize;
+            if self.unknown.len() <= place {
+                self.unknown.resize(place + 1, KNOWN);
+            }
+            if self.unknown[place] == KNOWN {
+                self.unknown[place] = module;
+            }
         }
-        if self.known.len() >= MOST_REMEMBERED {
-            self.known.clear();
-        }
-        let hasher = &self.hasher;
-        let known = Known {
-            parent,
-            generation: step.generation,
-            ip: step.ip,
-            node,
-        };
-        self.known.insert_unique(hash, known, |known| {
-            hasher.hash_one((
-                u64::from(known.parent) << 32 | u64::from(known.generation),
-                known.ip,
-            ))
-        });
         Ok(node)
     }
 
@@ -225,20 +237,51 @@ impl<'o> Folder<'o> {
         java: bool,
         pid: u32,
         samples: &mut Samples<'_, R>,
-    ) -> Result<usize> {
+    ) -> Result<u32> {
         let key = (step.ip, step.generation, java);
         if let Some(&resolved) = self.by_address.get(&key) {
             return Ok(resolved);
         }
-        if self.resolved.len() >= MOST_REMEMBERED {
+        if self.by_address.len() >= MOST_REMEMBERED {
             self.resolved.clear();
+            self.by_name.clear();
             self.by_address.clear();
         }
-        let (place, symbol) = samples.resolve(step, pid);
+        let (place, symbol) = samples.find(step, pid);
+        let own_name = symbol.is_none() && self.options.perf.addrs;
+        let naming = Naming {
+            module: place.module,
+            symbol,
+            address: if own_name { place.address } else { 0 },
+            java,
+        };
+        let resolved = match self.by_name.get(&naming) {
+            Some(&known) => known,
+            None => {
+                let new = self.name(place, symbol, java, samples)?;
+                self.resolved.push(new);
+                let new = self.resolved.len() as u32 - 1;
+                self.by_name.insert(naming, new);
+                new
+            }
+        };
+        self.by_address.insert(key, resolved);
+        Ok(resolved)
+    }
+
+    /// The frames of a place, as stackcollapse-perf.pl names them.
+    fn name<R: Read + Seek>(
+        &mut self,
+        place: Place,
+        symbol: Option<SymbolId>,
+        java: bool,
+        samples: &Samples<'_, R>,
+    ) -> Result<Resolved> {
         let address = format!("{:x}", place.address);
+        let name = symbol.map(|symbol| samples.modules.symbol_name(place.module, symbol));
         let line = StackLine {
             address: address.as_bytes(),
-            symbol: symbol.as_deref().unwrap_or(UNKNOWN).as_bytes(),
+            symbol: name.as_deref().unwrap_or(UNKNOWN).as_bytes(),
             module: samples.modules.name(place.module).as_bytes(),
         };
         let names = Names {
@@ -251,13 +294,11 @@ impl<'o> Folder<'o> {
             named.push(frames.intern(&name[..name.len().min(most)])?);
             Ok(())
         })?;
-        let resolved = self.resolved.len();
-        self.resolved.push(Resolved {
-            frames: named,
+        Ok(Resolved {
+            frame: named.remove(0),
+            inlined: named,
             unknown: symbol.is_none().then_some(place.module),
-        });
-        self.by_address.insert(key, resolved);
-        Ok(resolved)
+        })
     }
 
     /// Sums up what was not known: a frame counts in every sample below it.
@@ -266,10 +307,7 @@ impl<'o> Folder<'o> {
             copied_stacks: self.copied_stacks,
             ..Unknown::default()
         };
-        let mut module_of = vec![None; self.profile.node_count() + 1];
-        for &(node, module) in &self.unknown_nodes {
-            module_of[node as usize].get_or_insert(module);
-        }
+        self.unknown.resize(self.profile.node_count() + 1, KNOWN);
         let mut modules: HashMap<ModuleId, u64> = HashMap::new();
         for value in self.columns.of_samples() {
             unknown.samples += self.profile.total(value)? as u64;
@@ -278,7 +316,8 @@ impl<'o> Folder<'o> {
             for node in self.profile.tree.nodes() {
                 let total = totals[node as usize] as u64;
                 unknown.frames += total;
-                if let Some(module) = module_of[node as usize] {
+                let module = self.unknown[node as usize];
+                if module != KNOWN {
                     unknown.unknown_frames += total;
                     unknown.leaf_samples += selves[node as usize] as u64;
                     *modules.entry(module).or_default() += total;

@@ -4,6 +4,7 @@ use foldhash::{HashMap, HashMapExt};
 
 use super::files::{Files, Wanted};
 use super::header::Header;
+pub(crate) use super::symbols::SymbolId;
 use super::symbols::Symbols;
 
 /// What modules and symbols are called that are not known.
@@ -64,8 +65,10 @@ pub(crate) struct Modules {
     pub(crate) kernel: ModuleId,
     kernel_symbols: Option<Symbols>,
     kernel_loaded: bool,
-    /// The symbol by which the kernel's place in memory is told, and where it was when recorded.
+    /// The symbol by which the kernel's place in memory is told, and where it was when recorded; until it is looked up.
     kernel_anchor: Option<(Vec<u8>, u64)>,
+    /// How far up the kernel is now from where it was.
+    kernel_moved: u64,
     symbols_held: usize,
     name_bytes: usize,
     /// Modules that were not taken in, each time one was met.
@@ -83,6 +86,7 @@ impl Modules {
             kernel_symbols: None,
             kernel_loaded: false,
             kernel_anchor: None,
+            kernel_moved: 0,
             symbols_held: 0,
             name_bytes: 0,
             left_out: 0,
@@ -143,7 +147,45 @@ impl Modules {
         self.kernel_anchor = Some((symbol.to_vec(), address));
     }
 
-    /// The name of the symbol at a module's own address (of the kernel: at the address itself).
+    /// The symbol at a module's own address (of the kernel: at the address itself).
+    pub(crate) fn find(
+        &mut self,
+        module: ModuleId,
+        address: u64,
+        header: &Header,
+        files: &Files<'_>,
+    ) -> Option<SymbolId> {
+        match self.all[module as usize].source {
+            Source::None => None,
+            Source::Itself => Some(0),
+            Source::Kernel => self.find_kernel(address, header, files),
+            Source::Elf | Source::PerfMap(_) | Source::Vdso => {
+                self.load(module, header, files);
+                self.all[module as usize].symbols.as_mut()?.find(address)
+            }
+        }
+    }
+
+    /// The name of a symbol that was found in this module.
+    pub(crate) fn symbol_name(&self, module: ModuleId, symbol: SymbolId) -> String {
+        let module = &self.all[module as usize];
+        match (module.source, &self.kernel_symbols, &module.symbols) {
+            (Source::Kernel, Some(kernel), _) => {
+                let mut name = kernel.name(symbol);
+                // A module's symbol has the module behind it.
+                if let Some(tab) = name.find('\t') {
+                    name.truncate(tab);
+                }
+                name
+            }
+            (Source::Elf | Source::PerfMap(_) | Source::Vdso, _, Some(symbols)) => {
+                symbols.name(symbol)
+            }
+            _ => module.name.clone(),
+        }
+    }
+
+    /// The name of the symbol at a module's own address; see [`Modules::find`].
     pub(crate) fn symbol(
         &mut self,
         module: ModuleId,
@@ -151,16 +193,8 @@ impl Modules {
         header: &Header,
         files: &Files<'_>,
     ) -> Option<String> {
-        match self.all[module as usize].source {
-            Source::None => None,
-            Source::Itself => Some(self.all[module as usize].name.clone()),
-            Source::Kernel => self.kernel_symbol(address, header, files),
-            Source::Elf | Source::PerfMap(_) | Source::Vdso => {
-                self.load(module, header, files);
-                let symbols = self.all[module as usize].symbols.as_ref()?;
-                Some(symbols.name(symbols.find(address)?))
-            }
-        }
+        let symbol = self.find(module, address, header, files)?;
+        Some(self.symbol_name(module, symbol))
     }
 
     fn load(&mut self, module: ModuleId, header: &Header, files: &Files<'_>) {
@@ -184,6 +218,28 @@ impl Modules {
         self.symbols_held += module.symbols.as_ref().map_or(0, Symbols::len);
     }
 
+    /// The kernel's symbol at an address.
+    pub(crate) fn find_kernel(
+        &mut self,
+        address: u64,
+        header: &Header,
+        files: &Files<'_>,
+    ) -> Option<SymbolId> {
+        if !std::mem::replace(&mut self.kernel_loaded, true) {
+            let build_id = header.build_id(KERNEL.as_bytes());
+            let build_id = build_id.map(Vec::as_slice);
+            self.kernel_symbols = files.kernel(build_id, &header.os_release);
+            self.symbols_held += self.kernel_symbols.as_ref().map_or(0, Symbols::len);
+        }
+        let kernel = self.kernel_symbols.as_mut()?;
+        if let Some((symbol, then)) = self.kernel_anchor.take() {
+            // The list of another boot: the kernel was elsewhere in memory.
+            let listed = kernel.start_of(&symbol);
+            self.kernel_moved = listed.map_or(0, |listed| listed.wrapping_sub(then));
+        }
+        kernel.find(address.wrapping_add(self.kernel_moved))
+    }
+
     /// The name of the kernel's symbol at an address.
     pub(crate) fn kernel_symbol(
         &mut self,
@@ -191,24 +247,7 @@ impl Modules {
         header: &Header,
         files: &Files<'_>,
     ) -> Option<String> {
-        if !std::mem::replace(&mut self.kernel_loaded, true) {
-            let build_id = header.build_id(KERNEL.as_bytes());
-            let build_id = build_id.map(Vec::as_slice);
-            self.kernel_symbols = files.kernel(build_id, &header.os_release);
-            self.symbols_held += self.kernel_symbols.as_ref().map_or(0, Symbols::len);
-        }
-        let kernel = self.kernel_symbols.as_ref()?;
-        // The list of another boot: the kernel was elsewhere in memory.
-        let moved = self.kernel_anchor.as_ref().and_then(|(symbol, then)| {
-            let listed = kernel.start_of(symbol)?;
-            Some(listed.wrapping_sub(*then))
-        });
-        let found = kernel.find(address.wrapping_add(moved.unwrap_or(0)))?;
-        let mut name = kernel.name(found);
-        // A module's symbol has the module behind it.
-        if let Some(tab) = name.find('\t') {
-            name.truncate(tab);
-        }
-        Some(name)
+        let symbol = self.find_kernel(address, header, files)?;
+        Some(self.symbol_name(self.kernel, symbol))
     }
 }

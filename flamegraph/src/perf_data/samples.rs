@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::event::Event;
 use super::files::Files;
-use super::modules::{Modules, NOWHERE};
+use super::modules::{Modules, SymbolId, NOWHERE};
 use super::processes::{Bounds, Mode, Processes};
 use super::records::{kind, Records};
-use super::resolve::{self, Generations, Step};
+use super::resolve::{self, Generations, Place, Step};
 use crate::error::Result;
 use crate::options::SymbolOptions;
 
@@ -95,22 +95,29 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
         self.processes.comm(tid)
     }
 
-    /// The place of a step of this process, and the name of the symbol there.
-    pub(crate) fn resolve(&mut self, step: Step, pid: u32) -> (resolve::Place, Option<String>) {
+    /// The place of a step of this process, and the symbol there.
+    pub(crate) fn find(&mut self, step: Step, pid: u32) -> (Place, Option<SymbolId>) {
         let header = &self.records.header;
         let mut place = resolve::place(step, pid, &self.processes);
         let mut symbol = self
             .modules
-            .symbol(place.module, place.address, header, &self.files);
+            .find(place.module, place.address, header, &self.files);
         if step.mode == Mode::Kernel && place.module == NOWHERE {
             // What the kernel frees after its start is not in the record of its mapping.
-            if let Some(found) = self
+            symbol = self
                 .modules
-                .kernel_symbol(place.address, header, &self.files)
-            {
-                (place.module, symbol) = (self.modules.kernel, Some(found));
+                .find_kernel(place.address, header, &self.files);
+            if symbol.is_some() {
+                place.module = self.modules.kernel;
             }
         }
         (place, symbol)
+    }
+
+    /// The place of a step of this process, and the name of the symbol there.
+    pub(crate) fn resolve(&mut self, step: Step, pid: u32) -> (Place, Option<String>) {
+        let (place, symbol) = self.find(step, pid);
+        let name = |symbol| self.modules.symbol_name(place.module, symbol);
+        (place, symbol.map(name))
     }
 }

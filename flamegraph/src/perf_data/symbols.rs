@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use foldhash::HashMap;
+
 use super::demangle::demangle;
 
 /// How strongly a symbol is bound; of two at one address perf prefers the stronger.
@@ -34,6 +36,9 @@ pub(crate) enum Ends {
     Given,
 }
 
+/// The number of a symbol in its table.
+pub(crate) type SymbolId = u32;
+
 /// How far back a symbol is looked for that reaches over later ones.
 const MOST_BACK: usize = 64;
 /// Most symbols of one address that are compared.
@@ -44,8 +49,12 @@ const MOST_ALIASES: usize = 512;
 pub(crate) struct Symbols {
     symbols: Vec<Symbol>,
     names: Vec<u8>,
+    /// Where each symbol starts: what is searched lies close together.
+    starts: Vec<u64>,
     /// The furthest end of this symbol and all before it.
     reach: Vec<u64>,
+    /// The best symbol of an address where several start, by the first of them.
+    best: HashMap<SymbolId, SymbolId>,
     mangled: bool,
 }
 
@@ -97,6 +106,7 @@ impl Symbols {
         if ends != Ends::Given {
             self.end_open(ends);
         }
+        self.starts = self.symbols.iter().map(|symbol| symbol.start).collect();
         let mut furthest = 0;
         self.reach = (self.symbols.iter())
             .map(|symbol| {
@@ -134,7 +144,7 @@ impl Symbols {
     }
 
     /// What perf goes by when symbols share an address; the first of equals is kept.
-    fn rank(&self, symbol: &Symbol) -> impl Ord {
+    fn rank(&self, symbol: &Symbol) -> impl Ord + use<> {
         let name = self.name_of(symbol);
         let underscores = name.bytes().take_while(|&byte| byte == b'_').count();
         (
@@ -151,16 +161,18 @@ impl Symbols {
     ///
     /// The best of those that start at one address stands for all of them. It is found when it is asked
     /// for: the names have to be demangled, and hardly any are ever asked for.
-    pub(crate) fn find(&self, address: u64) -> Option<usize> {
-        let mut after = self
-            .symbols
-            .partition_point(|symbol| symbol.start <= address);
+    pub(crate) fn find(&mut self, address: u64) -> Option<SymbolId> {
+        let mut after = self.starts.partition_point(|&start| start <= address);
         for _ in 0..MOST_BACK {
-            let start = self.symbols[..after].last()?.start;
-            let first = self.symbols[..after].partition_point(|symbol| symbol.start < start);
+            let start = *self.starts[..after].last()?;
+            let alone = after == 1 || self.starts[after - 2] != start;
+            let first = match alone {
+                true => after - 1,
+                false => self.starts[..after].partition_point(|&other| other < start),
+            };
             let best = self.best(first.max(after.saturating_sub(MOST_ALIASES))..after);
             if self.symbols[best].end > address {
-                return Some(best);
+                return Some(best as SymbolId);
             }
             if self.reach[after - 1] <= address {
                 return None;
@@ -170,18 +182,28 @@ impl Symbols {
         None
     }
 
-    fn best(&self, same_start: Range<usize>) -> usize {
-        let mut best = same_start.start;
+    fn best(&mut self, same_start: Range<usize>) -> usize {
+        let first = same_start.start;
+        if same_start.len() == 1 {
+            return first;
+        }
+        if let Some(&known) = self.best.get(&(first as SymbolId)) {
+            return known as usize;
+        }
+        let mut best = (first, self.rank(&self.symbols[first]));
         for other in same_start.skip(1) {
-            if self.rank(&self.symbols[other]) > self.rank(&self.symbols[best]) {
-                best = other;
+            let rank = self.rank(&self.symbols[other]);
+            if rank > best.1 {
+                best = (other, rank);
             }
         }
+        let best = best.0;
+        self.best.insert(first as SymbolId, best as SymbolId);
         best
     }
 
-    pub(crate) fn name(&self, number: usize) -> String {
-        self.name_of(&self.symbols[number])
+    pub(crate) fn name(&self, number: SymbolId) -> String {
+        self.name_of(&self.symbols[number as usize])
     }
 
     pub(crate) fn start_of(&self, name: &[u8]) -> Option<u64> {

@@ -88,36 +88,36 @@ pub(crate) fn kallsyms(text: &[u8]) -> Option<Symbols> {
 mod tests {
     use super::*;
 
-    fn named(symbols: &Symbols, address: u64) -> Option<String> {
+    fn named(symbols: &mut Symbols, address: u64) -> Option<String> {
         symbols.find(address).map(|number| symbols.name(number))
     }
 
     #[test]
     fn a_perf_map_is_read_line_by_line() {
         let text = b"7f10 20 Interpreter\n\n0x7f30 0x8 java.lang.String java.lang.String.trim()\nnonsense\n7f40 zz a\n7f30 8 newer\n7f50 0 empty\n";
-        let symbols = perf_map(text);
-        assert_eq!(named(&symbols, 0x7f0f), None);
-        assert_eq!(named(&symbols, 0x7f2f).as_deref(), Some("Interpreter"));
-        assert_eq!(named(&symbols, 0x7f37).as_deref(), Some("newer"));
-        assert_eq!(named(&symbols, 0x7f38), None);
-        assert_eq!(named(&symbols, 0x7f50), None);
+        let mut symbols = perf_map(text);
+        assert_eq!(named(&mut symbols, 0x7f0f), None);
+        assert_eq!(named(&mut symbols, 0x7f2f).as_deref(), Some("Interpreter"));
+        assert_eq!(named(&mut symbols, 0x7f37).as_deref(), Some("newer"));
+        assert_eq!(named(&mut symbols, 0x7f38), None);
+        assert_eq!(named(&mut symbols, 0x7f50), None);
     }
 
     #[test]
     fn kernel_symbols_end_where_the_next_one_starts() {
         let text = b"ffffffff81000000 T _stext\nffffffff81000000 T start\nffffffff81000100 t do_it\nffffffff81000200 A abs\nffffffffa0000010 t hook\t[net]\n";
-        let symbols = kallsyms(text).unwrap();
+        let mut symbols = kallsyms(text).unwrap();
         assert_eq!(
-            named(&symbols, 0xffffffff810000ff).as_deref(),
+            named(&mut symbols, 0xffffffff810000ff).as_deref(),
             Some("start")
         );
         assert_eq!(
-            named(&symbols, 0xffffffff81000200).as_deref(),
+            named(&mut symbols, 0xffffffff81000200).as_deref(),
             Some("do_it")
         );
-        assert_eq!(named(&symbols, 0xffffffff90000000), None);
+        assert_eq!(named(&mut symbols, 0xffffffff90000000), None);
         assert_eq!(
-            named(&symbols, 0xffffffffa0000011).as_deref(),
+            named(&mut symbols, 0xffffffffa0000011).as_deref(),
             Some("hook\t[net]")
         );
     }
