@@ -42,7 +42,7 @@ def test_500_threads(record: Runner, zoo: Zoo, engine: str) -> None:
     assert run.cpu_seconds_agree(jvm)
     samples = run.stacks(jvm, "cpu", "samples")
     # what the threads count leaves out their falling asleep
-    least = counted["crowd.ns"] / counted["process.ns"]
+    least = min(1.0, counted["crowd.ns"] / counted["process.ns"])
     assert samples.of("[truth-crowd-N]") / samples.total > least - points(samples.total, least, 0.03)
     groups = {frames[0] for frames, _ in samples.stacks if "truth-crowd" in frames[0]}
     assert groups == {"[truth-crowd-N]"}
@@ -53,5 +53,6 @@ def test_the_waits_of_500_threads(record: Runner, zoo: Zoo) -> None:
     run = record([jvm], "-e", "cpu,wall", seconds=4)
     jvm.finish()
     wall = run.stacks(jvm, "wall", "wall").of("[truth-crowd-N]")
-    assert near(wall, 500 * run.recording(jvm, "wall")["seconds"] * 1e9, 0.10)
+    # one thread goes round and signals them all: where it gets no CPU, rounds are missed
+    assert near(wall, 500 * run.recording(jvm, "wall")["seconds"] * 1e9, 0.25)
     assert run.cpu_seconds_agree(jvm)
