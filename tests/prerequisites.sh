@@ -47,6 +47,9 @@ test)
   need qemu-aarch64-static qemu-user-static
   need go golang-go
   need musl-gcc "musl-tools musl"
+  need curl curl
+  # the stand-in JVM of arm64, run by qemu
+  [ "$(uname -m)" != x86_64 ] || [ -e /usr/aarch64-linux-gnu/include/stdio.h ] || missing="$missing libc6-dev-arm64-cross gcc-aarch64-linux-gnu"
   # flamegraph.pl, which our pictures are compared with
   [ -e /usr/share/perl5/Devel/NYTProf/flamegraph.pl ] || missing="$missing libdevel-nytprof-perl"
   if [ "$(id -u)" != 0 ]; then

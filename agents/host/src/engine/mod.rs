@@ -103,10 +103,13 @@ pub struct Raw {
     pub size: u64,
 }
 
+/// Makes a process ready.
+type Prepare = fn(&Job, Target, &Findings) -> Result<Box<dyn Engine>, Failure>;
+
 /// An engine that can be asked to make a process ready.
 pub struct Way {
     pub engine: &'static str,
-    pub prepare: fn(&Job, Target, &Findings) -> Result<Box<dyn Engine>, Failure>,
+    pub prepare: Prepare,
 }
 
 const ASYNC_PROFILER: Way = Way {
