@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 
-use flamegraph::{Error, Profile, ReadOptions, Recording, Threads, ValueType, read_jfr};
+use flamegraph::{read_jfr, Error, Profile, ReadOptions, Recording, Threads, ValueType};
 
 use super::jvm::Jvm;
 use super::plan::{Choice, Plan};
