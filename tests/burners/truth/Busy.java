@@ -43,7 +43,7 @@ final class Busy implements Runnable {
         while (true) {
             random = random * 6364136223846793005L + 1442695040888963407L;
             int depth = LEAST_DEPTH + (int) ((random >>> 58) % (MOST_DEPTH - LEAST_DEPTH));
-            sink = step(depth, (random >>> 40) & 0xfff);
+            sink = step(depth, (random >>> 40) & 0x3f);
             rounds.plus(1);
         }
     }
