@@ -11,7 +11,7 @@ from tests.engines.conftest import Zoo
 from tests.engines.measured import FREQUENCY, Runner, near, points
 
 POLITE = ("nice", "-n", "19")
-"""For 500 threads that fall behind, on a busy machine: their sheer number would leave nothing to the profiler."""
+"""For 500 threads that fall behind on a busy machine: so many would leave nothing to the profiler."""
 
 
 @pytest.mark.parametrize("engine", ["async-profiler", "perf"])
