@@ -13,6 +13,7 @@ mod elf;
 mod event;
 mod files;
 mod fold;
+mod grow;
 mod header;
 mod jit_map;
 mod live;
@@ -67,5 +68,5 @@ pub(crate) fn read_file(file: &File, options: &ReadOptions) -> Result<Option<Pro
 
 fn fold(input: impl Read + Seek, options: &ReadOptions) -> Result<Profile> {
     let samples = samples::Samples::new(input, &options.symbols)?;
-    fold::Folder::new(options).fold(samples)
+    fold::fold(samples, options)
 }

@@ -104,9 +104,7 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
             .find(place.module, place.address, header, &self.files);
         if step.mode == Mode::Kernel && place.module == NOWHERE {
             // What the kernel frees after its start is not in the record of its mapping.
-            symbol = self
-                .modules
-                .find_kernel(place.address, header, &self.files);
+            symbol = self.modules.find_kernel(place.address, header, &self.files);
             if symbol.is_some() {
                 place.module = self.modules.kernel;
             }

@@ -39,6 +39,8 @@ pub(crate) enum Ends {
 /// The number of a symbol in its table.
 pub(crate) type SymbolId = u32;
 
+/// How many starts one mark stands for.
+const STRIDE: usize = 64;
 /// How far back a symbol is looked for that reaches over later ones.
 const MOST_BACK: usize = 64;
 /// Most symbols of one address that are compared.
@@ -49,8 +51,9 @@ const MOST_ALIASES: usize = 512;
 pub(crate) struct Symbols {
     symbols: Vec<Symbol>,
     names: Vec<u8>,
-    /// Where each symbol starts: what is searched lies close together.
-    starts: Vec<u64>,
+    /// Where each symbol starts and ends, and where every [`STRIDE`]th starts: what is searched lies close together.
+    spans: Vec<(u64, u64)>,
+    marks: Vec<u64>,
     /// The furthest end of this symbol and all before it.
     reach: Vec<u64>,
     /// The best symbol of an address where several start, by the first of them.
@@ -106,7 +109,11 @@ impl Symbols {
         if ends != Ends::Given {
             self.end_open(ends);
         }
-        self.starts = self.symbols.iter().map(|symbol| symbol.start).collect();
+        let span = |symbol: &Symbol| (symbol.start, symbol.end);
+        self.spans = self.symbols.iter().map(span).collect();
+        self.marks = (self.spans.iter().step_by(STRIDE))
+            .map(|&(start, _)| start)
+            .collect();
         let mut furthest = 0;
         self.reach = (self.symbols.iter())
             .map(|symbol| {
@@ -162,16 +169,16 @@ impl Symbols {
     /// The best of those that start at one address stands for all of them. It is found when it is asked
     /// for: the names have to be demangled, and hardly any are ever asked for.
     pub(crate) fn find(&mut self, address: u64) -> Option<SymbolId> {
-        let mut after = self.starts.partition_point(|&start| start <= address);
+        let mut after = self.starts_up_to(address);
         for _ in 0..MOST_BACK {
-            let start = *self.starts[..after].last()?;
-            let alone = after == 1 || self.starts[after - 2] != start;
+            let start = self.spans[..after].last()?.0;
+            let alone = after == 1 || self.spans[after - 2].0 != start;
             let first = match alone {
                 true => after - 1,
-                false => self.starts[..after].partition_point(|&other| other < start),
+                false => self.spans[..after].partition_point(|span| span.0 < start),
             };
             let best = self.best(first.max(after.saturating_sub(MOST_ALIASES))..after);
-            if self.symbols[best].end > address {
+            if self.spans[best].1 > address {
                 return Some(best as SymbolId);
             }
             if self.reach[after - 1] <= address {
@@ -180,6 +187,14 @@ impl Symbols {
             after = first;
         }
         None
+    }
+
+    /// How many symbols start at this address or before.
+    fn starts_up_to(&self, address: u64) -> usize {
+        let marks = self.marks.partition_point(|&start| start <= address);
+        let from = marks.saturating_sub(1) * STRIDE;
+        let to = self.spans.len().min(marks * STRIDE);
+        from + self.spans[from..to].partition_point(|span| span.0 <= address)
     }
 
     fn best(&mut self, same_start: Range<usize>) -> usize {
