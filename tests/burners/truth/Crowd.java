@@ -1,11 +1,12 @@
 package truth;
 
+import java.util.SplittableRandom;
 import java.util.concurrent.atomic.LongAdder;
 
 /** Many threads, truth-crowd-N, that take turns at {@code turn} and together use a quarter of a core. */
 final class Crowd {
     private static final double LOAD = 0.25;
-    private static final long SLICE_NANOS = 2_000_000;
+    private static final long SLICE_NANOS = 1_000_000;
     private static final int ROUND = 20_000;
 
     static volatile long sink;
@@ -22,14 +23,21 @@ final class Crowd {
         for (int i = 0; i < threads; i++) Truth.inBackground("truth-crowd-" + i, this::run);
     }
 
+    /** Rests are of unlike length, or all would wake at once. */
     private void run() {
+        SplittableRandom lengths = new SplittableRandom(Thread.currentThread().getId());
+        Truth.sleep(lengths.nextLong(rest(SLICE_NANOS)));
         while (true) {
             long before = Counters.cpuNanos();
             turn(before + SLICE_NANOS);
             long burnt = Counters.cpuNanos() - before;
             used.add(burnt);
-            Truth.sleep((long) (burnt * threads / LOAD));
+            Truth.sleep((long) (rest(burnt) * (0.5 + lengths.nextDouble())));
         }
+    }
+
+    private long rest(long burnt) {
+        return (long) (burnt * threads / LOAD);
     }
 
     static void turn(long until) {
