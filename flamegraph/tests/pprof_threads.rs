@@ -1,6 +1,6 @@
 //! Threads as labels of pprof's samples: written, read back, left out.
 
-use flamegraph::{read, write, Profile, ReadOptions, Threads, WriteFormat, WriteOptions};
+use flamegraph::{read, write, Format, Profile, ReadOptions, Threads, WriteFormat, WriteOptions};
 
 const TEXT: &str = "[pool-1-thread-1];run;work 3\n[pool-1-thread-2];run;work 4\n[pool-1-thread-2];run;[x] 1\nmain 2\n";
 
@@ -75,4 +75,33 @@ fn a_thread_s_own_samples_keep_their_place() {
     let options = ReadOptions::default();
     let off = read(&pprof(&profile), &options).unwrap();
     assert_eq!(off.total(0).unwrap(), 3);
+}
+
+/// A field of a protobuf message that has a length.
+fn piece(field: u8, content: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(content.len() & 0x7f).unwrap() | 0x80;
+    let more = u8::try_from(content.len() >> 7).unwrap();
+    [&[field << 3 | 2, length, more], content].concat()
+}
+
+#[test]
+fn a_sample_with_labels_without_end_is_refused_at_once() {
+    let texts = ["", "samples", "count", "thread", "main"];
+    let thread = piece(3, &[1 << 3, 3, 2 << 3, 4]);
+    let message = |labels: usize| {
+        let sample = [&[2 << 3, 1][..], &thread.repeat(labels)].concat();
+        let mut message = piece(1, &[1 << 3, 1, 2 << 3, 2]);
+        message.extend(piece(2, &sample));
+        texts
+            .iter()
+            .for_each(|text| message.extend(piece(6, text.as_bytes())));
+        message
+    };
+    let options = ReadOptions::of(Some(Format::Pprof));
+    assert!(read(&message(256), &options).is_ok());
+    let refused = read(&message(257), &options).err().unwrap();
+    assert!(
+        refused.to_string().contains("more than 256 labels"),
+        "{refused}"
+    );
 }

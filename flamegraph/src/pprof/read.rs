@@ -10,9 +10,6 @@ use crate::options::ReadOptions;
 use crate::profile::{Labels, Profile};
 use crate::proto;
 
-/// More labels than any real sample has.
-const MOST_LABELS: usize = 256;
-
 /// Text has no control characters but line ends and tabs; a protobuf message cannot do without.
 pub(crate) fn detect(head: &[u8]) -> bool {
     let control = |byte: &u8| *byte < 0x20 && !matches!(byte, b'\n' | b'\r' | b'\t');
@@ -76,11 +73,6 @@ impl<'a> Common<'a> {
     fn add(&mut self, labels: &[&'a [u8]], number: usize) -> Result<()> {
         if self.labels.is_some() && self.before == labels {
             return Ok(());
-        }
-        if labels.len() > MOST_LABELS {
-            return Err(damaged(format!(
-                "sample {number}: more than {MOST_LABELS} labels"
-            )));
         }
         let theirs: Vec<proto::Label> = labels
             .iter()

@@ -9,6 +9,9 @@ use crate::proto::sample_field;
 use crate::tree::{Node, ROOT};
 use crate::wire::{Fields, Numbers, Value};
 
+/// More labels than any real sample has.
+const MOST_LABELS: usize = 256;
+
 /// One sample as it stands in the message.
 #[derive(Default)]
 pub(super) struct Sample<'a> {
@@ -49,6 +52,9 @@ impl<'a> Sample<'a> {
                         let value = value.ok_or_else(|| wrong("a damaged value"))?;
                         self.values.push(value as i64);
                     }
+                }
+                (sample_field::LABEL, Value::Bytes(_)) if self.labels.len() == MOST_LABELS => {
+                    return Err(wrong(&format!("more than {MOST_LABELS} labels")));
                 }
                 (sample_field::LABEL, Value::Bytes(label)) => self.labels.push(label),
                 (sample_field::LOCATION..=sample_field::LABEL, _) => {
