@@ -64,7 +64,10 @@ def test_cpu_seconds(run: Run, jvm: Truth) -> None:
 
 
 def test_shares_of_cpu_time(run: Run, jvm: Truth) -> None:
-    """By the last frame's kind: the C library and zlib may have no frame pointers to walk by."""
+    """By the last frame's kind: the C library and zlib may have no frame pointers to walk by.
+
+    Some kernel time is the threads' going to sleep, more so on a busy machine.
+    """
     truth = _truth(run, jvm)
     samples = run.stacks(jvm, "cpu", "samples")
     thread = samples.of("[truth-cpu-")
@@ -74,7 +77,7 @@ def test_shares_of_cpu_time(run: Run, jvm: Truth) -> None:
         "kernel": samples.of_leaf("k", "[truth-cpu-") / thread,
     }
     for name, share in truth.items():
-        assert found[name] == pytest.approx(share, abs=points(thread, share, 0.05)), (name, found, truth)
+        assert found[name] == pytest.approx(share, abs=points(thread, share, 0.06)), (name, found, truth)
 
 
 def _truth(run: Run, jvm: Truth) -> Dict[str, float]:
