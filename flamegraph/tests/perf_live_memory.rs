@@ -143,6 +143,7 @@ fn a_flood_is_held_to_the_limits() {
         threads: 1_000,
         mappings: 1_000,
         waiting_bytes: 1 << 20,
+        cells: 1 << 20,
         seconds: 100,
     };
     let flood = |most| {

@@ -11,6 +11,7 @@ const LIMITS: LiveLimits = LiveLimits {
     threads: 1 << 8,
     mappings: 1 << 10,
     waiting_bytes: 1 << 20,
+    cells: 1 << 20,
     seconds: 1 << 10,
 };
 

@@ -7,7 +7,7 @@ use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, SectionT
 use object::read::ReadCache;
 use object::Endianness;
 
-use super::symbols::{Binding, Ends, Symbols};
+use super::symbols::{Binding, Ends, Room, Symbols};
 
 /// Most bytes of one table of symbols, and of its names.
 const MOST_TABLE: u64 = 1 << 29;
@@ -17,6 +17,11 @@ const MOST_HEADERS: u32 = 1 << 20;
 const MOST_NOTES: u64 = 1 << 20;
 /// Most program headers that are looked at for each symbol.
 const MOST_SEGMENTS: usize = 256;
+/// Bytes of names: of each, and of all beyond those of the file's own tables of names.
+const ROOM: Room = Room {
+    name: 64 << 10,
+    all_names: 64 << 20,
+};
 
 /// A loadable segment: its addresses, and where in the file they lie.
 #[derive(Clone, Copy)]
@@ -34,14 +39,8 @@ pub(crate) struct Elf {
     segments: Vec<Segment>,
     /// Addressed as the file says.
     symbols: Symbols,
-    stubs: Vec<Stub>,
-}
-
-/// A stub through which another library is called.
-struct Stub {
-    address: u64,
-    size: u64,
-    name: Vec<u8>,
+    /// The stubs through which other libraries are called.
+    stubs: Symbols,
 }
 
 impl Elf {
@@ -79,8 +78,8 @@ impl Elf {
             build_id: file.build_id(),
             segments: file.segments(),
             has_symtab: false,
-            symbols: Symbols::new(true),
-            stubs: Vec::new(),
+            symbols: Symbols::mangled(ROOM),
+            stubs: Symbols::mangled(ROOM),
         };
         elf.has_symtab = file.add_table(elf::SHT_SYMTAB, &mut elf.symbols).is_some();
         file.add_table(elf::SHT_DYNSYM, &mut elf.symbols);
@@ -92,11 +91,7 @@ impl Elf {
     /// its full table was split off to (whose own segments say nothing).
     pub(crate) fn into_symbols(self, debug: Option<Elf>) -> Symbols {
         let mut symbols = debug.map_or(self.symbols, |debug| debug.symbols);
-        for stub in &self.stubs {
-            if !symbols.add(stub.address, stub.size, &stub.name, Binding::Global) {
-                break;
-            }
-        }
+        symbols.append(&self.stubs);
         symbols.move_to(|address| place(&self.segments, address));
         symbols.finish(Ends::Next);
         symbols
@@ -174,6 +169,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
 
     fn add_table(&self, kind: elf::SectionType, to: &mut Symbols) -> Option<()> {
         let (symbols, names) = self.table(kind)?;
+        to.widen(names.len());
         for symbol in symbols {
             let Some(name) = name_at(names, symbol.st_name(self.endian)) else {
                 continue;
@@ -183,9 +179,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
             }
             let address = symbol.st_value(self.endian).into();
             let size = symbol.st_size(self.endian).into();
-            if !to.add(address, size, name, binding(symbol.st_bind())) {
-                break;
-            }
+            to.add(address, size, name, binding(symbol.st_bind()));
         }
         Some(())
     }
@@ -219,7 +213,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
     }
 
     /// The stubs through which other libraries are called: `name@plt`.
-    fn add_plt(&self, stubs_found: &mut Vec<Stub>) -> Option<()> {
+    fn add_plt(&self, stubs_found: &mut Symbols) -> Option<()> {
         let (symbols, names) = self.table(elf::SHT_DYNSYM)?;
         let by_name = |name| self.sections.section_by_name(self.endian, name);
         let (_, calls) = by_name(b".rela.plt")?;
@@ -251,11 +245,8 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
             .concat();
             let offset = each * number as u64;
             for address in std::iter::once(start.saturating_add(head)).chain(second) {
-                stubs_found.push(Stub {
-                    address: address.saturating_add(offset),
-                    size: each,
-                    name: name.clone(),
-                });
+                let address = address.saturating_add(offset);
+                stubs_found.add(address, each, &name, Binding::Global);
             }
         }
         Some(())
@@ -276,5 +267,90 @@ fn binding(bind: elf::SymbolBind) -> Binding {
         elf::STB_WEAK => Binding::Weak,
         elf::STB_GLOBAL => Binding::Global,
         _ => Binding::Local,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: usize = 64;
+    const STUBS: u64 = 0x1000;
+
+    fn words(numbers: &[u64]) -> Vec<u8> {
+        numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
+    }
+
+    /// A section's header: where its name and bytes are, and the number of the one it refers to.
+    fn section(name: u32, kind: u32, address: u64, bytes: (usize, usize), link: u32) -> Vec<u8> {
+        let halves = |one: u32, other: u32| u64::from(one) | u64::from(other) << 32;
+        let (at, size) = (bytes.0 as u64, bytes.1 as u64);
+        let names = [halves(name, kind), 0, address];
+        words(&[&names[..], &[at, size, halves(link, 0), 1, 24]].concat())
+    }
+
+    /// A library whose calls all go to one function of this name.
+    fn calling(name: &[u8], calls: usize) -> Vec<u8> {
+        let section_names = b"\0.plt\0.rela.plt\0";
+        let names = [b"\0", name, b"\0"].concat();
+        let symbols = [[0; 24].to_vec(), words(&[1 | 0x12 << 32, 0, 0])].concat();
+        let call = words(&[0, 1 << 32 | 7, 0]);
+        let parts = [&section_names[..], &names, &symbols, &call.repeat(calls)];
+        let mut at = HEADER;
+        let mut bytes = Vec::new();
+        let places = parts.map(|part| {
+            let place = (at, part.len());
+            bytes.extend_from_slice(part);
+            bytes.resize(bytes.len().next_multiple_of(8), 0);
+            at = HEADER + bytes.len();
+            place
+        });
+        let [strings, names, symbols, calls] = places;
+        let sections = [
+            vec![0; 64],
+            section(0, 3, 0, strings, 0),
+            section(0, 3, 0, names, 0),
+            section(0, 11, 0, symbols, 2),
+            section(1, 1, STUBS, (0, 0), 0),
+            section(6, 4, 0, calls, 3),
+        ];
+        // One segment: all addresses, as they are.
+        let segment = words(&[1 | 5 << 32, 0, 0, 0, 0, 1 << 32, 8]);
+        let mut header = b"\x7fELF\x02\x01\x01".to_vec();
+        header.resize(16, 0);
+        let (segments, tables) = (at as u64, (at + segment.len()) as u64);
+        header.extend(words(&[3 | 62 << 16 | 1 << 32, 0, segments, tables]));
+        let halves = [0, 0, HEADER as u16, 56, 1, 64, sections.len() as u16, 1];
+        header.extend(halves.map(u16::to_le_bytes).concat());
+        [header, bytes, segment, sections.concat()].concat()
+    }
+
+    fn symbols(file: Vec<u8>) -> Symbols {
+        let elf = Elf::read(std::io::Cursor::new(file)).unwrap();
+        elf.into_symbols(None)
+    }
+
+    #[test]
+    fn calls_of_others_have_stubs() {
+        let mut symbols = symbols(calling(b"malloc", 3));
+        assert_eq!((symbols.len(), symbols.left_out), (3, 0));
+        let found = symbols.find(STUBS + 16 + 2 * 16 + 5).unwrap();
+        assert_eq!(symbols.name(found), "malloc@plt");
+    }
+
+    /// Else a small file would be a large table: each call is a reference to the name.
+    #[test]
+    fn names_that_many_refer_to_are_bounded() {
+        let name = vec![b'A'; 60_000];
+        let table = symbols(calling(&name, 2000));
+        let fit = ROOM.all_names / (name.len() + "@plt".len());
+        assert_eq!((table.len(), table.left_out), (fit, 2000 - fit as u64));
+        assert!(table.bytes() <= ROOM.all_names + (1 << 20));
+    }
+
+    #[test]
+    fn a_name_without_measure_is_left_out() {
+        let symbols = symbols(calling(&[b'A'; 200_000], 20));
+        assert_eq!((symbols.len(), symbols.left_out), (0, 20));
     }
 }

@@ -19,7 +19,7 @@ use super::unknown::Unknown;
 use crate::error::Result;
 use crate::frames::{Frame, Frames};
 use crate::options::ReadOptions;
-use crate::perf_script::{Names, StackLine};
+use crate::perf_script::{Names, StackLine, MOST_INLINED};
 use crate::profile::Profile;
 use crate::threads::Threads;
 
@@ -284,9 +284,12 @@ impl<'o> Namer<'o> {
             java,
         };
         let (frames, most) = (&mut self.frames, self.options.limits.name_bytes);
+        // Any symbol may have arrows, not just those of code made at run time: stackcollapse-perf.pl splits all.
         let mut named: Vec<Frame> = Vec::with_capacity(1);
         names.each(&line, |name| -> Result<()> {
-            named.push(frames.intern(&name[..name.len().min(most)])?);
+            if named.len() < MOST_INLINED {
+                named.push(frames.intern(&name[..name.len().min(most)])?);
+            }
             Ok(())
         })?;
         Ok(Named {
@@ -321,6 +324,7 @@ impl<'o> Namer<'o> {
         // The command, and the thread, are no frames of a stack.
         let roots = 1 + u64::from(self.options.threads != Threads::Off);
         unknown.frames -= roots * unknown.samples;
+        profile.add_warnings(samples.modules.warnings());
         profile.add_warnings(unknown.warnings());
         profile.set_unknown(unknown);
         Ok(profile)

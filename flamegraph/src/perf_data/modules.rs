@@ -13,8 +13,8 @@ pub(crate) const UNKNOWN: &str = "[unknown]";
 pub(crate) const KERNEL: &str = "[kernel.kallsyms]";
 /// Most bytes of all modules' names; what is beyond is mapped from nowhere.
 const MOST_NAMES: usize = 64 << 20;
-/// Most symbols that are held for one recording.
-const MOST_SYMBOLS: usize = 1 << 26;
+/// Bytes of symbols and their names from which on no more modules' are read.
+const MOST_SYMBOL_BYTES: usize = 1 << 30;
 
 /// The number of a module; [`NOWHERE`] is that of addresses where nothing is mapped.
 pub(crate) type ModuleId = u32;
@@ -69,7 +69,11 @@ pub(crate) struct Modules {
     kernel_anchor: Option<(Vec<u8>, u64)>,
     /// How far up the kernel is now from where it was.
     kernel_moved: u64,
+    /// In bytes.
     symbols_held: usize,
+    symbols_left_out: u64,
+    /// Modules whose symbols were not read, because those of others took all room.
+    unread: u64,
     name_bytes: usize,
     /// Modules that were not taken in, each time one was met.
     pub(crate) left_out: u64,
@@ -88,6 +92,8 @@ impl Modules {
             kernel_anchor: None,
             kernel_moved: 0,
             symbols_held: 0,
+            symbols_left_out: 0,
+            unread: 0,
             name_bytes: 0,
             left_out: 0,
         };
@@ -198,9 +204,12 @@ impl Modules {
     }
 
     fn load(&mut self, module: ModuleId, header: &Header, files: &Files<'_>) {
-        let full = self.symbols_held >= MOST_SYMBOLS;
         let module = &mut self.all[module as usize];
-        if std::mem::replace(&mut module.loaded, true) || full {
+        if std::mem::replace(&mut module.loaded, true) {
+            return;
+        }
+        if self.symbols_held >= MOST_SYMBOL_BYTES {
+            self.unread += 1;
             return;
         }
         let named = || header.build_id(module.name.as_bytes());
@@ -215,7 +224,23 @@ impl Modules {
             Source::Vdso => files.vdso(wanted.build_id, &header.os_release),
             Source::None | Source::Kernel | Source::Itself => None,
         };
-        self.symbols_held += module.symbols.as_ref().map_or(0, Symbols::len);
+        if let Some(symbols) = &module.symbols {
+            self.symbols_held += symbols.bytes();
+            self.symbols_left_out += symbols.left_out;
+        }
+    }
+
+    /// What is to be said of symbols that were left out.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        let symbols = (self.symbols_left_out > 0).then(|| {
+            let count = self.symbols_left_out;
+            format!("{count} symbols were left out, their names were too long or too many")
+        });
+        let modules = (self.unread > 0).then(|| {
+            let count = self.unread;
+            format!("the symbols of {count} modules were left out, there were too many")
+        });
+        symbols.into_iter().chain(modules)
     }
 
     /// The kernel's symbol at an address.
@@ -229,7 +254,7 @@ impl Modules {
             let build_id = header.build_id(KERNEL.as_bytes());
             let build_id = build_id.map(Vec::as_slice);
             self.kernel_symbols = files.kernel(build_id, &header.os_release);
-            self.symbols_held += self.kernel_symbols.as_ref().map_or(0, Symbols::len);
+            self.symbols_held += self.kernel_symbols.as_ref().map_or(0, Symbols::bytes);
         }
         let kernel = self.kernel_symbols.as_mut()?;
         if let Some((symbol, then)) = self.kernel_anchor.take() {

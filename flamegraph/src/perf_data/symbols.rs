@@ -45,6 +45,8 @@ const STRIDE: usize = 64;
 const MOST_BACK: usize = 64;
 /// Most symbols of one address that are compared.
 const MOST_ALIASES: usize = 512;
+/// Bytes each symbol takes beside its name.
+const EACH: usize = size_of::<Symbol>() + size_of::<(u64, u64)>() + size_of::<u64>();
 
 /// Symbols in order, once [`Symbols::finish`] was called.
 #[derive(Default)]
@@ -59,27 +61,79 @@ pub(crate) struct Symbols {
     /// The best symbol of an address where several start, by the first of them.
     best: HashMap<SymbolId, SymbolId>,
     mangled: bool,
+    room: Room,
+    /// Symbols whose names there was no room for.
+    pub(crate) left_out: u64,
+}
+
+/// Most bytes of names. A file can refer to one name any number of times, and each of them is a copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) name: usize,
+    pub(crate) all_names: usize,
+}
+
+impl Default for Room {
+    /// For texts, where each name stands once: no more than a place can say.
+    fn default() -> Room {
+        let most = u32::MAX as usize;
+        Room {
+            name: most,
+            all_names: most,
+        }
+    }
 }
 
 impl Symbols {
-    /// An empty table; with `mangled` the names are those of compilers and are demangled.
-    pub(crate) fn new(mangled: bool) -> Symbols {
+    /// An empty table of names as they are.
+    pub(crate) fn new() -> Symbols {
+        Symbols::default()
+    }
+
+    /// An empty table of compilers' names, which are demangled.
+    pub(crate) fn mangled(room: Room) -> Symbols {
         Symbols {
-            mangled,
+            mangled: true,
+            room,
             ..Symbols::default()
         }
+    }
+
+    /// Room for so many more bytes of names.
+    pub(crate) fn widen(&mut self, bytes: usize) {
+        self.room.all_names = self.room.all_names.saturating_add(bytes);
     }
 
     pub(crate) fn len(&self) -> usize {
         self.symbols.len()
     }
 
-    /// Adds a symbol; false when the table is full.
-    pub(crate) fn add(&mut self, start: u64, size: u64, name: &[u8], binding: Binding) -> bool {
+    /// How much memory they take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.symbols.len() * EACH + self.names.len()
+    }
+
+    /// Adds another table's symbols.
+    pub(crate) fn append(&mut self, other: &Symbols) {
+        self.left_out += other.left_out;
+        for symbol in &other.symbols {
+            let size = symbol.end - symbol.start;
+            self.add(symbol.start, size, other.raw_name(symbol), symbol.binding);
+        }
+    }
+
+    /// Adds a symbol; one whose name there is no room for is counted, no more.
+    pub(crate) fn add(&mut self, start: u64, size: u64, name: &[u8], binding: Binding) {
+        let left = self.room.all_names.saturating_sub(self.names.len());
         let place = u32::try_from(self.names.len());
         let (Ok(place), Ok(name_bytes)) = (place, u32::try_from(name.len())) else {
-            return false;
+            self.left_out += 1;
+            return;
         };
+        if name.len() > left.min(self.room.name) {
+            self.left_out += 1;
+            return;
+        }
         self.names.extend_from_slice(name);
         self.symbols.push(Symbol {
             start,
@@ -88,7 +142,6 @@ impl Symbols {
             name_bytes,
             binding,
         });
-        true
     }
 
     /// Gives every symbol another start; those that get none are left out.

@@ -11,11 +11,11 @@ pub(crate) fn perf_map(text: &[u8]) -> Symbols {
     let mut entries: Vec<(u64, u64, &[u8])> = lines(text).filter_map(map_entry).collect();
     // Stable: of one start, the later entry comes later.
     entries.sort_by_key(|&(start, _, _)| start);
-    let mut symbols = Symbols::new(false);
+    let mut symbols = Symbols::new();
     for (place, &(start, size, name)) in entries.iter().enumerate() {
         let replaced = entries.get(place + 1).is_some_and(|next| next.0 == start);
-        if !replaced && !symbols.add(start, size, name, Binding::Global) {
-            break;
+        if !replaced {
+            symbols.add(start, size, name, Binding::Global);
         }
     }
     symbols.finish(Ends::Given);
@@ -62,7 +62,7 @@ fn hex(text: &[u8]) -> Option<(u64, &[u8])> {
 
 /// `/proc/kallsyms`; `None` when the addresses are hidden (`kernel.kptr_restrict`).
 pub(crate) fn kallsyms(text: &[u8]) -> Option<Symbols> {
-    let mut symbols = Symbols::new(false);
+    let mut symbols = Symbols::new();
     for line in lines(text) {
         let Some((address, [kind, b' ', name @ ..])) = hex(line) else {
             continue;
@@ -76,9 +76,7 @@ pub(crate) fn kallsyms(text: &[u8]) -> Option<Symbols> {
         if address == 0 || name.starts_with(b"$") {
             continue;
         }
-        if !symbols.add(address, 0, name, binding) {
-            break;
-        }
+        symbols.add(address, 0, name, binding);
     }
     symbols.finish(Ends::Kallsyms);
     (symbols.len() > 0).then_some(symbols)

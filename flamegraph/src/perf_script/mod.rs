@@ -14,6 +14,6 @@ mod rust_symbol;
 #[cfg(feature = "formats")]
 mod symbols;
 
-pub(crate) use names::{Names, StackLine};
+pub(crate) use names::{Names, StackLine, MOST_INLINED};
 #[cfg(feature = "formats")]
 pub(crate) use read::{detect, read_input};

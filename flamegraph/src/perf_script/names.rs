@@ -13,6 +13,8 @@ pub(crate) struct StackLine<'a> {
 }
 
 const UNKNOWN: &[u8] = b"[unknown]";
+/// Most frames that readers of symbols take of one: a name of arrows alone would be a deep stack.
+pub(crate) const MOST_INLINED: usize = 64;
 
 /// Puts the annotated name of one frame into a buffer.
 pub(crate) struct Names<'a> {

@@ -34,7 +34,13 @@ pub(super) fn finish(live: &mut Live, how: &Finish<'_>) -> Result<Recorded> {
     };
     let files = Files::new(how.symbols);
     let naming = Naming::new(&mut live.modules, &live.header, files, how.jit);
-    let stories = Stories::of(&live.stacks, &live.groups, how.pid, naming)?;
+    let stories = Stories::of(
+        &live.stacks,
+        &live.groups,
+        how.pid,
+        live.limits.cells,
+        naming,
+    )?;
     for (wanted, tally) in live.wanted.iter().zip(&live.tallies) {
         let Some(source) = &tally.source else {
             continue;
@@ -64,6 +70,8 @@ struct Stories<'a> {
     groups: &'a Groups,
     naming: Naming<'a>,
     pid: Option<u32>,
+    /// Nodes of a profile times its values.
+    cells: usize,
     all: Vec<Story>,
 }
 
@@ -75,6 +83,7 @@ impl<'a> Stories<'a> {
         stacks: &'a Stacks,
         groups: &'a Groups,
         pid: Option<u32>,
+        cells: usize,
         mut naming: Naming<'a>,
     ) -> Result<Stories<'a>> {
         let mut all: Vec<Story> = Vec::with_capacity(stacks.len());
@@ -105,6 +114,7 @@ impl<'a> Stories<'a> {
             groups,
             naming,
             pid,
+            cells,
             all,
         })
     }
@@ -119,6 +129,7 @@ impl<'a> Stories<'a> {
         let mut counts = tally.counts();
         counts.retain(|&(stack, _)| self.all[stack as usize].is_wanted);
         let mut profile = self.profile(wanted, &counts)?;
+        profile.add_warnings(self.naming.modules.warnings());
         if wanted.columns == Columns::CpuTime && !is_clock(source) {
             let cpu =
                 cpu.ok_or_else(|| Error::Usage(format!("{source} does not measure CPU time")))?;
@@ -138,7 +149,7 @@ impl<'a> Stories<'a> {
     fn profile(&self, wanted: &Wanted, counts: &[(StackId, Count)]) -> Result<Profile> {
         let mut tree = Growing {
             stories: self,
-            profile: Profile::new(values(wanted)),
+            profile: Profile::bounded(values(wanted), self.cells),
             by_name: HashMap::new(),
             nodes: HashMap::new(),
             off_cpu: wanted.columns == Columns::OffCpu,

@@ -38,6 +38,7 @@ use super::processes::{Bounds, Processes};
 use super::records::Records;
 use super::unknown::Unknown;
 use crate::error::Result;
+use crate::limits::Limits;
 use crate::options::SymbolOptions;
 use crate::profile::Profile;
 use groups::Groups;
@@ -59,6 +60,8 @@ pub struct LiveLimits {
     pub mappings: usize,
     /// Bytes of records that wait for their turn.
     pub waiting_bytes: usize,
+    /// Nodes of a profile times its values; more is an error.
+    pub cells: usize,
     /// Seconds of a timeline; later samples count in the last one.
     pub seconds: usize,
 }
@@ -71,6 +74,7 @@ impl Default for LiveLimits {
             threads: 1 << 16,
             mappings: 1 << 17,
             waiting_bytes: 16 << 20,
+            cells: Limits::default().cells,
             seconds: 86_460,
         }
     }

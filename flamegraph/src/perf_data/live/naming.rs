@@ -12,7 +12,7 @@ use crate::perf_data::header::Header;
 use crate::perf_data::jit_map::{JitMap, JitMaps};
 use crate::perf_data::modules::{ModuleId, Modules, NOWHERE, UNKNOWN};
 use crate::perf_data::processes::Mode;
-use crate::perf_script::{Names, StackLine};
+use crate::perf_script::{Names, StackLine, MOST_INLINED};
 
 /// What is known of a spot.
 pub(super) struct Named {
@@ -152,7 +152,11 @@ fn frames(symbol: Option<&str>, module: &str, mode: Mode) -> Result<Vec<(String,
         java: false,
     };
     let mut frames = Vec::with_capacity(1);
+    // Any symbol may have arrows: stackcollapse-perf.pl splits all.
     names.each(&line, |annotated| -> Result<()> {
+        if frames.len() >= MOST_INLINED {
+            return Ok(());
+        }
         let (name, kind) = Kind::split(annotated);
         let kind = match mode {
             Mode::Kernel => Kind::Kernel,
@@ -162,4 +166,16 @@ fn frames(symbol: Option<&str>, module: &str, mode: Mode) -> Result<Vec<(String,
         Ok(())
     })?;
     Ok(frames)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_of_arrows_is_no_deep_stack() {
+        let symbol = "a->".repeat(1000);
+        let frames = frames(Some(&symbol), "/lib/x.so", Mode::User).unwrap();
+        assert_eq!(frames.len(), MOST_INLINED);
+    }
 }
