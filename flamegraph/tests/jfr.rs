@@ -112,6 +112,57 @@ fn a_span_of_time_has_its_samples_only() {
     assert_eq!(profile.total(0).unwrap(), 2);
 }
 
+/// A chunk that async-profiler was told to take these things for, with these samples.
+fn told(samples: &[u8]) -> Vec<u8> {
+    let setting = |(id, name, value): &(u64, &str, &str)| {
+        event(32, &[numbers(&[0, *id]), text(name), text(value)].concat())
+    };
+    let settings = [
+        (33, "event", "cpu"),
+        (30, "interval", "1000"),
+        (30, "wall", "5000"),
+        (31, "alloc", "0"),
+        (31, "live", "true"),
+        (5000, "lock", "10000"),
+        (34, "nativemem", "1024"),
+    ];
+    let settings: Vec<u8> = settings.iter().flat_map(setting).collect();
+    let classes = [CLASSES, &[(33, "jdk.ActiveRecording", &[])]].concat();
+    let parts = [
+        Metadata::event(&classes),
+        settings,
+        samples.to_vec(),
+        constants(),
+    ];
+    chunk(&parts)
+}
+
+#[test]
+fn what_was_to_be_sampled_has_values_without_a_sample() {
+    let options = ReadOptions {
+        off_cpu: true,
+        ..options(false)
+    };
+    let with_all = read(&told(&samples()), &options).unwrap();
+    let with_one = event(30, &numbers(&[1_000, 9, 1, 1]));
+    let mut sum = read(&told(&with_one), &options).unwrap();
+    let names: Vec<&str> = sum.values().iter().map(|value| &*value.name).collect();
+    let expected = "samples cpu wall_samples wall offcpu_samples offcpu alloc_objects alloc_space \
+                    inuse_objects inuse_space contentions delay native_allocs native_space";
+    assert_eq!(names.join(" "), expected);
+    assert_eq!(sum.total(sum.value_named("delay").unwrap()).unwrap(), 0);
+    let timeline = |recording: &[u8]| {
+        read_jfr(recording, &options).unwrap().sampled[4]
+            .timeline
+            .clone()
+    };
+    assert!(timeline(&told(&with_one)).is_empty());
+    sum.merge(&with_all).unwrap();
+    assert_eq!(folded(&sum, "delay"), "demo/Main.café_[0] 500\n");
+    let nothing = read(&told(&[]), &options).unwrap();
+    assert_eq!(nothing.values(), sum.values());
+}
+
 #[test]
 fn a_chunk_that_was_never_finished_is_said_and_left_out() {
     let unfinished = [header(0), Metadata::event(CLASSES), samples()].concat();

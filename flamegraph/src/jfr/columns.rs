@@ -129,18 +129,45 @@ impl Columns {
         Ok((counts, amounts))
     }
 
+    /// Makes what was to be sampled and had no sample, so that recordings made alike have the same values.
+    fn make_sampled(
+        &mut self,
+        profile: &mut Profile,
+        settings: &Settings,
+        (off_cpu, cells): (bool, usize),
+    ) -> Result<()> {
+        for (pair, with_amount) in settings.sampled() {
+            // The JDK's own samples beside async-profiler's stand for the same.
+            let instead = match pair {
+                Pair::Cpu => Pair::Execution,
+                Pair::Alloc => Pair::AllocSamples,
+                other => other,
+            };
+            if !self.has(pair) && !self.has(instead) {
+                self.make(profile, pair, with_amount, cells)?;
+            }
+        }
+        match self.values[Pair::Wall as usize] {
+            Some((_, amounts)) if off_cpu && !self.has(Pair::OffCpu) => self
+                .make(profile, Pair::OffCpu, amounts.is_some(), cells)
+                .map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
     fn has(&self, pair: Pair) -> bool {
         self.values[pair as usize].is_some()
     }
 
-    /// Names and orders the values; a profile without samples has those of CPU time. Returns which pairs
-    /// there are, and their values.
+    /// Names and orders the values, with those of what was to be sampled; a profile with none has those of
+    /// CPU time. Returns which pairs there are, and their values.
     pub(super) fn finish(
         mut self,
         profile: &mut Profile,
         settings: &Settings,
-        cells: usize,
+        (off_cpu, cells): (bool, usize),
     ) -> Result<Vec<(Pair, Values)>> {
+        self.make_sampled(profile, settings, (off_cpu, cells))?;
         if self.values.iter().all(Option::is_none) {
             self.make(profile, Pair::Cpu, true, cells)?;
         }

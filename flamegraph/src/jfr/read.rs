@@ -300,10 +300,10 @@ impl<'o> Reader<'o> {
         if let (0, Some(reason)) = (self.read, self.profile.warnings().first()) {
             return Err(Error::Empty(reason.clone()));
         }
-        let cells = self.options.limits.cells;
+        let made = (self.options.off_cpu, self.options.limits.cells);
         let pairs = self
             .columns
-            .finish(&mut self.profile, &self.settings, cells)?;
+            .finish(&mut self.profile, &self.settings, made)?;
         let timeline = &mut self.timeline;
         let sampled = pairs.into_iter().map(|(pair, (count, amount))| Sampled {
             count,

@@ -2,6 +2,7 @@
 
 use super::bytes::Cursor;
 use super::chunk::Event;
+use super::columns::Pair;
 use super::events::{Kinds, Source};
 use super::layout::Slots;
 use super::pools::Pools;
@@ -22,6 +23,9 @@ const TIMED: [&str; 7] = [
     "cpu_clock",
 ];
 
+/// Events that have values of their own, whatever way they were asked for.
+const NO_COUNT: [&str; 4] = ["alloc", "live", "lock", "nativemem"];
+
 /// The settings seen so far; those of an earlier chunk hold until another says otherwise.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
@@ -33,6 +37,7 @@ pub(super) struct Settings {
     alloc: Option<i64>,
     lock: Option<i64>,
     native: Option<i64>,
+    live: bool,
 }
 
 impl Settings {
@@ -62,6 +67,7 @@ impl Settings {
             b"alloc" => self.alloc = value.parse().ok(),
             b"lock" => self.lock = value.parse().ok(),
             b"nativemem" => self.native = value.parse().ok(),
+            b"live" => self.live = value == "true",
             b"interval" if of_samples => self.interval = value.parse().ok(),
             b"wall" if of_samples => self.wall = value.parse().ok(),
             b"period" if of_samples => self.period = nanoseconds(&value),
@@ -72,6 +78,30 @@ impl Settings {
     /// What async-profiler counted, if it was not time.
     pub(super) fn counted_event(&self) -> Option<&str> {
         self.event.as_deref().filter(|event| !TIMED.contains(event))
+    }
+
+    /// What async-profiler was told to sample, and whether it is known what a sample amounts to.
+    pub(super) fn sampled(&self) -> impl Iterator<Item = (Pair, bool)> {
+        let event = self.event.as_deref().filter(|_| self.interval.is_some());
+        let told = |interval: Option<i64>| interval.is_some_and(|interval| interval >= 0);
+        let of_event = match event {
+            None => None,
+            Some("wall") => Some((Pair::Wall, self.wall_interval().is_some())),
+            Some(event) if TIMED.contains(&event) => {
+                Some((Pair::Cpu, self.cpu_interval().is_some()))
+            }
+            Some(event) if NO_COUNT.contains(&event) => None,
+            Some(_) => Some((Pair::Counted, false)),
+        };
+        let others = [
+            (Pair::Wall, told(self.wall)),
+            (Pair::Alloc, told(self.alloc)),
+            (Pair::Live, self.live),
+            (Pair::Lock, told(self.lock)),
+            (Pair::Malloc, told(self.native)),
+        ];
+        let others = others.into_iter().filter(|&(_, told)| told);
+        of_event.into_iter().chain(others)
     }
 
     /// Nanoseconds that a CPU sample of async-profiler stands for.
