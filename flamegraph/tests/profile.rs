@@ -254,8 +254,16 @@ impl Viewer {
 
 #[test]
 fn the_viewers_data_is_as_described() {
-    let mut profile =
-        folded::read_samples(b"b_[k];c 2\nb_[j] 300\na 1\n 4\n", 10, &Limits::default()).unwrap();
+    let mut profile = Profile::new(vec![ValueType::samples(), ValueType::cpu()]);
+    let stacks: [(&[&str], i64); 4] = [
+        (&["b_[k]", "c"], 2),
+        (&["b_[j]"], 300),
+        (&["a"], 1),
+        (&[], 4),
+    ];
+    for (stack, samples) in stacks {
+        profile.add_stack(stack, &[samples, 10 * samples]).unwrap();
+    }
     profile.set_label("host", "h\"1");
     let mut compressed = Vec::new();
     profile.write_viewer(&mut compressed).unwrap();

@@ -125,8 +125,12 @@ proptest! {
     #[test]
     fn folded_text_comes_back_exactly(stacks in stacks()) {
         let profile = profile(&stacks);
-        let back = folded::read_recording(text(&profile, 0).as_bytes(), text(&profile, 1).as_bytes(), &Limits::default());
+        let mut both = Vec::new();
+        profile.write_differential(&mut both, true).unwrap();
+        let back = folded::read_differential(&both[..], &Limits::default());
         prop_assert_eq!(content(&back.unwrap()), content(&profile));
+        let back = folded::read(text(&profile, 0).as_bytes(), ValueType::samples(), &Limits::default()).unwrap();
+        prop_assert_eq!(text(&back, 0), text(&profile, 0));
     }
 
     #[test]

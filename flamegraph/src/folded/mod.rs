@@ -10,4 +10,4 @@ mod stacks;
 mod write;
 
 pub(crate) use read::read_input;
-pub use read::{is_differential, read, read_differential, read_recording, read_samples};
+pub use read::{is_differential, read, read_differential};

@@ -22,7 +22,7 @@ pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profi
     let (values, columns) = if is_differential(head, head.len() < HEAD_BYTES) {
         (before_and_after(), Columns::Two)
     } else {
-        (vec![ValueType::samples()], Columns::One(0))
+        (vec![ValueType::samples()], Columns::One)
     };
     let read = read_text(values, text, columns, &options.limits);
     read.map_err(|error| match error {
@@ -44,7 +44,7 @@ const NO_STACK: &str = "not a stack and a count, and no other line is either";
 /// Reads folded text with one count a line.
 pub fn read(text: impl BufRead, value: ValueType, limits: &Limits) -> Result<Profile> {
     let mut profile = Profile::bounded(vec![value], limits.cells);
-    add_text(&mut profile, text, Columns::One(0), limits)?;
+    add_text(&mut profile, text, Columns::One, limits)?;
     Ok(profile)
 }
 
@@ -60,21 +60,6 @@ fn before_and_after() -> Vec<ValueType> {
         ValueType::new("before", "count"),
         ValueType::new("after", "count"),
     ]
-}
-
-/// One recording dumped twice, as samples and as nanoseconds of CPU time, in one profile.
-pub fn read_recording(samples: &[u8], nanoseconds: &[u8], limits: &Limits) -> Result<Profile> {
-    let mut profile = Profile::bounded(vec![ValueType::samples(), ValueType::cpu()], limits.cells);
-    add_text(&mut profile, samples, Columns::One(0), limits)?;
-    add_text(&mut profile, nanoseconds, Columns::One(1), limits)?;
-    Ok(profile)
-}
-
-/// One recording dumped as samples only: the CPU time is samples times the interval in nanoseconds.
-pub fn read_samples(samples: &[u8], interval: i64, limits: &Limits) -> Result<Profile> {
-    let mut profile = Profile::bounded(vec![ValueType::samples(), ValueType::cpu()], limits.cells);
-    add_text(&mut profile, samples, Columns::Scaled(interval), limits)?;
-    Ok(profile)
 }
 
 /// Whether this beginning of a text is a differential file's: every line has two counts.
@@ -186,6 +171,12 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_is_no_part_of_a_name() {
+        let text = "\u{feff}a;b 1\n\u{feff}a 2\n";
+        assert_eq!(folded(&read_text(text).unwrap()), "a;b 1\n\u{feff}a 2\n");
+    }
+
+    #[test]
     fn counts_malformed_lines_and_reads_on() {
         let profile = read_text("a;b 1\nno count\na 1.5\na;c -2\na;d 7 \na;c 2\n").unwrap();
         assert_eq!(profile.malformed_lines(), 4);
@@ -247,22 +238,6 @@ mod tests {
         assert_eq!(
             fails("a;b;c 1"),
             "folded text, line 1: nodes of the call tree: more than 3"
-        );
-    }
-
-    #[test]
-    fn two_dumps_of_one_recording_become_one_profile() {
-        let profile =
-            read_recording(b"a;b 2\na 1\n", b"a;b 20\na;c 5\n", &Limits::default()).unwrap();
-        assert_eq!(profile.values(), [ValueType::samples(), ValueType::cpu()]);
-        assert_eq!(
-            (profile.total(0).unwrap(), profile.total(1).unwrap()),
-            (3, 25)
-        );
-        let scaled = read_samples(b"a;b 2\n", 10_000_000, &Limits::default()).unwrap();
-        assert_eq!(
-            (scaled.total(0).unwrap(), scaled.total(1).unwrap()),
-            (2, 20_000_000)
         );
     }
 

@@ -10,10 +10,8 @@ use crate::tree::{Node, ROOT};
 /// Where the counts of a line go.
 #[derive(Clone, Copy)]
 pub(super) enum Columns {
-    /// One count, to this value.
-    One(usize),
-    /// One count to the first value, and multiplied by this to the second.
-    Scaled(i64),
+    /// One count, to the first value.
+    One,
     /// Two counts, to the first value and the second.
     Two,
 }
@@ -80,7 +78,8 @@ impl<'a> Stacks<'a> {
     pub(super) fn add_lines(&mut self, text: &[u8], first: u64) -> Result<()> {
         let mut before: &[u8] = &[];
         self.path.clear();
-        let (mut rest, mut number) = (text, first);
+        let marked = text.strip_prefix(b"\xef\xbb\xbf").filter(|_| first == 1);
+        let (mut rest, mut number) = (marked.unwrap_or(text), first);
         while !rest.is_empty() {
             let end = memchr(b'\n', rest).unwrap_or(rest.len());
             let (line, behind) = rest.split_at(end);
@@ -102,14 +101,7 @@ impl<'a> Stacks<'a> {
             return Ok(false);
         };
         match self.columns {
-            Columns::One(value) => self.add_stack(stack, before, &[(value, number(last)?)])?,
-            Columns::Scaled(factor) => {
-                let count = number(last)?;
-                let scaled = count
-                    .checked_mul(factor)
-                    .ok_or_else(|| Error::Overflow("cpu (nanoseconds)".into()))?;
-                self.add_stack(stack, before, &[(0, count), (1, scaled)])?;
-            }
+            Columns::One => self.add_stack(stack, before, &[(0, number(last)?)])?,
             Columns::Two => {
                 let Some((stack, first)) = split_count(stack) else {
                     return Ok(false);
@@ -220,7 +212,7 @@ mod tests {
     fn folded(text: &str) -> String {
         let mut profile = Profile::new(vec![ValueType::samples()]);
         let limits = Limits::default();
-        let mut stacks = Stacks::new(&mut profile, Columns::One(0), &limits);
+        let mut stacks = Stacks::new(&mut profile, Columns::One, &limits);
         stacks.add_lines(text.as_bytes(), 1).unwrap();
         let mut out = Vec::new();
         profile.write_folded(&mut out, 0, true).unwrap();
