@@ -34,7 +34,11 @@ pub fn read_all<P: AsRef<Path> + Sync>(
             sum.add(part)?;
         }
     }
-    sum.finish()
+    let mut sum = sum.finish()?;
+    if let Some(sum) = &mut sum {
+        shared.warn(sum);
+    }
+    Ok(sum)
 }
 
 /// The same for the host-fair mean; an error of no files. Only reading is shared out: what is read is added
@@ -50,8 +54,9 @@ pub fn read_mean<P: AsRef<Path> + Sync>(
         shared.work(paths, &read, |profile| lock(&mean).add(&profile));
     });
     shared.check(paths, name)?;
-    let mean = lock(&mean);
-    mean.finish()
+    let mut mean = lock(&mean).finish()?;
+    shared.warn(&mut mean);
+    Ok(mean)
 }
 
 /// What each thread makes, of as many threads as there are processors and files.
@@ -82,6 +87,8 @@ struct Shared {
     failure: Mutex<Option<(usize, Error)>>,
     /// The values of each file, once it has been read.
     values: Mutex<Vec<Option<Vec<ValueType>>>>,
+    /// What was said of files, by their place in the list.
+    warnings: Mutex<Vec<(usize, Vec<String>)>>,
 }
 
 impl Shared {
@@ -90,6 +97,7 @@ impl Shared {
             next: AtomicUsize::new(0),
             failure: Mutex::new(None),
             values: Mutex::new(vec![None; files]),
+            warnings: Mutex::new(Vec::new()),
         }
     }
 
@@ -105,14 +113,22 @@ impl Shared {
             let Some(path) = paths.get(place) else {
                 return;
             };
-            let added = read(path.as_ref()).and_then(|profile| {
+            let added = read(path.as_ref()).and_then(|mut profile| {
                 lock(&self.values)[place] = Some(profile.values().to_vec());
+                lock(&self.warnings).push((place, profile.take_warnings()));
                 add(profile)
             });
             if let Err(error) = added {
                 return self.fail(place, error);
             }
         }
+    }
+
+    /// Says of the sum what was said of the files, in their order.
+    fn warn(&self, sum: &mut Profile) {
+        let mut warnings = std::mem::take(&mut *lock(&self.warnings));
+        warnings.sort_unstable_by_key(|&(place, _)| place);
+        sum.add_warnings(warnings.into_iter().flat_map(|(_, warnings)| warnings));
     }
 
     /// Remembers the failure that comes first in the list, and lets no further file be taken.
@@ -204,6 +220,21 @@ mod tests {
         mean.write_folded(&mut folded, 0, true).unwrap();
         assert_eq!(folded, b"l 65\ns 193\n", "a quarter and three of 258");
         assert!(read_mean::<&str>(&[], profile, named).is_err());
+    }
+
+    #[test]
+    fn warnings_stand_in_the_order_of_files() {
+        let paths: Vec<String> = (0..60).map(|number| format!("f{number}")).collect();
+        let warned = |path: &Path| {
+            let mut profile = profile(path)?;
+            profile.add_warnings([path.display().to_string()]);
+            Ok(profile)
+        };
+        let sum = read_all(&paths, warned, named).unwrap().unwrap();
+        let mean = read_mean(&paths, warned, named).unwrap();
+        assert!(!sum.warnings().is_empty());
+        assert_eq!(sum.warnings(), &paths[..sum.warnings().len()]);
+        assert_eq!(mean.warnings(), sum.warnings());
     }
 
     #[test]

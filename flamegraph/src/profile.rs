@@ -158,6 +158,10 @@ impl Profile {
         self.warnings.extend(warnings.into_iter().take(room));
     }
 
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
     /// Number of nodes of the tree, without the root.
     pub fn node_count(&self) -> usize {
         self.tree.len() - 1
