@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use flamegraph::{Error, ReadOptions, Threads};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -32,7 +32,7 @@ fn set(options: &mut ReadOptions, keyword: &str, value: &Bound<'_, PyAny>) -> Py
         "threads" => options.threads = threads(value)?,
         "estimate" => options.estimate = value.extract()?,
         "off_cpu" => options.off_cpu = value.extract()?,
-        "time" => options.time = value.extract()?,
+        "time" => options.time = time(value)?,
         "pid" => perf.pid = value.extract()?,
         "tid" => perf.tid = value.extract()?,
         "kernel" => perf.kernel = value.extract()?,
@@ -46,6 +46,17 @@ fn set(options: &mut ReadOptions, keyword: &str, value: &Bound<'_, PyAny>) -> Py
         }
     }
     Ok(())
+}
+
+/// A span of seconds, or none.
+fn time(value: &Bound<'_, PyAny>) -> PyResult<Option<(f64, f64)>> {
+    let span: Option<(f64, f64)> = value.extract()?;
+    match span {
+        Some((from, to)) if from > to || from.is_nan() || to.is_nan() => Err(
+            PyValueError::new_err(format!("time: from {from} to {to} seconds is no span")),
+        ),
+        span => Ok(span),
+    }
 }
 
 /// `False`, `True` (each thread) or `"groups"`.
