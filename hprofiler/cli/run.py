@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, List, Sequence
+from typing import TYPE_CHECKING, Dict, List, Tuple
 
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
@@ -14,8 +14,9 @@ from hprofiler.model import Status
 
 if TYPE_CHECKING:
     from hprofiler.collect import Reach
-    from hprofiler.model import Host, Selector, Target
+    from hprofiler.model import Recording, Selector
     from hprofiler.report import EventReport
+    from hprofiler.resolvers import Located
     from hprofiler.run import RunResult
 
 FAILURES_SHOWN = 20
@@ -23,22 +24,20 @@ DEGRADED_SHOWN = 5
 
 
 def command(options: argparse.Namespace) -> int:
-    target, hosts = chosen.target(options)
     selector = chosen.selector(options)
-    return record(options, target, hosts, selector, chosen.reach(options, target))
+    located = chosen.target(options)
+    chosen.print_notes(located)
+    return record(options, located, selector, chosen.reach(options, located.target))
 
 
-def record(
-    options: argparse.Namespace, target: Target, hosts: Sequence[Host], selector: Selector, reach: Reach
-) -> int:
+def record(options: argparse.Namespace, located: Located, selector: Selector, reach: Reach) -> int:
     """Carry out a run, show its progress, say how it went; returns the exit code."""
     from hprofiler.cli.progress import display
     from hprofiler.run import RunRequest, run
 
     sampling = chosen.sampling(options)
     request = RunRequest(
-        target,
-        hosts,
+        located,
         selector,
         sampling,
         chosen.output_folder(options),
@@ -47,7 +46,7 @@ def record(
         options.raw_names,
         options.threads,
     )
-    with display(len(hosts), sampling.duration) as listener:
+    with display(len(located.hosts), sampling.duration) as listener:
         result = run(request, reach, listener)
     (print_json if options.json else print_summary)(result, selector)
     return exit_code(result)
@@ -151,13 +150,32 @@ def print_json(result: RunResult, selector: Selector) -> None:
                 "folder": str(Path(result.folder.path).resolve()),
                 "report": str(Path(result.report.page).resolve()),
                 "interrupted": result.interrupted,
+                "target": record["target"],
                 "coverage": record["coverage"],
                 "failures": [dict(zip(("where", "reason", "remedy"), f)) for f in failures(result.results)],
+                "processes": _process_records(result),
                 "events": [_event_record(event) for event in result.report.events],
             },
             indent=2,
         )
     )
+
+
+def _process_records(result: RunResult) -> List[Dict[str, object]]:
+    """The processes that were recorded, once each, with what is known of them."""
+    recordings: Dict[Tuple[str, int], Recording] = {}
+    for host in result.results:
+        for recording in host.recordings:
+            recordings.setdefault((host.host.name, recording.process.pid), recording)
+    return [
+        {
+            "host": host,
+            "pid": pid,
+            "label": recording.process.label,
+            "labels": dict(recording.process.labels),
+        }
+        for (host, pid), recording in recordings.items()
+    ]
 
 
 def _event_record(event: EventReport) -> Dict[str, object]:
