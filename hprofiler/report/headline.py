@@ -6,11 +6,12 @@ from typing import List, Sequence
 from urllib.parse import quote
 
 from hprofiler._flamegraph import Method, Profile
-from hprofiler.measures import amount, counted, in_words, measure_of
+from hprofiler.measures import amount, counted, in_words, measure_of, summed
 from hprofiler.model import Outcome, Status
 from hprofiler.report.facts import RunFacts
-from hprofiler.report.gather import Shares, sampled, totals_of
+from hprofiler.report.gather import Gathered, left_out, sampled, totals_of
 from hprofiler.report.html import method, text
+from hprofiler.report.outliers import sentence
 from hprofiler.report.words import coverage, followed_by, moment, over_hosts, percent
 from hprofiler.store import page_name
 
@@ -18,8 +19,9 @@ _WORTH_A_HEADLINE = 0.03
 _THEME = '<button id="theme" title="Dark or light (t)" aria-label="Dark or light">◐</button>'
 
 
-def headline(facts: RunFacts, cluster: Profile, hosts: Sequence[Shares], unreadable: int) -> str:
+def headline(facts: RunFacts, cluster: Profile, gathered: Gathered) -> str:
     """The answer of an event with samples."""
+    hosts = gathered.hosts
     total = cluster.total()
     top = cluster.top(3)
     measure = measure_of(facts.event)
@@ -28,7 +30,10 @@ def headline(facts: RunFacts, cluster: Profile, hosts: Sequence[Shares], unreada
     if not second:
         second = followed_by([(one.name, one.self_value / total) for one in top[1:]])
     counts = f"<b>{text(in_words(facts.event, totals_of(cluster)))}</b>"
-    chips = [*_chips(facts, unreadable), counts]
+    chips = [*_chips(facts, len(gathered.problems)), counts]
+    if facts.trimmed:
+        chips.append(f"<b>{text(left_out(facts, total, gathered.whole))}</b>")
+    second = " ".join(filter(None, [second, sentence(gathered.compared)]))
     return _top(facts.selector or facts.target, answer, second, chips, _links(facts))
 
 
@@ -103,6 +108,10 @@ def _reasons(facts: RunFacts, problems: Sequence[Outcome]) -> List[str]:
     if reasons:
         return reasons
     recorded = sum(host.recorded for host in facts.hosts)
+    totals = [one.totals for host in facts.hosts for one in host.recordings]
+    if facts.trimmed and any(summed(totals).values()):
+        roots = ", ".join(facts.roots)
+        return [text(f"No stack goes through what the pictures are trimmed to ({roots}): leave out --trim.")]
     if recorded:
         return [text(f"{counted(recorded, 'processes')} {measure_of(facts.event).none}.")]
     return ["The run ended before any process was found."]
