@@ -10,7 +10,8 @@ from typing import Any, List, Optional
 
 import pytest
 
-from hprofiler.cli import main, options as chosen, yarn_options
+from hprofiler.cli import main, yarn_options
+from hprofiler.cli import options as chosen
 from hprofiler.cli.parser import parse
 from hprofiler.errors import UsageError
 from hprofiler.resolvers import TooMany
@@ -128,7 +129,7 @@ def test_apps(capsys: pytest.CaptureFixture[str]) -> None:
     with Server({f"{CLUSTER}/apps": {"apps": {"app": [other, app()]}}}) as server:
         assert main(["apps", "-c", server.url]) == 0
         heading, first, second = capsys.readouterr().out.splitlines()
-        assert heading.split() == "APPLICATION TYPE USER QUEUE CONTAINERS MEMORY RUNS FOR NAME".split()
+        assert " ".join(heading.split()) == "APPLICATION TYPE USER QUEUE CONTAINERS MEMORY RUNS FOR NAME"
         assert first.split()[:6] == [APP, "SPARK", "etl", "root.nightly", "4", "3.0"]
         assert first.endswith("1 min 30 s  nightly load") and second.endswith("1 h 1 min  ad\ufffdhoc")
         assert main(["apps", "user=kim", "-c", server.url, "--json"]) == 0

@@ -264,7 +264,7 @@ def test_nodes_that_are_no_hosts(node: str) -> None:
     "url", ["ftp://rm", "http://", "http://rm:port", "http://rm:99999", "http://r m", "http://[::"]
 )
 def test_addresses_that_are_none(url: str) -> None:
-    with pytest.raises(UsageError, match="-c: .* is no address of a ResourceManager"):
+    with pytest.raises(UsageError, match=r"-c: .* is no address of a ResourceManager"):
         locate(url)
 
 

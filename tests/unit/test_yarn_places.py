@@ -95,7 +95,7 @@ def test_no_yarn_site(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="entities"):
         configured({"YARN_CONF_DIR": str(tmp_path)})
     (tmp_path / "yarn-site.xml").write_text("<configuration>")
-    with pytest.raises(UsageError, match="yarn-site.xml: "):
+    with pytest.raises(UsageError, match=r"yarn-site\.xml: "):
         configured({"YARN_CONF_DIR": str(tmp_path)})
 
 

@@ -1,4 +1,4 @@
-"""ResourceManagers and NodeManagers for tests: real HTTP servers on loopback, with answers of YARN's shapes."""
+"""ResourceManagers and NodeManagers for tests: HTTP servers on loopback, with answers of YARN's shapes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Answer:
 
 
 class Server:
-    """Answers from `paths` (path without the query); everything else is a 404 as YARN's. A context manager."""
+    """Answers from `paths` (path without the query); all else is a 404 as YARN's. A context manager."""
 
     def __init__(self, paths: Optional[Mapping[str, Any]] = None, tls: Any = None) -> None:
         self.paths: Dict[str, Answer] = {}
