@@ -34,6 +34,7 @@ class RunRequest:
     command: Tuple[str, ...]
     raw_names: bool = False
     threads: bool = False
+    trim: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
         folder.write_run(_run_record(request, results, coverage, started, interrupted))
     later = f"the recordings are kept: `hprofiler report {folder.path}` makes the pictures"
     try:
-        report = make_report(folder.path, request.raw_names, request.threads)
+        report = make_report(folder.path, request.raw_names, request.threads, request.trim)
     except (RunFolderError, OSError) as error:
         raise PicturesError(f"cannot make the report: {error}", later) from error
     except KeyboardInterrupt:
@@ -160,6 +161,7 @@ def _run_record(
         "target": request.located.target,
         "notes": list(request.located.notes),
         "selector": request.selector.text,
+        "roots": list(request.selector.roots),
         "sampling": request.sampling,
         "started": started.isoformat(timespec="seconds"),
         "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),

@@ -34,13 +34,13 @@ def selector_directories(options: argparse.Namespace) -> List[Path]:
 
 def selector(options: argparse.Namespace) -> Selector:
     """The processes that are meant; without --match all of an application's."""
-    from hprofiler.selection import parse_selector
+    from hprofiler.selection import job_roots, parse_selector
 
-    text = yarn_options.selector_text(options)
+    text, directories = yarn_options.selector_text(options), selector_directories(options)
     if text is None:
-        chosen = Selector(options.selector, "containers", {})
+        chosen = Selector(options.selector, "containers", {}, roots=job_roots(directories))
     else:
-        chosen = parse_selector(text, selector_directories(options))
+        chosen = parse_selector(text, directories)
     return replace(chosen, native=chosen.native or options.engine == "perf")
 
 

@@ -18,6 +18,7 @@ VERBS = {
     "selectors": ("selectors", "list the selectors that -j knows by name"),
     "convert": ("convert", "merge profiles and write them in another format"),
     "report": ("report", "make the pictures and the page of a run folder again"),
+    "outliers": ("outliers", "tell which hosts and processes of a run folder are unlike the others"),
     "cleanup": ("cleanup", "remove whatever hprofiler left on hosts, its cached agent too"),
     "demo": ("demo", "start a small JVM job on this machine and profile it"),
     "completion": ("completion", "print a completion script for bash, zsh or fish"),
@@ -203,6 +204,12 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--force", action="store_true", help="replace the old run in the folder")
     _picture_options(group)
+    group.add_argument(
+        "-d",
+        "--outliers",
+        action="store_true",
+        help="print how far each host is from the others, and in what, after the hottest methods",
+    )
     group.add_argument("--json", action="store_true", help="print the outcome as JSON on stdout")
 
 
@@ -212,6 +219,15 @@ def _picture_options(parser: argparse._ActionsContainer) -> None:
         "--raw-names",
         action="store_true",
         help="keep apart what every JVM numbers anew: lambdas, accessors, proxies, hidden classes",
+    )
+    _trim_option(parser)
+
+
+def _trim_option(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--trim",
+        action="store_true",
+        help="only the job's own frames: what is below the roots that the selector names (docs/selectors.md)",
     )
 
 
@@ -239,6 +255,15 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
     parser.add_argument("folder", metavar="DIR", help="a run folder (it has a run.json)")
     _picture_options(parser)
+
+
+def _outliers_options(parser: argparse.ArgumentParser) -> None:
+    _help_option(parser, "-h", "--help")
+    parser.add_argument("folder", metavar="DIR", help="a run folder (it has a run.json)")
+    parser.add_argument("-e", "--event", metavar="EVENT", help="this event only (default: all of the run)")
+    _trim_option(parser)
+    parser.add_argument("--json", action="store_true", help="print the distances as JSON")
+    parser.epilog = "example:\n  hprofiler outliers results\n\nwhat the numbers mean: docs/outliers.md"
 
 
 def _apps_options(parser: argparse.ArgumentParser) -> None:
@@ -281,6 +306,7 @@ _VERB_OPTIONS = {
     "selectors": _selectors_options,
     "convert": convert_options.add_to,
     "report": _report_options,
+    "outliers": _outliers_options,
     "cleanup": _cleanup_options,
     "demo": _demo_options,
     "completion": _completion_options,

@@ -45,10 +45,14 @@ def record(options: argparse.Namespace, located: Located, selector: Selector, re
         ("hprofiler", *options.words),
         options.raw_names,
         options.threads,
+        options.trim,
     )
     with display(len(located.hosts), sampling.duration) as listener:
         result = run(request, reach, listener)
-    (print_json if options.json else print_summary)(result, selector)
+    if options.json:
+        print_json(result, selector)
+    else:
+        print_summary(result, selector, options.outliers)
     return exit_code(result)
 
 
@@ -60,8 +64,10 @@ def exit_code(result: RunResult) -> Exit:
     return Exit.OK if result.coverage.complete else Exit.PARTIAL
 
 
-def print_summary(result: RunResult, selector: Selector) -> None:
-    """Troubles on stderr; hottest methods and the report's path on stdout."""
+def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:
+    """Troubles on stderr; hottest methods, who is unlike the others and the report's path on stdout."""
+    from hprofiler.report import outliers_table
+
     _print_failures(result)
     _print_degraded(result)
     if result.report.empty:
@@ -71,6 +77,8 @@ def print_summary(result: RunResult, selector: Selector) -> None:
     for event in result.report.events:
         print()
         _print_event(event)
+        if outliers and event.total:
+            print(outliers_table(event.event, event.compared))
     print(f"report: {result.report.page}")
 
 
@@ -181,6 +189,7 @@ def _process_records(result: RunResult) -> List[Dict[str, object]]:
 def _event_record(event: EventReport) -> Dict[str, object]:
     """`self` and `total` of the hottest methods count the `value`, in its `unit`."""
     from hprofiler.measures import measure_of
+    from hprofiler.report import outliers_record
 
     value, unit = measure_of(event.event).column
     methods = [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in event.hottest]
@@ -192,4 +201,5 @@ def _event_record(event: EventReport) -> Dict[str, object]:
         "value": value,
         "unit": unit,
         "hottest": methods,
+        "outliers": outliers_record(event.compared),
     }

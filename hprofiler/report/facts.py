@@ -14,6 +14,7 @@ from hprofiler.model import Outcome, Samples, Status
 from hprofiler.report.roots import ANY_ROOT
 from hprofiler.store import events_of
 
+_MOST_ROOTS = 100
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
@@ -122,7 +123,7 @@ def read_facts(run: Mapping[str, Any]) -> RunFacts:
         finished=clean(run.get("finished")),
         interrupted=run.get("interrupted") is True,
         hosts=tuple(_host(_mapping(host)) for host in _list(run.get("hosts"))),
-        roots=tuple(filter(None, map(clean, _list(run.get("roots"))))) or ANY_ROOT,
+        roots=tuple(filter(None, map(clean, _list(run.get("roots"))[:_MOST_ROOTS]))) or ANY_ROOT,
     )
 
 

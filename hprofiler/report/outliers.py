@@ -72,12 +72,12 @@ def sentence(compared: Compared) -> str:
 
 def outliers_table(event: str, compared: Compared) -> str:
     """The ranking of an event's hosts, and of its processes where they are more, as lines of text."""
-    parts = [f"{printable(event)}: {_verdict(compared.hosts, 'hosts')}"]
-    if compared.hosts:
-        parts.append(_rows(compared.hosts, "host"))
-    if len(compared.processes) > len(compared.hosts):
-        parts.append(f"{printable(event)}: {_verdict(compared.processes, 'processes')}")
-        parts.append(_rows(compared.processes, "process"))
+    hosts, processes = compared.hosts, compared.processes
+    parts = []
+    if len(hosts) > 1 or len(processes) < 2:
+        parts += [f"{printable(event)}: {_verdict(hosts, 'hosts')}", *_rows(hosts, "host")]
+    if len(processes) > len(hosts):
+        parts += [f"{printable(event)}: {_verdict(processes, 'processes')}", *_rows(processes, "process")]
     return "\n".join(parts)
 
 
@@ -91,8 +91,8 @@ def outliers_record(compared: Compared) -> Dict[str, object]:
 
 def _verdict(ranked: Sequence[Unlike], what: str) -> str:
     odd = sum(one.outlier for one in ranked)
-    if not ranked:
-        return "no samples, nothing to compare"
+    if len(ranked) < 2:
+        return f"nothing to compare: {counted(1, what) if ranked else 'no samples'}"
     if len(ranked) < _FEWEST:
         return f"{counted(len(ranked), what)}: with fewer than {_FEWEST} none can be the odd one"
     are = "is" if odd == 1 else "are"
@@ -101,7 +101,9 @@ def _verdict(ranked: Sequence[Unlike], what: str) -> str:
     return f"all {counted(len(ranked), what)} are alike, as far as the samples tell"
 
 
-def _rows(ranked: Sequence[Unlike], head: str) -> str:
+def _rows(ranked: Sequence[Unlike], head: str) -> List[str]:
+    if len(ranked) < 2:
+        return []
     shown = [one for number, one in enumerate(ranked) if one.outlier or number < _ALIKE_SHOWN]
     width = max(len(head), *(len(printable(who(one))) for one in shown))
     heads = f"unlike  {'samples':>9}  divergence   by chance  cosine   moved  what differs most"
@@ -109,7 +111,7 @@ def _rows(ranked: Sequence[Unlike], head: str) -> str:
     lines += [_row(one, width) for one in shown]
     if len(shown) < len(ranked):
         lines.append(f"  … and {len(ranked) - len(shown)} more that are alike")
-    return "\n".join(lines)
+    return lines
 
 
 def _row(one: Unlike, width: int) -> str:
@@ -117,7 +119,7 @@ def _row(one: Unlike, width: int) -> str:
     return (
         f"  {printable(who(one)):<{width}}  {'yes' if one.outlier else '':<6}  {one.samples:>9,}"
         f"  {distance.divergence:>10.6f}  {distance.noise:>10.6f}  {distance.cosine:>6.4f}"
-        f"  {plain(percent(distance.moved, 1)):>6}  {plain(printable(what_differs(one)))}"
+        f"  {plain(percent(distance.moved, 1)):>6}  {printable(plain(what_differs(one)))}"
     ).rstrip()
 
 

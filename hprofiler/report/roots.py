@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import string
 from typing import List, Sequence
 
 # What a thread's own code begins with, where nothing better is known.
 ANY_ROOT = ("*.run", "*.main")
+_PLAIN = frozenset(string.ascii_letters + string.digits + "_")
 
 
 def patterns(roots: Sequence[str]) -> List[str]:
@@ -19,4 +21,5 @@ def patterns(roots: Sequence[str]) -> List[str]:
 
 
 def _part(text: str) -> str:
-    return {"*": ".*", ".": "[./]", "/": "[./]"}.get(text) or re.escape(text)
+    known = {"*": ".*", ".": "[./]", "/": "[./]"}.get(text)
+    return known or "".join(letter if letter in _PLAIN else f"\\x{{{ord(letter):x}}}" for letter in text)

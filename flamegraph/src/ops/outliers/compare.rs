@@ -216,6 +216,13 @@ struct Spread {
 
 impl Spread {
     fn of(compared: &[Compared], methods: usize) -> Spread {
+        if compared.len() < FEWEST_PROFILES {
+            // Two are as far from their middle as they are from each other: that is no spread of most.
+            return Spread {
+                all: 1.0,
+                methods: vec![1.0; methods],
+            };
+        }
         let excess = |one: &Compared| one.divergence / one.expected();
         let all = median(&mut compared.iter().map(excess).collect::<Vec<f64>>()).max(1.0);
         let mut squares = vec![Vec::new(); methods];

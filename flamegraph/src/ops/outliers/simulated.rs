@@ -186,6 +186,7 @@ fn two_hosts_have_distances_but_neither_is_the_odd_one() {
     assert_eq!(alarms(&found), 0);
     let (left, right) = (found[0].as_ref().unwrap(), found[1].as_ref().unwrap());
     assert!((left.divergence - right.divergence).abs() < 1e-12 && left.divergence > 0.1);
+    assert!(left.noise < 0.001, "{left:?}");
     assert!((left.moved - 0.4).abs() < 1e-9 && left.cosine < 0.9);
 }
 
