@@ -200,6 +200,14 @@ def test_all_that_run_share_their_hosts(two: Server) -> None:
     assert two.asked[0] == (f"{CLUSTER}/apps", "states=RUNNING")
 
 
+def test_one_of_several_that_fails_costs_itself_alone(two: Server) -> None:
+    two.set({f"{CLUSTER}/apps/{OTHER}/appattempts": Answer({}, 500)})
+    located = locate(two, "")
+    assert [host.name for host in located.hosts] == ["n1", "n2"]
+    (note,) = located.notes
+    assert note.startswith(f"the containers of {OTHER} are not known: http") and "answered 500" in note
+
+
 @pytest.mark.parametrize("asked", ["tag=b", "user=k?m", "name=ad hoc"])
 def test_one_of_two(two: Server, asked: str) -> None:
     two.set({f"{CLUSTER}/apps/{OTHER}": {"app": app(OTHER, applicationType="TEZ")}})

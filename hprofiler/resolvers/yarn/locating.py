@@ -36,8 +36,7 @@ def locate(asked: str, options: YarnOptions) -> Located:
     """
     manager = _manager(options)
     chosen = _chosen(manager, asked, options.limit)
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="hprofiler-yarn") as pool:
-        found = list(pool.map(lambda app: _look(manager, app), chosen))
+    found = _look_at_all(manager, chosen)
     hosts = _hosts(found, options.host_map)
     if not hosts:
         names = ", ".join(app.id for app in chosen[:5])
@@ -80,6 +79,21 @@ def _chosen(manager: ResourceManager, asked: str, limit: Optional[int]) -> List[
             "narrow it with -j yarn:name=…,user=…,queue=…, or say --yes",
         )
     return chosen
+
+
+def _look_at_all(manager: ResourceManager, applications: Sequence[Application]) -> List[_Found]:
+    """What is found of each. Of several one may fail, which is a note."""
+
+    def look(app: Application) -> _Found:
+        try:
+            return _look(manager, app)
+        except YarnError as error:
+            if len(applications) == 1:
+                raise
+            return _Found((), {}, (f"the containers of {app.id} are not known: {error.reason}",))
+
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="hprofiler-yarn") as pool:
+        return list(pool.map(look, applications))
 
 
 def _look(manager: ResourceManager, app: Application) -> _Found:
@@ -132,11 +146,11 @@ def _came_since(
 ) -> Sequence[Outcome]:
     known = {container for host in hosts for container in host.containers}
     lines = []
-    for app in applications:
-        try:
-            found = _look(manager, app)
-        except YarnError:
-            continue  # it ended: the ledger tells of each of its processes
+    try:
+        by_application = _look_at_all(manager, applications)
+    except YarnError:
+        return ()  # what can be said of its processes is in the ledger
+    for found in by_application:
         for container in found.containers:
             if container.id not in known:
                 what = found.labels[container.id].get(PROCESS, container.id)

@@ -1,11 +1,12 @@
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
- * A Spark job whose profile is known: {@code SparkBurn cpu|alloc SECONDS TASKS}. Each task is busy for so
- * long in {@code hotCpu} (three quarters) and {@code coolCpu} (a quarter), or allocates in {@code hotAlloc}.
+ * A Spark job whose profile is known: {@code SparkBurn cpu|alloc|idle SECONDS TASKS}. Each task is busy for so
+ * long in {@code hotCpu} (three quarters) and {@code coolCpu} (a quarter), allocates in {@code hotAlloc}, or sleeps.
  */
 public final class SparkBurn {
     private static final int SLICE_MILLIS = 5;
@@ -43,7 +44,8 @@ public final class SparkBurn {
         for (int slice = 0; System.nanoTime() < end; slice++) {
             long until = System.nanoTime() + SLICE_MILLIS * 1_000_000L;
             while (System.nanoTime() < until) {
-                if (mode.equals("alloc")) sink += hotAlloc(2_000);
+                if (mode.equals("idle")) LockSupport.parkNanos(SLICE_MILLIS * 1_000_000L);
+                else if (mode.equals("alloc")) sink += hotAlloc(2_000);
                 else sink += slice % 4 == 3 ? coolCpu(50_000) : hotCpu(50_000);
             }
         }
