@@ -90,7 +90,8 @@ def _print_event(event: EventReport) -> None:
     if not event.total:
         print(f"{event.event}: {_why_empty(event)}")
         return
-    print(f"{event.event}: {in_words(event.event, event.totals)}")
+    left_out = f", {event.left_out:.1%} left out by --trim" if event.whole > event.total else ""
+    print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
     print(hottest(event.hottest, event.total))
 
 
@@ -121,7 +122,7 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
     found = result.coverage.processes_found
     if result.coverage.processes_recorded:
         why = "; ".join(f"{event.event}: {_why_empty(event)}" for event in result.report.events)
-        what = f"{result.report.coverage}, without one sample: {why}"
+        what = f"{result.report.coverage}, without one sample to show: {why}"
     elif found:
         what = f"none of {found} matching processes could be recorded"
     elif reached:
@@ -139,6 +140,8 @@ def _why_empty(event: EventReport) -> str:
 
     if not event.recorded:
         return "not recorded"
+    if event.whole:
+        return "no stack goes through the roots of the selector; `hprofiler report DIR` shows all stacks"
     return f"no samples: {counted(event.recorded, 'processes')} {measure_of(event.event).none}"
 
 
@@ -200,6 +203,7 @@ def _event_record(event: EventReport) -> Dict[str, object]:
         "totals": dict(event.totals),
         "value": value,
         "unit": unit,
+        "left_out": event.left_out,
         "hottest": methods,
         "outliers": outliers_record(event.compared),
     }

@@ -46,17 +46,23 @@ class EventReport:
     """What became of one event, which `recorded` processes yielded.
 
     `totals` are the cluster's sums by value name, empty without one sample. `hottest` are the methods with
-    the most of the value that is shown (`measures.Measure`); `total` is its sum. `compared` tells which hosts
-    and processes are unlike the others.
+    the most of the value that is shown (`measures.Measure`); `total` is its sum, `whole` what it was before
+    trimming. `compared` tells which hosts and processes are unlike the others.
     """
 
     event: str
     page: Path
     recorded: int
     total: int
+    whole: int
     totals: Mapping[str, int]
     hottest: Tuple[Method, ...]
     compared: Compared
+
+    @property
+    def left_out(self) -> float:
+        """The part of the whole that trimming left out."""
+        return (self.whole - self.total) / self.whole if self.whole else 0.0
 
 
 @dataclass(frozen=True)
@@ -116,9 +122,10 @@ def _event_report(folder: RunFolder, facts: RunFacts, names: Names, problems: Li
     recorded = sum(host.recorded for host in facts.hosts) - len(gathered.problems)
     cluster = gathered.cluster
     if cluster is None:
-        return EventReport(facts.event, out, recorded, 0, {}, (), gathered.compared)
+        return EventReport(facts.event, out, recorded, 0, gathered.whole, {}, (), gathered.compared)
     totals, methods = totals_of(cluster), tuple(m for m in cluster.top(_TOLD) if m.self_value)
-    return EventReport(facts.event, out, recorded, cluster.total(), totals, methods, gathered.compared)
+    total, whole = cluster.total(), gathered.whole
+    return EventReport(facts.event, out, recorded, total, whole, totals, methods, gathered.compared)
 
 
 def write_page(profile: Profile, out: Path, title: str) -> None:

@@ -40,9 +40,13 @@ def headline(facts: RunFacts, cluster: Profile, gathered: Gathered) -> str:
 def empty_headline(facts: RunFacts, problems: Sequence[Outcome]) -> str:
     """The top of an event without samples: why, and what to do."""
     answer = "Nothing was recorded" if len(facts.events) == 1 else f"No samples of {text(facts.event)}"
-    reasons = _reasons(facts, problems)
+    reasons, because = _reasons(facts, problems), "not one sample was taken"
+    if _trimmed_away(facts):
+        roots = ", ".join(f"<code>{text(root)}</code>" for root in facts.roots)
+        answer, because = "Nothing is left to show", "not one sample is of the job’s own frames"
+        reasons = [f"Pictures are trimmed to what is below {roots}. Make them without --trim."]
     listed = "".join(f"<li>{reason}</li>" for reason in reasons)
-    why = f"<p>There is no picture, because not one sample was taken:</p><ul>{listed}</ul>"
+    why = f"<p>There is no picture, because {because}:</p><ul>{listed}</ul>"
     top = _top(facts.selector or facts.target, answer, "", _chips(facts, len(problems)), _links(facts))
     return f'{top}<section class="empty">{why}</section>'
 
@@ -97,6 +101,12 @@ def _chips(facts: RunFacts, unreadable: int) -> List[str]:
     ]
 
 
+def _trimmed_away(facts: RunFacts) -> bool:
+    """There were samples before trimming."""
+    totals = summed(one.totals for host in facts.hosts for one in host.recordings)
+    return facts.trimmed and any(totals.values())
+
+
 def _reasons(facts: RunFacts, problems: Sequence[Outcome]) -> List[str]:
     """Each reason once, with where it holds and its remedy."""
     outcomes = [*problems, *(outcome for host in facts.hosts for outcome in host.outcomes)]
@@ -108,10 +118,6 @@ def _reasons(facts: RunFacts, problems: Sequence[Outcome]) -> List[str]:
     if reasons:
         return reasons
     recorded = sum(host.recorded for host in facts.hosts)
-    totals = [one.totals for host in facts.hosts for one in host.recordings]
-    if facts.trimmed and any(summed(totals).values()):
-        roots = ", ".join(facts.roots)
-        return [text(f"No stack goes through what the pictures are trimmed to ({roots}): leave out --trim.")]
     if recorded:
         return [text(f"{counted(recorded, 'processes')} {measure_of(facts.event).none}.")]
     return ["The run ended before any process was found."]
