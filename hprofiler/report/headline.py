@@ -8,6 +8,7 @@ from urllib.parse import quote
 from hprofiler._flamegraph import Method, Profile
 from hprofiler.measures import amount, counted, in_words, measure_of, summed
 from hprofiler.model import Outcome, Status
+from hprofiler.report.comparison import Compared
 from hprofiler.report.facts import RunFacts
 from hprofiler.report.gather import Gathered, left_out, sampled, totals_of
 from hprofiler.report.html import method, text
@@ -33,8 +34,17 @@ def headline(facts: RunFacts, cluster: Profile, gathered: Gathered) -> str:
     chips = [*_chips(facts, len(gathered.problems)), counts]
     if facts.trimmed:
         chips.append(f"<b>{text(left_out(facts, total, gathered.whole))}</b>")
-    second = " ".join(filter(None, [second, sentence(gathered.compared)]))
+    unlike = sentence(gathered.compared)
+    if unlike and _same_matter(gathered.compared, top[0]):
+        second = ""
+    second = " ".join(filter(None, [second, unlike]))
     return _top(facts.selector or facts.target, answer, second, chips, _links(facts))
+
+
+def _same_matter(compared: Compared, hottest: Method) -> bool:
+    """The sentence on the odd host tells how the hottest method spreads over the hosts."""
+    telling = compared.odd_hosts[0].telling if compared.odd_hosts else None
+    return telling is not None and telling.name == hottest.name
 
 
 def empty_headline(facts: RunFacts, problems: Sequence[Outcome]) -> str:

@@ -55,9 +55,10 @@ def _unlike(one: Optional[Unlike]) -> str:
 
 
 def _odd_processes(compared: Compared) -> str:
-    """The processes that are unlike the others, where processes are not the same as hosts."""
-    odd = compared.odd_processes
-    if not odd or len(compared.processes) == len(compared.hosts):
+    """The processes that are unlike the others on hosts that are not."""
+    told = {one.key for one in compared.odd_hosts}
+    odd = [one for one in compared.odd_processes if one.key not in told]
+    if not odd:
         return ""
     listed = "".join(
         f"<li><bdi>{text(who(one))}</bdi>: {text(what_differs(one))}</li>" for one in odd[:_ODD_SHOWN]
