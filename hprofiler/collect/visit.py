@@ -288,7 +288,9 @@ def visit_all(visits: Sequence[Visit], crew: Crew, on_stop: Callable[[int], None
             visit.failed(HostError(visit.ledger_stage, "interrupted"))
 
 
-def idle_reason(found: Found) -> str:
+def idle_reason(found: Found, host: Host) -> str:
     """Why a host has nothing to offer, with the first process that nearly was something."""
+    count = len(host.containers)
+    where = f" in {'its container' if count == 1 else f'any of its {count} containers'}" if count else ""
     ignored = f"; left out: {found.ignored[0].pid} ({found.ignored[0].reason})" if found.ignored else ""
-    return f"no process matches ({found.searched} searched{ignored})"
+    return f"no process matches{where} ({found.searched} searched{ignored})"

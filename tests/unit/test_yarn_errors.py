@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import socket
 import ssl
+import sys
+import types
 from datetime import datetime, timedelta, timezone
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from hprofiler.errors import UsageError
 from hprofiler.resolvers import Located, TargetOptions, YarnOptions, resolve
@@ -148,6 +151,31 @@ def test_kerberos_is_wanted() -> None:
     with Server({"*": Answer(b"", 401, {"WWW-Authenticate": "Negotiate"})}) as server:
         error = refusal(server.url)
     assert error.reason.endswith("wants Kerberos") and "kinit" in error.remedy
+
+
+def test_kerberos_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its part is done by the library; here is what is asked of that: a new one for each request."""
+
+    class Negotiates(requests.auth.AuthBase):
+        made = 0
+
+        def __init__(self, mutual_authentication: int) -> None:
+            Negotiates.made += mutual_authentication
+
+        def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+            request.headers["Authorization"] = "Negotiate ticket"
+            return request
+
+    library = types.ModuleType("requests_gssapi")
+    library.__dict__.update(OPTIONAL=1, HTTPSPNEGOAuth=Negotiates)
+    monkeypatch.setitem(sys.modules, "requests_gssapi", library)
+    with Server(small_cluster()) as server:
+        assert len(locate(server.url).hosts) == 2
+        assert {headers["Authorization"] for headers in server.headers} == {"Negotiate ticket"}
+        assert Negotiates.made == 5
+        server.paths.clear()
+        server.set({"*": Answer(b"", 401, {"WWW-Authenticate": "Negotiate"})})
+        assert refusal(server.url).remedy == "run kinit"
 
 
 def test_a_gateway_wants_a_login_and_gets_it() -> None:

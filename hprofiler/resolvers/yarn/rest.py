@@ -9,7 +9,7 @@ import json
 import re
 import threading
 import time
-from typing import Any, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Tuple, cast
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 import requests
@@ -72,7 +72,7 @@ class Rest:
                 timeout=(CONNECT_SECONDS, ANSWER_SECONDS),
                 stream=True,
                 verify=self._verify,
-                auth=_of_url(url) or self._spnego,
+                auth=_of_url(url) or (self._spnego and self._spnego()),
             ) as answer:
                 return answer, _body(answer)
         except requests.exceptions.SSLError as error:
@@ -243,11 +243,13 @@ def _of_url(url: str) -> Optional[Tuple[str, str]]:
     return (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
 
 
-def _spnego() -> Optional[requests.auth.AuthBase]:
-    """Kerberos where the user installed it; it does nothing until a server asks."""
+def _spnego() -> Optional[Callable[[], requests.auth.AuthBase]]:
+    """Kerberos where the user installed it: makes what does nothing until a server asks.
+
+    One for each request: it remembers how far it is with a server, and threads would mix that up.
+    """
     try:
         from requests_gssapi import OPTIONAL, HTTPSPNEGOAuth
     except ImportError:
         return None
-    auth: requests.auth.AuthBase = HTTPSPNEGOAuth(mutual_authentication=OPTIONAL)
-    return auth
+    return lambda: cast(requests.auth.AuthBase, HTTPSPNEGOAuth(mutual_authentication=OPTIONAL))
