@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Set, Tuple
@@ -14,8 +16,9 @@ from typing import Any, Dict, Iterator, List, Set, Tuple
 import pytest
 
 from hprofiler import Profile
-from tests.lab import hosts
+from tests.lab import cache, hosts
 from tests.lab.coordinator import Coordinator, Result
+from tests.lab.folded import Stacks
 from tests.lab.hosts import Host
 from tests.lab.procs import wait_for
 from tests.lab.yarn.cluster import CONFIGURATION, RESOURCE_MANAGER, Application, YarnCluster, make_lab
@@ -132,6 +135,18 @@ def test_labels_are_in_the_profiles_too(main_run: Result) -> None:
         assert labels["process"] == process["label"]
 
 
+def test_only_the_jobs_own_frames(coordinator: Coordinator, main_run: Result) -> None:
+    """The roots are those of whatever runs on YARN."""
+    assert main_run.folder is not None
+    trimmed = coordinator.new_folder() / "run"
+    shutil.copytree(main_run.folder, trimmed)
+    result = coordinator.run("report", str(trimmed), "--trim")
+    assert result.code == 0, str(result)
+    stacks = Stacks(trimmed / "cluster" / "cpu.folded")
+    assert {frames[0] for frames, _ in stacks.stacks} <= {"org/apache/spark/executor/Executor$TaskRunner.run"}
+    assert stacks.count("SparkBurn.hotCpu") == main_run.stacks("cluster/cpu").count("SparkBurn.hotCpu") > 0
+
+
 def test_nothing_is_left_on_the_nodes(yarn: YarnCluster, main_run: Result) -> None:
     assert main_run.code == 0
     for node in yarn.nodes:
@@ -171,6 +186,21 @@ def test_the_originals_address_and_the_configuration(
     assert len(processes(original)) == len(processes(configured)) == 4
 
 
+def test_readmes_recipes(coordinator: Coordinator, job: Application) -> None:
+    """Those of its `bash` blocks, as they stand there but for the names of this cluster."""
+    text = (cache.CHECKOUT / "README.md").read_text(encoding="utf-8")
+    recipes = [
+        line for block in re.findall(r"^```bash\n(.*?)^```", text, re.M | re.S) for line in block.splitlines()
+    ]
+    assert len(recipes) == 2
+    folder = coordinator.new_folder()
+    for recipe in recipes:
+        line = re.sub(r"application_\d+_\d+", job.id, recipe).replace("http://rm:8088", RESOURCE_MANAGER)
+        result = coordinator.run(*shlex.split(line)[1:], folder=folder)
+        assert result.code == 0, f"{recipe}\n{result}"
+    assert (folder / "nightly" / "report.html").stat().st_size > 100_000
+
+
 def test_apps(coordinator: Coordinator, job: Application) -> None:
     result = coordinator.run("apps", "-c", RESOURCE_MANAGER)
     (line,) = [line for line in result.out.splitlines() if line.startswith(job.id)]
@@ -208,21 +238,20 @@ def is_executor(process: Dict[str, Any]) -> bool:
 
 def test_executors_that_go_and_come(yarn: YarnCluster, coordinator: Coordinator, job: Application) -> None:
     """One is killed during the recording; the driver asks for another one, which is not in it."""
-    victim = next(process for process in processes(ps(coordinator, job)) if is_executor(process))
+    executors = [process for process in processes(ps(coordinator, job)) if is_executor(process)]
+    victim, new = executors[0], str(1 + max(int(one["labels"]["executor"]) for one in executors))
     running = coordinator.start("-t", "30", "-j", job.id, *CLUSTER)
-    running.wait_until_recording(len({p["host"] for p in processes(ps(coordinator, job))}))
+    running.wait_until_recording(3 if len({one["host"] for one in executors}) == 3 else 2)
     yarn.lab.hosts[victim["host"]].run(["kill", "-9", str(victim["pid"])])
-    new = str(
-        1 + max(int(p["labels"]["executor"]) for p in processes(ps(coordinator, job)) if is_executor(p))
-    )
     wait_for(lambda: has_executor(yarn, job, new), 60, f"executor {new}")
     result = running.result()
     line = result.line(victim["host"], victim["pid"])
-    assert line["status"] == "degraded" and line["label"] == victim["label"], line
+    assert line["label"] == victim["label"] and "ended during the recording" in line["reason"], line
     reasons = [outcome["reason"] for host in result.run["hosts"] for outcome in host["outcomes"]]
     came = [reason for reason in reasons if "began during the recording and is not in it" in reason]
     assert len(came) == 1 and came[0].startswith(f"executor {new} on host"), reasons
-    assert result.run["coverage"]["processes"] == {"found": 4, "recorded": 4}
+    assert result.run["coverage"]["processes"]["found"] == 4
+    assert {p["label"] for p in processes(result)} >= {"driver", *(one["label"] for one in executors[1:])}
 
 
 def has_executor(yarn: YarnCluster, app: Application, identity: str) -> bool:
@@ -231,21 +260,25 @@ def has_executor(yarn: YarnCluster, app: Application, identity: str) -> bool:
 
 
 def test_an_application_that_ends_during_the_recording(coordinator: Coordinator, job: Application) -> None:
-    running = coordinator.start("-t", "60", "-j", job.id, *CLUSTER)
+    """Its executors' last profiles are whole; each process has a line that says what became of it."""
+    running = coordinator.start("-t", "120", "-j", job.id, *CLUSTER)
     running.wait_until_recording(2)
-    job.kill()
+    job.finish()
+    job.wait_until_over()
     result = running.result()
     assert result.code in (0, 3), str(result)
-    assert len(processes(result)) >= 3
-    degraded = [o for host in result.run["hosts"] for o in host["outcomes"] if o["status"] == "degraded"]
-    assert len(degraded) >= 3 and any("ended" in outcome["reason"] for outcome in degraded), degraded
+    assert [process["label"] for process in processes(result)].count("driver") <= 1
+    assert sum(is_executor(process) for process in processes(result)) >= 2
+    lines = [line for host in result.run["hosts"] for line in host["outcomes"] if line["pid"] is not None]
+    assert len(lines) == 4 and all("ended" in line["reason"] for line in lines), lines
 
 
 def test_an_application_that_is_over(coordinator: Coordinator, job: Application) -> None:
-    job.kill()
+    job.finish()
+    job.wait_until_over()
     result = coordinator.run("-t", "1", "-j", job.id, *CLUSTER)
     assert result.code == 4 and result.folder is None
-    assert f"{job.id} is KILLED: only a running application can be profiled" in result.err
+    assert f"{job.id} is FINISHED (SUCCEEDED): only a running application can be profiled" in result.err
 
 
 def test_an_application_that_is_not_known(coordinator: Coordinator) -> None:
@@ -286,8 +319,7 @@ def test_one_executor_that_allocates_and_no_other_node_is_asked(
 
 def test_map_tasks(yarn: YarnCluster, coordinator: Coordinator) -> None:
     with running(yarn.mapreduce("pi", "2", "2000000000")) as app:
-        app.wait_until_running(3)
-        wait_for(lambda: maps(yarn) == 2, 60, "two map tasks")
+        wait_for(lambda: busy_maps(yarn, app) == 2, 90, "two busy map tasks")
         result = coordinator.run("-t", "5", "-j", app.id, *CLUSTER)
     assert result.code == 0, str(result)
     names = sorted(process["label"] for process in processes(result))
@@ -296,14 +328,11 @@ def test_map_tasks(yarn: YarnCluster, coordinator: Coordinator) -> None:
     assert result.stacks("cluster/cpu").share("org/apache/hadoop/examples/QuasiMonteCarlo$QmcMapper.map") > 40
 
 
-def maps(yarn: YarnCluster) -> int:
-    """Map tasks that have come as far as to run their code."""
-    return sum(
-        "org.apache.hadoop.mapred.YarnChild" in seen.command and seen.command.startswith("/")
-        for node in yarn.nodes
-        for seen in node.processes()
-        if re.match(r"\S+/java ", seen.command)
-    )
+def busy_maps(yarn: YarnCluster, app: Application) -> int:
+    """Map tasks that have told how far they are."""
+    base = f"/proxy/{app.id}/ws/v1/mapreduce/jobs/{app.id.replace('application', 'job')}"
+    tasks = (yarn.rest(f"{base}/tasks") or {}).get("tasks") or {}
+    return sum(task["status"].startswith("Generated") for task in tasks.get("task", []))
 
 
 # The last one

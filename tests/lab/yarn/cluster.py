@@ -210,8 +210,15 @@ class Application:
     def wait_until_over(self, seconds: float = UP_SECONDS) -> None:
         eventually(lambda: self.state in _FINAL, f"{self.id} does not end", seconds)
 
+    def finish(self) -> None:
+        """Have its tasks end, as if their work was done; the application ends by itself then."""
+        assert self.cluster.lab.shared is not None
+        (self.cluster.lab.shared / f"{self.id}.end").touch()
+
     def kill(self) -> None:
-        """Have the ResourceManager end it, and wait for its client."""
+        """Have the ResourceManager end it unless it is over, and wait for its client."""
+        if self.client.poll() is not None:
+            return
         if self.state not in _FINAL:
             self.cluster.put(f"/ws/v1/cluster/apps/{self.id}/state", {"state": "KILLED"})
             self.wait_until_over()

@@ -1,11 +1,14 @@
+import java.io.File;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
- * A Spark job whose profile is known: {@code SparkBurn cpu|alloc|idle SECONDS TASKS}. Each task is busy for so
+ * A Spark job whose profile is known: {@code SparkBurn cpu|alloc|idle SECONDS TASKS}; it ends early when the file
+ * /shared/APPLICATION.end is there. Each task is busy for so
  * long in {@code hotCpu} (three quarters) and {@code coolCpu} (a quarter), allocates in {@code hotAlloc}, or sleeps.
  */
 public final class SparkBurn {
@@ -41,7 +44,8 @@ public final class SparkBurn {
     static long burn(String mode, int seconds) {
         long end = System.nanoTime() + seconds * 1_000_000_000L;
         long sink = 0;
-        for (int slice = 0; System.nanoTime() < end; slice++) {
+        File told = new File("/shared", SparkEnv.get().conf().getAppId() + ".end");
+        for (int slice = 0; System.nanoTime() < end && (slice % 20 != 0 || !told.exists()); slice++) {
             long until = System.nanoTime() + SLICE_MILLIS * 1_000_000L;
             while (System.nanoTime() < until) {
                 if (mode.equals("idle")) LockSupport.parkNanos(SLICE_MILLIS * 1_000_000L);
