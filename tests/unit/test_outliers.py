@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Outliers, Profile
+from hprofiler.cli.run import print_json, print_summary
 from hprofiler.errors import RunFolderError, UsageError
+from hprofiler.model import Selector
 from hprofiler.report import find_outliers, make_report, outliers_table
+from hprofiler.run import RunResult, coverage_of
 from tests.viewer.made_run import MadeHost, make_run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -172,6 +175,19 @@ def test_the_json_of_the_command_line(tmp_path):
     assert set(first) == {"host", "outlier", "samples", "divergence", "noise", "cosine", "moved", "methods"}
     process = events[0]["processes"][0]
     assert (process["host"], process["pid"], process["label"]) == ("host4", 104, "executor 4")
+
+
+def test_a_run_prints_the_table_where_it_is_asked_for_and_json_always_has_it(tmp_path, capsys):
+    folder = make_run(tmp_path / "run", cluster(random.Random(11)))
+    result = RunResult(folder, coverage_of(()), (), False, make_report(folder.path))
+    selector = Selector("spark-executor", "rule", {})
+    print_summary(result, selector, outliers=False)
+    assert "unlike" not in capsys.readouterr().out
+    print_summary(result, selector, outliers=True)
+    assert "cpu: 1 of 6 hosts is unlike the others\n  host " in capsys.readouterr().out
+    print_json(result, selector)
+    (event,) = json.loads(capsys.readouterr().out)["events"]
+    assert event["outliers"]["hosts"][0]["host"] == "host4" and event["left_out"] == 0
 
 
 def test_what_cannot_be_compared_is_said(tmp_path):

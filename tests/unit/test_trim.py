@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hprofiler._flamegraph import Profile
+from hprofiler.cli.run import print_summary
 from hprofiler.errors import SelectorError
+from hprofiler.model import Selector
 from hprofiler.report import make_report
 from hprofiler.report.roots import ANY_ROOT, patterns
+from hprofiler.run import RunResult, coverage_of
 from hprofiler.selection import job_roots, load_selectors, parse_selector
 from hprofiler.selector_file import read_selector_file
 from tests.viewer.made_run import MadeHost, make_run
@@ -91,6 +95,14 @@ def test_where_nothing_is_left_the_page_says_why(tmp_path):
     assert report.empty and "Nothing was recorded" not in page
     assert "trimmed to what is below <code>com/acme/Other.run</code>" in page
     assert (report.events[0].total, report.events[0].whole) == (0, 200)
+
+
+def test_a_run_of_which_nothing_is_left_says_so(tmp_path, capsys):
+    folder = run_folder(tmp_path / "run", roots=["com/acme/Other.run"])
+    coverage = replace(coverage_of(()), processes_found=2, processes_recorded=2)
+    result = RunResult(folder, coverage, (), False, make_report(folder.path, trim=True))
+    print_summary(result, Selector("x", "text", {}), outliers=True)
+    assert "no stack goes through the roots of the selector" in capsys.readouterr().err
 
 
 def test_a_host_without_own_frames_is_told_apart_from_one_without_samples(tmp_path):
