@@ -28,7 +28,7 @@ ROOT = ["--user", "root"]
 CLUSTER = ["-c", RESOURCE_MANAGER, *ROOT]
 EXECUTOR = "org.apache.spark.executor.YarnCoarseGrainedExecutorBackend"
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")

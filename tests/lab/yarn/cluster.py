@@ -22,7 +22,7 @@ from tests.lab.yarn.software import Software, Unavailable, software
 
 RESOURCE_MANAGER = "http://coord:8088"
 CONFIGURATION = "/shared/conf"
-UP_SECONDS = 90
+UP_SECONDS = 180
 _OPENED = (
     "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent "
     "java.util.concurrent.atomic sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar"
