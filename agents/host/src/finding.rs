@@ -89,11 +89,6 @@ impl Finding {
     }
 
     fn judge(&self, process: &Seen) -> Verdict {
-        let jvm = process.jvm.is_some();
-        if !jvm && !self.native && self.asked.contains(&process.pid) {
-            return Verdict::Ignored(format!("not a JVM ({})", process.plain_label()));
-        }
-        let wanted = jvm || self.native;
         let container = match &self.containers {
             None => None,
             Some(containers) => match containers.of(process) {
@@ -101,6 +96,11 @@ impl Finding {
                 Some(id) => Some(id.to_owned()),
             },
         };
+        let jvm = process.jvm.is_some();
+        if !jvm && !self.native && self.asked.contains(&process.pid) {
+            return Verdict::Ignored(format!("not a JVM ({})", process.plain_label()));
+        }
+        let wanted = jvm || self.native;
         let matches = match &self.selector {
             Some(selector) => selector.matches(process, wanted),
             None => wanted,
