@@ -89,7 +89,8 @@ def _until_all_record(app: Application) -> float:
             said.append(line)
             if ": recording" in line:
                 seconds = time.monotonic() - begin
-        if process.wait() not in (0, 3) or not seconds:
+        process.wait()  # a job that sleeps may leave nothing to be shown; here it counts that it was sampled
+        if sum(": recording" in line for line in said) < len(app.cluster.nodes):
             raise BenchError(f"{app.id}: exit code {process.returncode}\n{''.join(said)[-2000:]}")
     return seconds
 
