@@ -41,11 +41,14 @@ __all__ = [
     "Change",
     "Diff",
     "DiffNode",
+    "Difference",
+    "Distance",
     "Frame",
     "MeanMerger",
     "Method",
     "Node",
     "OptionError",
+    "Outliers",
     "Profile",
     "Stack",
     "flame_chart",
@@ -358,6 +361,11 @@ class Profile:
         """Stacks through a frame: whole (as pprof's focus), or from that frame on (as pprof's show_from)."""
     def trim(self, pattern: str) -> Profile:
         """All stacks, without what is above the outermost frame found; totals do not change."""
+    def below(self, roots: Union[str, Sequence[str]]) -> Profile:
+        """The stacks through a frame in which any of these is found, from the outermost such frame on.
+
+        Frames in brackets that a stack begins with (thread, kind of wait) stay above it.
+        """
     def threads(self) -> Profile:
         """Thread frames `[pool-1-thread-7 tid=71]` at the root become groups, `[pool-N-thread-N]`.
 
@@ -456,3 +464,50 @@ class MeanMerger:
         """One host's profile; a profile without samples is left out."""
     def finish(self) -> Profile:
         """The mean of what was added so far; ValueError when nothing was."""
+
+@final
+class Difference:
+    """A method of `Distance.methods`; `(rare methods)` are all with less than 5 samples a profile."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def share(self) -> float:
+        """Its own part of this profile's samples, 0 to 1."""
+    @property
+    def usual(self) -> float:
+        """Its usual part: the median of all profiles."""
+
+@final
+class Distance:
+    """How far one profile is from what is usual; docs/outliers.md explains the numbers."""
+
+    @property
+    def divergence(self) -> float:
+        """Jensen–Shannon divergence in bits: 0 where they are equal, 1 where nothing is shared."""
+    @property
+    def noise(self) -> float:
+        """What the divergence would be on average if sampling, and the spread of most profiles, made it."""
+    @property
+    def cosine(self) -> float:
+        """1 where they are equal, 0 where nothing is shared."""
+    @property
+    def moved(self) -> float:
+        """The part of the samples that would have to be elsewhere for the two to be equal."""
+    @property
+    def outlier(self) -> bool:
+        """Whether it is unlike the others beyond what sampling and their own spread explain."""
+    @property
+    def methods(self) -> List[Difference]:
+        """The methods that make the difference, the largest first; at most 5."""
+
+@final
+class Outliers:
+    """Which of several profiles is unlike the others. Profiles are not kept, only their methods' samples."""
+
+    def __new__(cls) -> Outliers: ...
+    def add(self, profile: Profile, value: _Value = 0, *, samples: Optional[int] = None) -> None:
+        """A profile, compared by this value; `samples` is how many samples its whole stands for, where the
+        value counts something else."""
+    def distances(self) -> List[Optional[Distance]]:
+        """One for each profile, in the order in which they were added; None for one without samples."""

@@ -11,11 +11,13 @@ from enum import Enum
 from typing import Any, Mapping, Optional, Tuple
 
 Labels = Mapping[str, str]
+PROCESS = "process"
+"""The label that is a process's short name."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What the user asked for: `kind` is `local` or `hosts`; `name` is what they typed."""
+    """What the user asked for: `kind` is `local`, `hosts` or `yarn`; `name` is what they typed."""
 
     kind: str
     name: str
@@ -23,13 +25,18 @@ class Target:
 
 @dataclass(frozen=True)
 class Host:
-    """One machine as a resolver yields it. `name` is what the reports show; `address` is where to connect."""
+    """One machine as a resolver yields it. `name` is what the reports show; `address` is where to connect.
+
+    `containers` is what the resolver knows of the processes there: labels by container id. Where there are
+    any, only their processes are meant.
+    """
 
     name: str
     address: str
     user: Optional[str] = None
     port: Optional[int] = None
     labels: Labels = field(default_factory=dict)
+    containers: Mapping[str, Labels] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -37,14 +44,16 @@ class Selector:
     """Which processes are meant. `text` is what the user typed; `query` is the protocol's selector object.
 
     `kind` is one of `rule` (a YAML selector), `pipe` (a shell pipe over the process list),
-    `text` (a substring of the command line), `regex` and `pids`. With `native` processes that are no
-    JVMs may match too.
+    `text` (a substring of the command line), `regex`, `pids` and `containers` (everything in the hosts'
+    containers). With `native` processes that are no JVMs may match too. `roots` are the frames at which the
+    job's own stacks begin, as `report.roots` reads them; none where they are not known.
     """
 
     text: str
     kind: str
     query: Mapping[str, Any]
     native: bool = False
+    roots: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -10,19 +11,22 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Set, Tuple
 from hprofiler import __version__
 from hprofiler.collect import Listener, Reach, Stop, collect, on_interrupt
 from hprofiler.errors import PicturesError, RunFolderError
-from hprofiler.model import Host, HostResult, Recording, Sampling, Selector, Status, Target
+from hprofiler.model import HostResult, Outcome, Recording, Sampling, Selector, Status
+from hprofiler.resolvers import Located
 from hprofiler.store import FORMAT, RunFolder
 
 if TYPE_CHECKING:
     from hprofiler.report import Report
 
 
+_PASSWORD = re.compile(r"//[^/@\s,]*@")
+
+
 @dataclass(frozen=True)
 class RunRequest:
     """Everything a run needs to know; `command` is what the user typed, for the record."""
 
-    target: Target
-    hosts: Sequence[Host]
+    located: Located
     selector: Selector
     sampling: Sampling
     output: Path
@@ -30,6 +34,7 @@ class RunRequest:
     command: Tuple[str, ...]
     raw_names: bool = False
     threads: bool = False
+    trim: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,19 +86,31 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
     sink = FolderSink(folder)
     with on_interrupt(stop.request):  # until run.json says what lies in the folder
         results = tuple(
-            collect(request.hosts, request.selector, request.sampling, reach, sink, listener, stop)
+            collect(request.located.hosts, request.selector, request.sampling, reach, sink, listener, stop)
         )
         coverage = coverage_of(results, len(request.sampling.events))
         interrupted = stop.level > 0
+        if not interrupted:
+            results = _with_lines(results, request.located.came_since())
         folder.write_run(_run_record(request, results, coverage, started, interrupted))
     later = f"the recordings are kept: `hprofiler report {folder.path}` makes the pictures"
     try:
-        report = make_report(folder.path, request.raw_names, request.threads)
+        report = make_report(folder.path, request.raw_names, request.threads, request.trim)
     except (RunFolderError, OSError) as error:
         raise PicturesError(f"cannot make the report: {error}", later) from error
     except KeyboardInterrupt:
         raise KeyboardInterrupt(later) from None
     return RunResult(folder, coverage, results, interrupted, report)
+
+
+def _with_lines(results: Tuple[HostResult, ...], lines: Sequence[Outcome]) -> Tuple[HostResult, ...]:
+    """Each host's lines with it; those of hosts that were not visited are with the first."""
+    names = {result.host.name for result in results}
+    ledgers = {name: [line for line in lines if line.host == name] for name in names}
+    ledgers[results[0].host.name] += [line for line in lines if line.host not in names]
+    return tuple(
+        replace(result, outcomes=(*result.outcomes, *ledgers[result.host.name])) for result in results
+    )
 
 
 def coverage_of(results: Sequence[HostResult], events: int = 1) -> Coverage:
@@ -140,9 +157,11 @@ def _run_record(
     return {
         "format": FORMAT,
         "hprofiler": __version__,
-        "command": list(request.command),
-        "target": request.target,
+        "command": [_PASSWORD.sub("//***@", word) for word in request.command],
+        "target": request.located.target,
+        "notes": list(request.located.notes),
         "selector": request.selector.text,
+        "roots": list(request.selector.roots),
         "sampling": request.sampling,
         "started": started.isoformat(timespec="seconds"),
         "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),

@@ -18,15 +18,16 @@ import difflib
 import os
 import re
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
 
 from hprofiler.errors import SelectorError
 from hprofiler.model import Selector
 from hprofiler.selector_file import NAME, NamedSelector, check_regex, read_selector_file
 
-__all__ = ["NamedSelector", "load_selectors", "parse_selector", "selector_directories"]
+__all__ = ["NamedSelector", "job_roots", "load_selectors", "parse_selector", "selector_directories"]
 
 _FILTER = re.compile(r"(?:[efz]|pcre)?grep|rg|[gmn]?awk|sed|perl|head|tail|sort|uniq|cut|tr")
+_JOBS = ("spark-executor", "spark-driver", "mapreduce-task", "tez-task", "flink-taskmanager")
 MAX_PIDS = 4096
 MAX_TEXT = 4096
 _PID_LIMIT = 2**22  # the kernel's PID_MAX_LIMIT on 64 bits
@@ -66,11 +67,18 @@ def parse_selector(text: str, directories: Sequence[Path]) -> Selector:
         return Selector(text, query["kind"], query, native=prefix == "pid")
     named = load_selectors(directories)
     if typed in named:
-        return Selector(text, "rule", named[typed].query)
+        return Selector(text, "rule", named[typed].query, roots=named[typed].roots)
     if _is_pipe(typed):
         return Selector(text, "pipe", {"kind": "pipe", "pipe": _pipe(typed)})
     _refuse_near_name(typed, named)
     return Selector(text, "text", {"kind": "text", "text": typed})
+
+
+def job_roots(directories: Sequence[Path]) -> Tuple[str, ...]:
+    """The roots of whatever an application of YARN may be: Spark, MapReduce, Tez, Flink."""
+    named = load_selectors(directories)
+    roots = (root for name in _JOBS if name in named for root in named[name].roots)
+    return tuple(dict.fromkeys(roots))
 
 
 def _load_directory(directory: Path) -> Dict[str, NamedSelector]:

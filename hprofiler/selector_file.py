@@ -17,7 +17,7 @@ from hprofiler.errors import SelectorError
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 MAX_FILE_BYTES = 64 * 1024
-FILE_KEYS = ("name", "summary", "any", "labels", "process_label")
+FILE_KEYS = ("name", "summary", "any", "labels", "process_label", "roots")
 CAPTURE_KEYS = ("from", "name", "regex")
 CAPTURE_SOURCES = ("arguments", "options", "environment", "cgroup", "main_class")
 
@@ -44,12 +44,16 @@ _TO_PYTHON = (
 
 @dataclass(frozen=True)
 class NamedSelector:
-    """A selector with a name: `query` is the protocol's rule, `source` the file it was read from."""
+    """A selector with a name: `query` is the protocol's rule, `source` the file it was read from.
+
+    `roots` are the frames at which the job's own stacks begin: whole names, `*` is any text.
+    """
 
     name: str
     summary: str
     query: Mapping[str, Any]
     source: Path
+    roots: Tuple[str, ...] = ()
 
 
 def check_regex(regex: str) -> int:
@@ -83,7 +87,8 @@ def read_selector_file(path: Path) -> NamedSelector:
     query["labels"] = _labels(keys["labels"]) if "labels" in keys else {}
     if "process_label" in keys:
         query["process_label"] = _template(keys["process_label"], query["labels"])
-    return NamedSelector(name, keys["summary"].text(), query, path)
+    roots = tuple(keys["roots"].texts()) if "roots" in keys else ()
+    return NamedSelector(name, keys["summary"].text(), query, path, roots)
 
 
 def _alternative(node: _Node) -> Dict[str, Any]:

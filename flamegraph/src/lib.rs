@@ -61,4 +61,4 @@ pub use jfr::{read_jfr, Recording, Sampled};
 #[cfg(feature = "recordings")]
 pub use ops::NameRules;
 #[cfg(feature = "formats")]
-pub use ops::Pattern;
+pub use ops::{Difference, Distance, Outliers, Pattern};

@@ -73,6 +73,28 @@ fn trimming_drops_what_is_above_and_no_stack() {
 }
 
 #[test]
+fn below_the_roots_are_their_stacks_alone_with_thread_and_wait_on_top() {
+    let profile = samples(
+        "[pool-N];[park];run;work;io;run 2\n[pool-N];[lock];start 3\nmain;work 4\nmain;work;run 8\n\
+         [unknown];run;io 16\n[pool-N] 32\nrun_[j] 64\n",
+    );
+    let below = |texts: &[&str]| text(&profile.below(&patterns(texts)).unwrap());
+    assert_eq!(
+        below(&["^run$"]),
+        "[pool-N];[park];run;work;io;run 2\nrun 8\nrun;io 16\nrun_[j] 64\n"
+    );
+    assert_eq!(
+        below(&["^work$", "^start$"]),
+        "[pool-N];[lock];start 3\n[pool-N];[park];work;io;run 2\nwork 4\nwork;run 8\n"
+    );
+    assert_eq!(below(&["^pool"]), "");
+    assert_eq!(
+        below(&["pool"]),
+        "[pool-N] 32\n[pool-N];[lock];start 3\n[pool-N];[park];run;work;io;run 2\n"
+    );
+}
+
+#[test]
 fn an_expression_that_is_none_says_why() {
     let reason = error(Pattern::new("a("));
     assert!(reason.starts_with("not a regular expression: "), "{reason}");

@@ -121,12 +121,23 @@ class AgentSession:
         self._send({"type": "list"})
         return self._parsed(events.parse_listed, self._answer("processes"))
 
-    def find(self, query: Mapping[str, Any], native: bool = False) -> Found:
-        """The processes that the protocol's selector object `query` means; `native`: not only JVMs."""
+    def find(
+        self, query: Optional[Mapping[str, Any]], native: bool = False, containers: Iterable[str] = ()
+    ) -> Found:
+        """The processes that the protocol's selector object `query` means; `native`: not only JVMs.
+
+        With `containers` (ids) only what is in them, each process with its container's id as a label; there
+        `query` may be None for all of it.
+        """
         self.stage = "find"
-        self._send({"type": "find", "selector": dict(query), "native": native})
+        ids = list(containers)
+        request: Dict[str, Any] = {"type": "find", "selector": query and dict(query), "native": native}
+        self._send({**request, "containers": ids} if ids else request)
         event = self._answer("found")
-        return self._parsed(lambda found: events.parse_found(found, self._transport.host.name), event)
+        found = self._parsed(lambda found: events.parse_found(found, self._transport.host.name), event)
+        if ids and not {process.labels.get("container", "") for process in found.processes} <= set(ids):
+            raise self._nonsense("it found a process of no container that it was asked for")
+        return found
 
     def prepare(
         self, sampling: Sampling, blobs: Mapping[str, str], processes: Sequence[Process]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def command(options: argparse.Namespace) -> int:
     from hprofiler.collect import clean
 
-    target, hosts = chosen.target(options)
-    cleaned = clean(hosts, chosen.reach(options, target))
+    located = chosen.hosts(options)
+    cleaned = clean(located.hosts, chosen.reach(options, located.target))
     failed = [outcome for host in cleaned for outcome in _failed(host)]
     if options.json:
         record = [

@@ -11,10 +11,12 @@ from hprofiler.cli.sampling_options import ENGINES, EVENTS
 
 FILE_OPTIONS = (
     "--hosts-file",
+    "--host-map",
     "--identity",
     "--ssh-config",
     "--async-profiler",
     "--selectors",
+    "--yarn-ca",
     "-o",
     "--output",
 )
@@ -32,7 +34,7 @@ def _bash(by_verb: Dict[str, str]) -> str:
 _hprofiler() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options
   case $before in
-    -j|--selector)
+    -j|--selector|--match)
       COMPREPLY=($(compgen -W "$(hprofiler selectors 2>/dev/null | cut -d' ' -f1)" -- "$word"))
       return ;;
     -e|--event)
@@ -71,6 +73,7 @@ def _fish(by_verb: Dict[str, str]) -> str:
             lines.append(f"complete -c hprofiler -n '{condition}' {flag}{files}")
     names = "(hprofiler selectors 2>/dev/null | string split -f1 ' ')"
     lines.append(f'complete -c hprofiler -s j -l selector -x -a "{names}"')
+    lines.append(f'complete -c hprofiler -l match -x -a "{names}"')
     lines.append(f"complete -c hprofiler -s e -l event -x -a '{' '.join(EVENTS)}'")
     lines.append(f"complete -c hprofiler -l engine -x -a '{' '.join(ENGINES)}'")
     return "\n".join(lines) + "\n"

@@ -15,9 +15,9 @@ def command(options: argparse.Namespace) -> int:
     from hprofiler.resources import selector_directory
     from hprofiler.selection import parse_selector
 
-    target, hosts = resolve(TargetOptions())
+    located = resolve(TargetOptions())
     with running_job() as job:
         started = ", ".join(f"{process.role} (pid {process.pid})" for process in job.processes)
         print(f"demo: a job of two JVMs is running: {started}", file=sys.stderr)
         selector = parse_selector(job.selector, [selector_directory()])
-        return record(options, target, hosts, selector, chosen.local_reach(options))
+        return record(options, located, selector, chosen.local_reach(options))

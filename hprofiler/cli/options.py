@@ -8,15 +8,20 @@ import sys
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, List, Optional, Tuple
+from typing import TYPE_CHECKING, List, Optional
 
+from hprofiler.cli import yarn_options
 from hprofiler.cli.sampling_options import chosen_events
 from hprofiler.errors import UsageError
-from hprofiler.model import Host, Sampling, Selector, Target
+from hprofiler.model import Sampling, Selector, Target
 
 if TYPE_CHECKING:
     from hprofiler.agent import AgentBinaries
     from hprofiler.collect import Reach
+    from hprofiler.resolvers import Located
+
+
+NOTES_SHOWN = 10
 
 
 def selector_directories(options: argparse.Namespace) -> List[Path]:
@@ -28,16 +33,43 @@ def selector_directories(options: argparse.Namespace) -> List[Path]:
 
 
 def selector(options: argparse.Namespace) -> Selector:
-    from hprofiler.selection import parse_selector
+    """The processes that are meant; without --match all of an application's."""
+    from hprofiler.selection import job_roots, parse_selector
 
-    chosen = parse_selector(options.selector, selector_directories(options))
+    text, directories = yarn_options.selector_text(options), selector_directories(options)
+    if text is None:
+        chosen = Selector(options.selector, "containers", {}, roots=job_roots(directories))
+    else:
+        chosen = parse_selector(text, directories)
     return replace(chosen, native=chosen.native or options.engine == "perf")
 
 
-def target(options: argparse.Namespace) -> Tuple[Target, List[Host]]:
+def target(options: argparse.Namespace) -> Located:
+    """The hosts that are meant; TooMany where the user does not agree to so many containers."""
+    from hprofiler.resolvers import TargetOptions
+
+    targets = TargetOptions(
+        hosts=options.hosts,
+        hosts_file=options.hosts_file,
+        application=yarn_options.asked_for(options),
+        yarn=yarn_options.cluster(options, None if options.yes else yarn_options.CONTAINERS),
+    )
+    return yarn_options.locate(targets)
+
+
+def hosts(options: argparse.Namespace) -> Located:
+    """The hosts that -h or --hosts-file name, or this machine."""
     from hprofiler.resolvers import TargetOptions, resolve
 
     return resolve(TargetOptions(hosts=options.hosts, hosts_file=options.hosts_file))
+
+
+def print_notes(located: Located) -> None:
+    """What could not be learnt of the target, on stderr."""
+    for note in located.notes[:NOTES_SHOWN]:
+        print(f"note: {note}", file=sys.stderr)
+    if len(located.notes) > NOTES_SHOWN:
+        print(f"note: … and {len(located.notes) - NOTES_SHOWN} more such notes", file=sys.stderr)
 
 
 def sampling(options: argparse.Namespace) -> Sampling:
@@ -77,8 +109,8 @@ def reach(options: argparse.Namespace, where: Target) -> Reach:
     ssh = SshOptions(
         user=options.user,
         port=options.port,
-        identity=_file(options.identity, "--identity"),
-        config_path=_file(options.ssh_config, "--ssh-config"),
+        identity=file(options.identity, "--identity"),
+        config_path=file(options.ssh_config, "--ssh-config"),
         accept_new_host_keys=options.accept_new_host_keys,
         timeout=options.timeout,
         become=options.become,
@@ -100,7 +132,7 @@ def _binaries(options: argparse.Namespace) -> AgentBinaries:
     return AgentBinaries(resources.agents(), resources.blobs(library))
 
 
-def _file(name: Optional[str], option: str) -> Optional[Path]:
+def file(name: Optional[str], option: str) -> Optional[Path]:
     if name is None:
         return None
     path = Path(name).expanduser()

@@ -7,16 +7,18 @@ import importlib
 from typing import Callable, List, Optional, Sequence
 
 from hprofiler import __version__
-from hprofiler.cli import convert_options, sampling_options
+from hprofiler.cli import convert_options, sampling_options, yarn_options
 from hprofiler.cli.numbers import whole_number
 
 # verb -> (module in hprofiler.cli, one line for the help)
 VERBS = {
     "run": ("run", "profile every matching process (the default: `hprofiler -j …` is `hprofiler run -j …`)"),
     "ps": ("ps", "list the hosts and processes that a run would profile; touches no process"),
+    "apps": ("apps", "list the running applications of a YARN cluster"),
     "selectors": ("selectors", "list the selectors that -j knows by name"),
     "convert": ("convert", "merge profiles and write them in another format"),
     "report": ("report", "make the pictures and the page of a run folder again"),
+    "outliers": ("outliers", "tell which hosts and processes of a run folder are unlike the others"),
     "cleanup": ("cleanup", "remove whatever hprofiler left on hosts, its cached agent too"),
     "demo": ("demo", "start a small JVM job on this machine and profile it"),
     "completion": ("completion", "print a completion script for bash, zsh or fish"),
@@ -29,6 +31,7 @@ examples:
   hprofiler -f 300 -t 60 -j "grep 123456789 | grep -v root" --hosts-file nodes.txt
   hprofiler -t 30 -j pid:4242                         one process here, a JVM or not
   hprofiler -t 60 -e cpu,alloc,lock -j spark-executor CPU time, allocations and lock waits in one recording
+  hprofiler -f 300 -t 60 -j application_1700000000000_0042 -c http://rm:8088   a YARN application
   hprofiler -t 30 -i -j kafka-broker                  what its threads wait for
   hprofiler -t 30 -j impala-daemon --hosts-file nodes.txt   native processes, with the host's perf
   hprofiler -t 30 -j 're:Main --job \\d+' -h 'node[01-40]' --become sudo -o results
@@ -81,7 +84,7 @@ def general_parser() -> argparse.ArgumentParser:
     verbs = "\n".join(f"  {verb:<11} {text}" for verb, (_, text) in VERBS.items())
     parser = _new_parser("hprofiler", "Where does my distributed job spend its time?")
     parser.usage = (
-        "hprofiler [run] -j SELECTOR [-f HZ] [-t SECONDS] [-h HOSTS | --hosts-file F] [-o DIR] …\n"
+        "hprofiler [run] -j SELECTOR [-f HZ] [-t SECONDS] [-h HOSTS | --hosts-file F | -c URL] [-o DIR] …\n"
         "       hprofiler VERB …"
     )
     parser.epilog = f"verbs (hprofiler VERB --help tells more):\n{verbs}\n\n{RUN_EXAMPLES}"
@@ -115,6 +118,8 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
     sampling_options.add_to(parser)
     _selection_options(parser, required=True)
     _host_options(parser)
+    yarn_options.add_to(parser)
+    _ssh_options(parser)
     _output_options(parser)
     parser.epilog = parser.epilog or RUN_EXAMPLES
 
@@ -127,7 +132,8 @@ def _selection_options(parser: argparse.ArgumentParser, required: bool) -> None:
         required=required,
         metavar="SELECTOR",
         help="a name (`hprofiler selectors` lists them); pid:123,456; a shell pipe over the process list "
-        "('grep X | grep -v Y'); re:REGEX or plain text found in the command line",
+        "('grep X | grep -v Y'); re:REGEX or plain text found in the command line; the id of a YARN "
+        "application, or yarn:name=nightly*,user=…,queue=…,tag=…,type=…",
     )
     _selector_directory_option(group)
 
@@ -156,7 +162,6 @@ def _host_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--hosts-file", metavar="FILE", help="hosts, one a line, # comments; - reads them from stdin"
     )
-    _ssh_options(parser)
 
 
 def _ssh_options(parser: argparse.ArgumentParser) -> None:
@@ -199,6 +204,12 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--force", action="store_true", help="replace the old run in the folder")
     _picture_options(group)
+    group.add_argument(
+        "-d",
+        "--outliers",
+        action="store_true",
+        help="print how far each host is from the others, and in what, after the hottest methods",
+    )
     group.add_argument("--json", action="store_true", help="print the outcome as JSON on stdout")
 
 
@@ -209,6 +220,15 @@ def _picture_options(parser: argparse._ActionsContainer) -> None:
         action="store_true",
         help="keep apart what every JVM numbers anew: lambdas, accessors, proxies, hidden classes",
     )
+    _trim_option(parser)
+
+
+def _trim_option(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--trim",
+        action="store_true",
+        help="only the job's own frames: what is below the roots that the selector names (docs/selectors.md)",
+    )
 
 
 def _ps_options(parser: argparse.ArgumentParser) -> None:
@@ -216,6 +236,8 @@ def _ps_options(parser: argparse.ArgumentParser) -> None:
     sampling_options.add_engine_to(group)
     _selection_options(parser, required=True)
     _host_options(parser)
+    yarn_options.add_to(parser)
+    _ssh_options(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     parser.epilog = (
         "example:\n  hprofiler ps -j spark-executor -h node1,node2\n\n"
@@ -235,8 +257,32 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
     _picture_options(parser)
 
 
+def _outliers_options(parser: argparse.ArgumentParser) -> None:
+    _help_option(parser, "-h", "--help")
+    parser.add_argument("folder", metavar="DIR", help="a run folder (it has a run.json)")
+    parser.add_argument("-e", "--event", metavar="EVENT", help="this event only (default: all of the run)")
+    _trim_option(parser)
+    parser.add_argument("--json", action="store_true", help="print the distances as JSON")
+    parser.epilog = "example:\n  hprofiler outliers results\n\nwhat the numbers mean: docs/outliers.md"
+
+
+def _apps_options(parser: argparse.ArgumentParser) -> None:
+    _help_option(parser, "-h", "--help")
+    parser.add_argument(
+        "filter",
+        nargs="?",
+        default="",
+        metavar="FILTER",
+        help="say name=nightly*,user=…,queue=…,tag=…,type=…",
+    )
+    yarn_options.add_cluster_to(parser)
+    parser.add_argument("--json", action="store_true", help="print the list as JSON")
+    parser.epilog = "example:\n  hprofiler apps -c http://rm:8088 'queue=nightly'"
+
+
 def _cleanup_options(parser: argparse.ArgumentParser) -> None:
     _host_options(parser)
+    _ssh_options(parser)
     parser.add_argument("--json", action="store_true", help="print what was removed as JSON")
     parser.epilog = "example:\n  hprofiler cleanup --hosts-file nodes.txt --become sudo"
 
@@ -256,9 +302,11 @@ def _completion_options(parser: argparse.ArgumentParser) -> None:
 _VERB_OPTIONS = {
     "run": _run_options,
     "ps": _ps_options,
+    "apps": _apps_options,
     "selectors": _selectors_options,
     "convert": convert_options.add_to,
     "report": _report_options,
+    "outliers": _outliers_options,
     "cleanup": _cleanup_options,
     "demo": _demo_options,
     "completion": _completion_options,

@@ -16,11 +16,16 @@ if TYPE_CHECKING:
     from hprofiler.collect import HostFound
 
 
+IGNORED_SHOWN = 10
+
+
 def command(options: argparse.Namespace) -> int:
     from hprofiler.collect import find_only
 
-    target, hosts = chosen.target(options)
-    found = find_only(hosts, chosen.selector(options), chosen.reach(options, target))
+    selector = chosen.selector(options)
+    located = chosen.target(options)
+    chosen.print_notes(located)
+    found = find_only(located.hosts, selector, chosen.reach(options, located.target))
     (_print_json if options.json else _print_table)(found)
     failed = any(outcome.status is Status.FAILED for host in found for outcome in host.outcomes)
     if not any(host.processes for host in found):
@@ -34,6 +39,8 @@ def _print_table(found: Sequence[HostFound]) -> None:
     for host in found:
         for process in host.processes:
             print(_row(host.host.name.ljust(width), process)[:columns])
+        for ignored in host.ignored[:IGNORED_SHOWN]:
+            print(f"{host.host.name} pid {ignored.pid}: left out: {ignored.reason}", file=sys.stderr)
         for outcome in host.outcomes:
             where = f"{outcome.host} pid {outcome.pid}" if outcome.pid else outcome.host
             print(f"{where}: {outcome.status.value}: {outcome.reason}", file=sys.stderr)
@@ -68,6 +75,7 @@ def _print_json(found: Sequence[HostFound]) -> None:
                         }
                         for process in host.processes
                     ],
+                    "ignored": [{"pid": i.pid, "reason": i.reason} for i in host.ignored],
                     "outcomes": [
                         {"status": o.status.value, "stage": o.stage, "reason": o.reason, "remedy": o.remedy}
                         for o in host.outcomes

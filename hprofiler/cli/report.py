@@ -11,6 +11,6 @@ from hprofiler.cli.exits import Exit
 def command(options: argparse.Namespace) -> int:
     from hprofiler.report import make_report
 
-    report = make_report(Path(options.folder), options.raw_names, options.threads)
+    report = make_report(Path(options.folder), options.raw_names, options.threads, options.trim)
     print(report.page)
     return Exit.OK

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, List, Sequence
+from typing import TYPE_CHECKING, Dict, List, Tuple
 
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
@@ -14,8 +14,9 @@ from hprofiler.model import Status
 
 if TYPE_CHECKING:
     from hprofiler.collect import Reach
-    from hprofiler.model import Host, Selector, Target
+    from hprofiler.model import Recording, Selector
     from hprofiler.report import EventReport
+    from hprofiler.resolvers import Located
     from hprofiler.run import RunResult
 
 FAILURES_SHOWN = 20
@@ -23,22 +24,20 @@ DEGRADED_SHOWN = 5
 
 
 def command(options: argparse.Namespace) -> int:
-    target, hosts = chosen.target(options)
     selector = chosen.selector(options)
-    return record(options, target, hosts, selector, chosen.reach(options, target))
+    located = chosen.target(options)
+    chosen.print_notes(located)
+    return record(options, located, selector, chosen.reach(options, located.target))
 
 
-def record(
-    options: argparse.Namespace, target: Target, hosts: Sequence[Host], selector: Selector, reach: Reach
-) -> int:
+def record(options: argparse.Namespace, located: Located, selector: Selector, reach: Reach) -> int:
     """Carry out a run, show its progress, say how it went; returns the exit code."""
     from hprofiler.cli.progress import display
     from hprofiler.run import RunRequest, run
 
     sampling = chosen.sampling(options)
     request = RunRequest(
-        target,
-        hosts,
+        located,
         selector,
         sampling,
         chosen.output_folder(options),
@@ -46,10 +45,14 @@ def record(
         ("hprofiler", *options.words),
         options.raw_names,
         options.threads,
+        options.trim,
     )
-    with display(len(hosts), sampling.duration) as listener:
+    with display(len(located.hosts), sampling.duration) as listener:
         result = run(request, reach, listener)
-    (print_json if options.json else print_summary)(result, selector)
+    if options.json:
+        print_json(result, selector)
+    else:
+        print_summary(result, selector, options.outliers)
     return exit_code(result)
 
 
@@ -61,8 +64,10 @@ def exit_code(result: RunResult) -> Exit:
     return Exit.OK if result.coverage.complete else Exit.PARTIAL
 
 
-def print_summary(result: RunResult, selector: Selector) -> None:
-    """Troubles on stderr; hottest methods and the report's path on stdout."""
+def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:
+    """Troubles on stderr; hottest methods, who is unlike the others and the report's path on stdout."""
+    from hprofiler.report import outliers_table
+
     _print_failures(result)
     _print_degraded(result)
     if result.report.empty:
@@ -72,6 +77,8 @@ def print_summary(result: RunResult, selector: Selector) -> None:
     for event in result.report.events:
         print()
         _print_event(event)
+        if outliers and event.total:
+            print(outliers_table(event.event, event.compared))
     print(f"report: {result.report.page}")
 
 
@@ -83,7 +90,8 @@ def _print_event(event: EventReport) -> None:
     if not event.total:
         print(f"{event.event}: {_why_empty(event)}")
         return
-    print(f"{event.event}: {in_words(event.event, event.totals)}")
+    left_out = f", {event.left_out:.1%} left out by --trim" if event.whole > event.total else ""
+    print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
     print(hottest(event.hottest, event.total))
 
 
@@ -114,7 +122,7 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
     found = result.coverage.processes_found
     if result.coverage.processes_recorded:
         why = "; ".join(f"{event.event}: {_why_empty(event)}" for event in result.report.events)
-        what = f"{result.report.coverage}, without one sample: {why}"
+        what = f"{result.report.coverage}, without one sample to show: {why}"
     elif found:
         what = f"none of {found} matching processes could be recorded"
     elif reached:
@@ -132,6 +140,8 @@ def _why_empty(event: EventReport) -> str:
 
     if not event.recorded:
         return "not recorded"
+    if event.whole:
+        return "no stack goes through the roots of the selector; `hprofiler report DIR` shows all stacks"
     return f"no samples: {counted(event.recorded, 'processes')} {measure_of(event.event).none}"
 
 
@@ -151,8 +161,10 @@ def print_json(result: RunResult, selector: Selector) -> None:
                 "folder": str(Path(result.folder.path).resolve()),
                 "report": str(Path(result.report.page).resolve()),
                 "interrupted": result.interrupted,
+                "target": record["target"],
                 "coverage": record["coverage"],
                 "failures": [dict(zip(("where", "reason", "remedy"), f)) for f in failures(result.results)],
+                "processes": _process_records(result),
                 "events": [_event_record(event) for event in result.report.events],
             },
             indent=2,
@@ -160,9 +172,27 @@ def print_json(result: RunResult, selector: Selector) -> None:
     )
 
 
+def _process_records(result: RunResult) -> List[Dict[str, object]]:
+    """The processes that were recorded, once each, with what is known of them."""
+    recordings: Dict[Tuple[str, int], Recording] = {}
+    for host in result.results:
+        for recording in host.recordings:
+            recordings.setdefault((host.host.name, recording.process.pid), recording)
+    return [
+        {
+            "host": host,
+            "pid": pid,
+            "label": recording.process.label,
+            "labels": dict(recording.process.labels),
+        }
+        for (host, pid), recording in recordings.items()
+    ]
+
+
 def _event_record(event: EventReport) -> Dict[str, object]:
     """`self` and `total` of the hottest methods count the `value`, in its `unit`."""
     from hprofiler.measures import measure_of
+    from hprofiler.report import outliers_record
 
     value, unit = measure_of(event.event).column
     methods = [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in event.hottest]
@@ -173,5 +203,7 @@ def _event_record(event: EventReport) -> Dict[str, object]:
         "totals": dict(event.totals),
         "value": value,
         "unit": unit,
+        "left_out": event.left_out,
         "hottest": methods,
+        "outliers": outliers_record(event.compared),
     }

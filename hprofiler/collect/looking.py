@@ -77,7 +77,9 @@ class _FindingVisit(Visit):
         session = self.open_session()
         self._found = self.find(session, self._selector)
         if not self._found.processes:
-            self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", idle_reason(self._found)))
+            self.outcomes.append(
+                Outcome(self.host.name, Status.IDLE, "find", idle_reason(self._found, self.host))
+            )
         self.finish(session)
         self.tell("done" if self._found.processes else "idle")
 

@@ -153,7 +153,7 @@ class _RecordingVisit(Visit):
         return blob
 
     def _idle(self, session: AgentSession, found: Found) -> None:
-        reason = idle_reason(found)
+        reason = idle_reason(found, self.host)
         self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason))
         self._end(session)
         self.tell("idle", reason)

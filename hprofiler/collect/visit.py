@@ -6,18 +6,19 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Callable, Dict, List, Optional, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from hprofiler.agent import AgentBinaries, AgentSession, Found
 from hprofiler.agent.pipe import pids_of_pipe
 from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.errors import HostError, HprofilerError
-from hprofiler.model import Host, HostFacts, Outcome, Selector, Status
+from hprofiler.model import PROCESS, Host, HostFacts, Outcome, Process, Selector, Status
 from hprofiler.transports import Transport
 
 _LAST_WORDS = 3.0
+_EMPTY_TOLD = 20
 
 _log = logging.getLogger(__name__)
 
@@ -138,15 +139,33 @@ class Visit(ABC):
     def find(self, session: AgentSession, selector: Selector) -> Found:
         """The processes that the selector means on this host."""
         self.enter("find", self.reach.timeout)
-        query = selector.query
+        query: Optional[Mapping[str, Any]] = None if selector.kind == "containers" else selector.query
         if selector.kind == "pipe":
             listed = session.list()
-            pipe = str(query.get("pipe", selector.text))
+            pipe = str(selector.query.get("pipe", selector.text))
             self.limit(2 * self.reach.timeout)  # the pipe keeps its own time, and says more when it is over
             query = {"kind": "pids", "pids": pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)}
-        found = session.find(query, selector.native)
-        self.processes = len(found.processes)
-        return found
+        found = session.find(query, selector.native, self.host.containers)
+        processes = tuple(self._known(process) for process in found.processes)
+        if query is None and processes:
+            self._tell_empty(processes)
+        self.processes = len(processes)
+        return replace(found, processes=processes)
+
+    def _known(self, process: Process) -> Process:
+        """A process with what the resolver knows of its container, which goes before what was derived."""
+        known = dict(self.host.containers.get(process.labels.get("container", ""), {}))
+        label = known.pop(PROCESS, process.label)
+        return replace(process, label=label, labels={**process.labels, **known})
+
+    def _tell_empty(self, processes: Sequence[Process]) -> None:
+        """Ledger lines of containers in which there is nothing to record."""
+        full = {process.labels.get("container") for process in processes}
+        for container, labels in self.host.containers.items():
+            if container not in full and len(self.outcomes) < _EMPTY_TOLD:
+                name = f"{labels[PROCESS]} ({container})" if PROCESS in labels else container
+                reason = f"no JVM of {name} was found"
+                self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "find", reason))
 
     def check(self) -> None:
         """Raises HostError once the user has stopped the run, or when the visit was aborted."""
@@ -269,7 +288,9 @@ def visit_all(visits: Sequence[Visit], crew: Crew, on_stop: Callable[[int], None
             visit.failed(HostError(visit.ledger_stage, "interrupted"))
 
 
-def idle_reason(found: Found) -> str:
+def idle_reason(found: Found, host: Host) -> str:
     """Why a host has nothing to offer, with the first process that nearly was something."""
+    count = len(host.containers)
+    where = f" in {'its container' if count == 1 else f'any of its {count} containers'}" if count else ""
     ignored = f"; left out: {found.ignored[0].pid} ({found.ignored[0].reason})" if found.ignored else ""
-    return f"no process matches ({found.searched} searched{ignored})"
+    return f"no process matches{where} ({found.searched} searched{ignored})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import tempfile
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, List, Mapping, Sequence, Tuple
 
@@ -14,16 +14,28 @@ from hprofiler.errors import RunFolderError
 from hprofiler.measures import amount, measure_of
 from hprofiler.model import Outcome
 from hprofiler.report import page as pages
+from hprofiler.report.comparison import Compared
 from hprofiler.report.facts import RunFacts, read_facts
-from hprofiler.report.gather import Gathered, Names, gather, picture_title, totals_of
+from hprofiler.report.gather import Gathered, gather, left_out, picture_title, totals_of
 from hprofiler.report.headline import empty_headline, headline, plain_headline
 from hprofiler.report.hottest import hottest, hottest_section
+from hprofiler.report.outliers import find_outliers, outliers_record, outliers_table
 from hprofiler.report.page import Page, Scope
+from hprofiler.report.reading import Names
 from hprofiler.report.tables import facts_section, hosts_section, ledger_section
 from hprofiler.report.words import coverage
 from hprofiler.store import RunFolder
 
-__all__ = ["EventReport", "Report", "hottest", "make_report", "write_page"]
+__all__ = [
+    "EventReport",
+    "Report",
+    "find_outliers",
+    "hottest",
+    "make_report",
+    "outliers_record",
+    "outliers_table",
+    "write_page",
+]
 
 # How many of the hottest methods a report tells for the terminal and for scripts.
 _TOLD = 5
@@ -34,15 +46,23 @@ class EventReport:
     """What became of one event, which `recorded` processes yielded.
 
     `totals` are the cluster's sums by value name, empty without one sample. `hottest` are the methods with
-    the most of the value that is shown (`measures.Measure`); `total` is its sum.
+    the most of the value that is shown (`measures.Measure`); `total` is its sum, `whole` what it was before
+    trimming. `compared` tells which hosts and processes are unlike the others.
     """
 
     event: str
     page: Path
     recorded: int
     total: int
+    whole: int
     totals: Mapping[str, int]
     hottest: Tuple[Method, ...]
+    compared: Compared
+
+    @property
+    def left_out(self) -> float:
+        """The part of the whole that trimming left out."""
+        return (self.whole - self.total) / self.whole if self.whole else 0.0
 
 
 @dataclass(frozen=True)
@@ -64,13 +84,14 @@ class Report:
         return not any(event.total for event in self.events)
 
 
-def make_report(folder: Path, raw_names: bool = False, threads: bool = False) -> Report:
-    """Make all pictures of a run folder, and its pages; for `raw_names` and `threads` see `gather.Names`.
+def make_report(folder: Path, raw_names: bool = False, threads: bool = False, trim: bool = False) -> Report:
+    """Make all pictures of a run folder, and its pages; for `raw_names` and `threads` see `reading.Names`.
 
+    With `trim` they hold only what is below the roots that the run's selector names.
     Raises RunFolderError when it is no run folder, or cannot be written.
     """
     run_folder = RunFolder.open(folder)
-    facts = read_facts(run_folder.run)
+    facts = replace(read_facts(run_folder.run), trimmed=trim)
     names = Names(raw_names, threads)
     events: List[EventReport] = []
     problems: List[Outcome] = []
@@ -101,9 +122,10 @@ def _event_report(folder: RunFolder, facts: RunFacts, names: Names, problems: Li
     recorded = sum(host.recorded for host in facts.hosts) - len(gathered.problems)
     cluster = gathered.cluster
     if cluster is None:
-        return EventReport(facts.event, out, recorded, 0, {}, ())
+        return EventReport(facts.event, out, recorded, 0, gathered.whole, {}, (), gathered.compared)
     totals, methods = totals_of(cluster), tuple(m for m in cluster.top(_TOLD) if m.self_value)
-    return EventReport(facts.event, out, recorded, cluster.total(), totals, methods)
+    total, whole = cluster.total(), gathered.whole
+    return EventReport(facts.event, out, recorded, total, whole, totals, methods, gathered.compared)
 
 
 def write_page(profile: Profile, out: Path, title: str) -> None:
@@ -119,7 +141,7 @@ def write_page(profile: Profile, out: Path, title: str) -> None:
 
 def _run_page(facts: RunFacts, gathered: Gathered, spool: BinaryIO) -> Page:
     sections = {
-        "hosts": hosts_section(facts, gathered.hosts),
+        "hosts": hosts_section(facts, gathered.hosts, gathered.compared),
         "ledger": ledger_section(facts, gathered.problems),
         "facts": facts_section(facts),
     }
@@ -129,11 +151,13 @@ def _run_page(facts: RunFacts, gathered: Gathered, spool: BinaryIO) -> Page:
         sections["headline"] = empty_headline(facts, gathered.problems)
         return Page(title, sections, [], lambda file: None)
     covered, _ = coverage(facts, len(gathered.problems))
-    sections["headline"] = headline(facts, cluster, gathered.hosts, len(gathered.problems))
+    sections["headline"] = headline(facts, cluster, gathered)
     sections["hottest"] = hottest_section(cluster, gathered.hosts)
+    trimmed = left_out(facts, cluster.total(), gathered.whole)
+    trimmed = trimmed[:1].upper() + trimmed[1:]
     wider = measure_of(facts.event).share_of
     sections["explorer"] = pages.explorer(cluster, picture_title(facts, "cluster"), covered, wider)
-    clusters, hosts = _scopes(facts, gathered, covered)
+    clusters, hosts = _scopes(facts, gathered, ". ".join(filter(None, [covered, trimmed])))
 
     def write_data(file: BinaryIO) -> None:
         for scope, profile in zip(clusters, (cluster, mean)):

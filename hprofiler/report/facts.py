@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
 from hprofiler.model import Outcome, Samples, Status
+from hprofiler.report.roots import ANY_ROOT
 from hprofiler.store import events_of
 
+_MOST_ROOTS = 100
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
@@ -68,7 +70,8 @@ class HostFacts:
 class RunFacts:
     """The run: what was asked for, when, and how it went on each host.
 
-    `event` is the one that is looked at, the first of `events` at the beginning.
+    `event` is the one that is looked at, the first of `events` at the beginning. `roots` are the frames
+    at which the job's own stacks begin (`report.roots`); with `trimmed` only those are looked at.
     """
 
     version: str
@@ -84,6 +87,8 @@ class RunFacts:
     finished: str
     interrupted: bool
     hosts: Tuple[HostFacts, ...]
+    roots: Tuple[str, ...]
+    trimmed: bool = False
 
     def of(self, event: str) -> RunFacts:
         """The facts of one event: only its recordings, and all outcomes."""
@@ -118,6 +123,7 @@ def read_facts(run: Mapping[str, Any]) -> RunFacts:
         finished=clean(run.get("finished")),
         interrupted=run.get("interrupted") is True,
         hosts=tuple(_host(_mapping(host)) for host in _list(run.get("hosts"))),
+        roots=tuple(filter(None, map(clean, _list(run.get("roots"))[:_MOST_ROOTS]))) or ANY_ROOT,
     )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass, field
-from typing import BinaryIO, Dict, List, Literal, Optional, Tuple
+from typing import BinaryIO, Dict, List, Optional, Tuple
 
 from hprofiler._flamegraph import MeanMerger, Profile
 from hprofiler.measures import duration, in_words, interval_in_words, measure_of
-from hprofiler.model import Outcome, Status
-from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.model import Outcome
+from hprofiler.report.comparison import Compared
+from hprofiler.report.facts import HostFacts, RunFacts
 from hprofiler.report.pictures import remove_pictures, write_pictures
+from hprofiler.report.reading import HostProfile, Names, Reader
 from hprofiler.report.words import coverage, percent, short_name
 from hprofiler.store import RunFolder, safe_name
 
@@ -19,20 +21,16 @@ _REMEMBERED = 200
 
 
 @dataclass(frozen=True)
-class Names:
-    """What becomes of names: `raw` keeps apart what every JVM numbers anew; `threads` keeps thread groups."""
-
-    raw: bool = False
-    threads: bool = False
-
-
-@dataclass(frozen=True)
 class Shares:
-    """What is kept of a host once its pictures are written: its total, and what its hottest methods cost."""
+    """What is kept of a host once its pictures are written: its total, and what its hottest methods cost.
+
+    `whole` is the total before trimming.
+    """
 
     key: str
     name: str
     total: int
+    whole: int
     hottest: Dict[str, int]
 
     def share(self, method: str) -> float:
@@ -44,13 +42,15 @@ class Shares:
 class Gathered:
     """The run's profiles of an event put together; the first value of each is the one that is shown.
 
-    `cluster` and `mean` are None when there is not one sample.
+    `cluster` and `mean` are None when there is not one sample. `whole` is all hosts' total before trimming.
     """
 
     cluster: Optional[Profile] = None
     mean: Optional[Profile] = None
     hosts: List[Shares] = field(default_factory=list)
     problems: List[Outcome] = field(default_factory=list)
+    compared: Compared = field(default_factory=Compared)
+    whole: int = 0
 
 
 def gather(folder: RunFolder, facts: RunFacts, spool: BinaryIO, names: Names) -> Gathered:
@@ -58,19 +58,22 @@ def gather(folder: RunFolder, facts: RunFacts, spool: BinaryIO, names: Names) ->
 
     Pictures of an earlier report that nothing is left for are removed.
     """
-    gathered = Gathered()
+    reader = Reader(folder, facts, names)
+    gathered = Gathered(problems=reader.problems)
     merger = MeanMerger()
     for host in facts.hosts:
-        profile = _read_host(folder, facts, host, gathered, names)
-        if profile is None or profile.total() == 0:
+        read = reader.read_host(host)
+        gathered.whole += read.whole if read else 0
+        if read is None or read.profile.total() == 0:
             remove_pictures(folder.host_dir(host.key), safe_name(facts.event))
             continue
-        _write_host(folder, facts, host, profile, gathered)
-        spool.write(base64.b64encode(profile.to_viewer()) + b"\n")
-        merger.add(profile)
-        gathered.cluster = _merged(gathered.cluster, profile)
+        _write_host(folder, facts, host, read, gathered)
+        spool.write(base64.b64encode(read.profile.to_viewer()) + b"\n")
+        merger.add(read.profile)
+        gathered.cluster = _merged(gathered.cluster, read.profile)
     if gathered.cluster is not None:
         gathered.mean = merger.finish()
+    gathered.compared = reader.comparison.finish()
     _write_cluster(folder, facts, gathered)
     return gathered
 
@@ -92,27 +95,6 @@ def sampled(facts: RunFacts) -> str:
     return f"{how} for {duration(facts.duration)}".strip()
 
 
-def _read_host(
-    folder: RunFolder, facts: RunFacts, host: HostFacts, gathered: Gathered, names: Names
-) -> Optional[Profile]:
-    """The host's processes as one profile; what cannot be read or added up becomes a line of the ledger."""
-    measure = measure_of(facts.event)
-    merged: Optional[Profile] = None
-    for recording in host.recordings:
-        path = folder.profile_path(host.key, recording.pid, facts.event)
-        try:
-            labels = {"host": host.name, "pid": str(recording.pid), "process": recording.label}
-            threads: Literal["groups", False] = "groups" if names.threads else False
-            profile = Profile.open(path, "pprof", threads=threads).with_labels(labels)
-            if tuple(profile.values) != measure.columns:
-                raise ValueError(f"it counts {profile.values}, not {list(measure.columns)}")
-            profile = profile if names.raw else profile.canonical()
-            merged = _merged(merged, profile.select(measure.shown_first) if measure.shown else profile)
-        except (OSError, ValueError, RuntimeError) as error:
-            gathered.problems.append(_unreadable(recording, error))
-    return merged
-
-
 def _merged(into: Optional[Profile], profile: Profile) -> Profile:
     if into is None:
         return profile
@@ -120,22 +102,10 @@ def _merged(into: Optional[Profile], profile: Profile) -> Profile:
     return into
 
 
-def _unreadable(recording: RecordingFacts, error: Exception) -> Outcome:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return Outcome(
-        host=recording.host,
-        status=Status.FAILED,
-        stage="report",
-        reason=f"its profile in the run folder cannot be used: {reason}",
-        remedy="record again",
-        pid=recording.pid,
-        label=recording.label,
-    )
-
-
 def _write_host(
-    folder: RunFolder, facts: RunFacts, host: HostFacts, profile: Profile, gathered: Gathered
+    folder: RunFolder, facts: RunFacts, host: HostFacts, read: HostProfile, gathered: Gathered
 ) -> None:
+    profile = read.profile
     unreadable = sum(1 for problem in gathered.problems if problem.host == host.name)
     processes = f"{len(host.recordings) - unreadable} of {host.processes} processes"
     write_pictures(
@@ -144,11 +114,11 @@ def _write_host(
         folder.host_dir(host.key),
         safe_name(facts.event),
         picture_title(facts, host.name),
-        f"{processes} · {_subtitle(facts, profile)}",
+        f"{processes} · {_subtitle(facts, profile, left_out(facts, profile.total(), read.whole))}",
     )
     methods = profile.top(_REMEMBERED)
     hottest = {method.name: method.self_value for method in methods if method.self_value > 0}
-    gathered.hosts.append(Shares(host.key, host.name, profile.total(), hottest))
+    gathered.hosts.append(Shares(host.key, host.name, profile.total(), read.whole, hottest))
 
 
 def _write_cluster(folder: RunFolder, facts: RunFacts, gathered: Gathered) -> None:
@@ -158,16 +128,25 @@ def _write_cluster(folder: RunFolder, facts: RunFacts, gathered: Gathered) -> No
         (gathered.cluster, name, "cluster, every sample counts once"),
         (gathered.mean, f"{name}-mean", "cluster average, every host weighs the same"),
     ]
+    cluster = gathered.cluster
+    trimmed = left_out(facts, cluster.total(), gathered.whole) if cluster else ""
     for profile, file_name, scope in scopes:
         if profile is None:
             remove_pictures(folder.cluster_dir, file_name)
             continue
-        title, subtitle = picture_title(facts, scope), f"{covered} · {_subtitle(facts, profile)}"
+        title, subtitle = picture_title(facts, scope), f"{covered} · {_subtitle(facts, profile, trimmed)}"
         write_pictures(profile, measure_of(facts.event), folder.cluster_dir, file_name, title, subtitle)
 
 
-def _subtitle(facts: RunFacts, profile: Profile) -> str:
+def left_out(facts: RunFacts, left: int, whole: int) -> str:
+    """ "trimmed to the job's own frames, 12.3 % left out"; "" where nothing was trimmed."""
+    if not facts.trimmed:
+        return ""
+    return f"trimmed to the job's own frames, {percent(whole - left, whole)} left out"
+
+
+def _subtitle(facts: RunFacts, profile: Profile, trimmed: str) -> str:
     hottest = profile.top(1)[0]
     share = percent(hottest.self_value, profile.total())
-    told = f"{in_words(facts.event, totals_of(profile))}, {sampled(facts)}"
-    return f"{told} · hottest: {short_name(hottest.name)[:80]} {share}"
+    told = [f"{in_words(facts.event, totals_of(profile))}, {sampled(facts)}", trimmed]
+    return " · ".join([*filter(None, told), f"hottest: {short_name(hottest.name)[:80]} {share}"])

@@ -6,11 +6,13 @@ from typing import List, Sequence
 from urllib.parse import quote
 
 from hprofiler._flamegraph import Method, Profile
-from hprofiler.measures import amount, counted, in_words, measure_of
+from hprofiler.measures import amount, counted, in_words, measure_of, summed
 from hprofiler.model import Outcome, Status
+from hprofiler.report.comparison import Compared
 from hprofiler.report.facts import RunFacts
-from hprofiler.report.gather import Shares, sampled, totals_of
+from hprofiler.report.gather import Gathered, left_out, sampled, totals_of
 from hprofiler.report.html import method, text
+from hprofiler.report.outliers import sentence
 from hprofiler.report.words import coverage, followed_by, moment, over_hosts, percent
 from hprofiler.store import page_name
 
@@ -18,8 +20,9 @@ _WORTH_A_HEADLINE = 0.03
 _THEME = '<button id="theme" title="Dark or light (t)" aria-label="Dark or light">◐</button>'
 
 
-def headline(facts: RunFacts, cluster: Profile, hosts: Sequence[Shares], unreadable: int) -> str:
+def headline(facts: RunFacts, cluster: Profile, gathered: Gathered) -> str:
     """The answer of an event with samples."""
+    hosts = gathered.hosts
     total = cluster.total()
     top = cluster.top(3)
     measure = measure_of(facts.event)
@@ -28,16 +31,32 @@ def headline(facts: RunFacts, cluster: Profile, hosts: Sequence[Shares], unreada
     if not second:
         second = followed_by([(one.name, one.self_value / total) for one in top[1:]])
     counts = f"<b>{text(in_words(facts.event, totals_of(cluster)))}</b>"
-    chips = [*_chips(facts, unreadable), counts]
+    chips = [*_chips(facts, len(gathered.problems)), counts]
+    if facts.trimmed:
+        chips.append(f"<b>{text(left_out(facts, total, gathered.whole))}</b>")
+    unlike = sentence(gathered.compared)
+    if unlike and _same_matter(gathered.compared, top[0]):
+        second = ""
+    second = " ".join(filter(None, [second, unlike]))
     return _top(facts.selector or facts.target, answer, second, chips, _links(facts))
+
+
+def _same_matter(compared: Compared, hottest: Method) -> bool:
+    """The sentence on the odd host tells how the hottest method spreads over the hosts."""
+    telling = compared.odd_hosts[0].telling if compared.odd_hosts else None
+    return telling is not None and telling.name == hottest.name
 
 
 def empty_headline(facts: RunFacts, problems: Sequence[Outcome]) -> str:
     """The top of an event without samples: why, and what to do."""
     answer = "Nothing was recorded" if len(facts.events) == 1 else f"No samples of {text(facts.event)}"
-    reasons = _reasons(facts, problems)
+    reasons, because = _reasons(facts, problems), "not one sample was taken"
+    if _trimmed_away(facts):
+        roots = ", ".join(f"<code>{text(root)}</code>" for root in facts.roots)
+        answer, because = "Nothing is left to show", "not one sample is of the job’s own frames"
+        reasons = [f"Pictures are trimmed to what is below {roots}. Make them without --trim."]
     listed = "".join(f"<li>{reason}</li>" for reason in reasons)
-    why = f"<p>There is no picture, because not one sample was taken:</p><ul>{listed}</ul>"
+    why = f"<p>There is no picture, because {because}:</p><ul>{listed}</ul>"
     top = _top(facts.selector or facts.target, answer, "", _chips(facts, len(problems)), _links(facts))
     return f'{top}<section class="empty">{why}</section>'
 
@@ -90,6 +109,12 @@ def _chips(facts: RunFacts, unreadable: int) -> List[str]:
         f"<b>{text(sampled(facts))}</b>",
         f"<li{kind}><b>{text(covered)}</b></li>",
     ]
+
+
+def _trimmed_away(facts: RunFacts) -> bool:
+    """There were samples before trimming."""
+    totals = summed(one.totals for host in facts.hosts for one in host.recordings)
+    return facts.trimmed and any(totals.values())
 
 
 def _reasons(facts: RunFacts, problems: Sequence[Outcome]) -> List[str]:

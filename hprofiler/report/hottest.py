@@ -21,7 +21,7 @@ def hottest(methods: Sequence[Method], total: int) -> str:
     lines = [f"{'self':>8} {'total':>8}  method"]
     for one in methods:
         self_share, total_share = percent(one.self_value, total), percent(one.total_value, total)
-        lines.append(f"{_plain(self_share):>8} {_plain(total_share):>8}  {_printable(one.name)}")
+        lines.append(f"{plain(self_share):>8} {plain(total_share):>8}  {printable(one.name)}")
     return "\n".join(lines)
 
 
@@ -100,10 +100,11 @@ def _most(one: Method, hosts: Sequence[Shares], total: int) -> str:
     return f'<td class="most"><b><bdi>{text(most.name)}</bdi></b> {share}</td>'
 
 
-def _plain(share: str) -> str:
+def plain(share: str) -> str:
+    """A share without its narrow space."""
     return share.replace("\u202f", "")
 
 
-def _printable(name: str) -> str:
+def printable(name: str) -> str:
     """The name without what a terminal would obey."""
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in name)

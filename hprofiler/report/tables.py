@@ -7,29 +7,64 @@ from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from hprofiler.measures import amount, counted, duration, in_words, interval_in_words, measure_of, summed
 from hprofiler.model import Outcome, Status
+from hprofiler.report.comparison import Compared, Unlike
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.gather import Shares
 from hprofiler.report.html import method, share_cell, table, text, view_link
+from hprofiler.report.outliers import what_differs, who
 from hprofiler.report.words import moment, percent
 from hprofiler.store import safe_name
 
+_ODD_SHOWN = 20
 _ORDER = (Status.FAILED, Status.DEGRADED, Status.OK, Status.IDLE)
 
 
-def hosts_section(facts: RunFacts, gathered: Sequence[Shares]) -> str:
-    """Every host with what it contributed; idle hosts are named, not blamed."""
+def hosts_section(facts: RunFacts, gathered: Sequence[Shares], compared: Compared) -> str:
+    """Every host with what it contributed and how alike it is; idle hosts are named, not blamed."""
     numbers = {shares.key: number for number, shares in enumerate(gathered)}
     totals = [shares.total for shares in gathered]
     busy = [host for host in facts.hosts if not host.idle]
     rows = [
-        _host_row(
-            facts.event, host, gathered[numbers[host.key]] if host.key in numbers else None, numbers, totals
-        )
+        _host_row(facts, host, gathered[numbers[host.key]] if host.key in numbers else None, numbers, totals)
         for host in busy
     ]
     heads = ["Host", ">Processes", *_count_heads(facts.event), "%Share", "Hottest method"]
+    if len(compared.hosts) > 1:
+        heads.append("Unlike the others")
+        rows = [row + _unlike(compared.by_host.get(host.key)) for row, host in zip(rows, busy)]
     listed = table(heads, rows, "hosts") if rows else ""
-    return f'<section id="hosts"><h2>Hosts</h2>{listed}{_idle(facts)}</section>'
+    return f'<section id="hosts"><h2>Hosts</h2>{listed}{_odd_processes(compared)}{_idle(facts)}</section>'
+
+
+def _unlike(one: Optional[Unlike]) -> str:
+    """The distance from the other hosts, marked where it is no chance."""
+    if one is None:
+        return "<td></td>"
+    distance = one.distance
+    title = text(
+        f"Jensen–Shannon divergence {distance.divergence:.6f} bits, {distance.noise:.6f} by chance; "
+        f"cosine {distance.cosine:.4f}; {percent(distance.moved, 1)} of the samples are elsewhere"
+    )
+    number = f"{distance.divergence:.4f}"
+    if not one.outlier:
+        return f'<td class="soft" title="{title}">{number}</td>'
+    return (
+        f'<td class="name" title="{title}"><span class="state degraded">unlike {number}</span> '
+        f'<span class="soft">{text(what_differs(one))}</span></td>'
+    )
+
+
+def _odd_processes(compared: Compared) -> str:
+    """The processes that are unlike the others on hosts that are not."""
+    told = {one.key for one in compared.odd_hosts}
+    odd = [one for one in compared.odd_processes if one.key not in told]
+    if not odd:
+        return ""
+    listed = "".join(
+        f"<li><bdi>{text(who(one))}</bdi>: {text(what_differs(one))}</li>" for one in odd[:_ODD_SHOWN]
+    )
+    more = f"<li>and {len(odd) - _ODD_SHOWN} more</li>" if len(odd) > _ODD_SHOWN else ""
+    return f'<div class="lead">Processes unlike the others:<ul>{listed}{more}</ul></div>'
 
 
 def _count_heads(event: str) -> List[str]:
@@ -52,17 +87,17 @@ def _counts(event: str, recordings: Sequence[RecordingFacts]) -> List[str]:
 
 
 def _host_row(
-    event: str, host: HostFacts, shares: Optional[Shares], numbers: Dict[str, int], totals: Sequence[int]
+    facts: RunFacts, host: HostFacts, shares: Optional[Shares], numbers: Dict[str, int], totals: Sequence[int]
 ) -> str:
     name = f"<bdi>{text(host.name)}</bdi>"
     if shares is not None and len(numbers) > 1:
         name = f'<a href="{view_link(f"host{numbers[host.key]}")}">{name}</a>'
-    counts = _counts(event, host.recordings)
+    counts = _counts(facts.event, host.recordings)
     if not host.recordings:
         counts = [""] * len(counts)
     cells = "".join(f'<td class="number">{cell}</td>' for cell in [_processes(host), *counts])
     share = share_cell(shares.total, sum(totals), "total", max(totals)) if shares is not None else "<td></td>"
-    return f'<td>{name}</td>{cells}{share}<td class="name">{_hottest(host, shares)}</td>'
+    return f'<td>{name}</td>{cells}{share}<td class="name">{_hottest(facts, host, shares)}</td>'
 
 
 def _processes(host: HostFacts) -> str:
@@ -72,9 +107,10 @@ def _processes(host: HostFacts) -> str:
     return f"{recorded} of {host.processes}" if recorded < host.processes else str(recorded)
 
 
-def _hottest(host: HostFacts, shares: Optional[Shares]) -> str:
+def _hottest(facts: RunFacts, host: HostFacts, shares: Optional[Shares]) -> str:
     if shares is None:
-        return f'<span class="soft">{"not one sample" if host.recordings else "not recorded"}</span>'
+        nothing = "not one sample of the job's own" if facts.trimmed else "not one sample"
+        return f'<span class="soft">{text(nothing) if host.recordings else "not recorded"}</span>'
     if not shares.hottest:
         return ""
     name, value = next(iter(shares.hottest.items()))
@@ -158,6 +194,10 @@ def facts_section(facts: RunFacts) -> str:
         ("Target", text(facts.target)),
         ("Selector", f"<code>{text(facts.selector)}</code>"),
         ("Asked for", text(asked)),
+        (
+            "Trimmed to",
+            ", ".join(f"<code>{text(root)}</code>" for root in facts.roots) if facts.trimmed else "",
+        ),
         ("Recorded with", text(_engines(recordings))),
         ("In all", text(in_words(facts.event, summed(one.totals for one in recordings)))),
         ("Started", text(moment(facts.started))),

@@ -1,4 +1,4 @@
-"""From what the user named to hosts: `resolve(options) -> (Target, hosts)`.
+"""From what the user named to hosts: `resolve(options) -> Located`.
 
 A resolver is one file with a `RESOLVER`, and one line in `RESOLVERS`. A new kind of target also adds
 its own member to `TargetOptions`.
@@ -6,22 +6,22 @@ its own member to `TargetOptions`.
 
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import Tuple
 
 from hprofiler.errors import UsageError
-from hprofiler.model import Host, Target
-from hprofiler.resolvers import host_list, hosts_file, local
-from hprofiler.resolvers.options import Resolver, TargetOptions
+from hprofiler.resolvers import host_list, hosts_file, local, yarn
+from hprofiler.resolvers.options import Located, Resolver, TargetOptions, TooMany, YarnOptions
 
-__all__ = ["RESOLVERS", "Resolver", "TargetOptions", "resolve"]
+__all__ = ["RESOLVERS", "Located", "Resolver", "TargetOptions", "TooMany", "YarnOptions", "resolve"]
 
 RESOLVERS: Tuple[Resolver, ...] = (
     host_list.RESOLVER,
     hosts_file.RESOLVER,
+    yarn.RESOLVER,
 )
 
 
-def resolve(options: TargetOptions) -> Tuple[Target, List[Host]]:
+def resolve(options: TargetOptions) -> Located:
     """The hosts of the one target the options name; this machine where they name none.
 
     Hosts come in the order given, without repetition, each with a name of its own. UsageError says

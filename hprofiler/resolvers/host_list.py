@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import List
 
 from hprofiler.errors import UsageError
-from hprofiler.model import Host, Target
+from hprofiler.model import Target
 from hprofiler.resolvers.host_names import HostEntry, named_hosts, parse_entries
-from hprofiler.resolvers.options import Resolver, TargetOptions
+from hprofiler.resolvers.options import Located, Resolver, TargetOptions
 
 
-def _resolve(options: TargetOptions) -> Tuple[Target, List[Host]]:
+def _resolve(options: TargetOptions) -> Located:
     text = (options.hosts or "").strip()
     entries: List[HostEntry] = parse_entries(text, "-H")
     if not entries:
         raise UsageError("-H names no host", "write -H host1,host2")
-    return Target("hosts", text), named_hosts(entries, "-H")
+    return Located(Target("hosts", text), named_hosts(entries, "-H"))
 
 
 RESOLVER = Resolver("-H", lambda options: options.hosts is not None, _resolve)

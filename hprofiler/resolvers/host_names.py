@@ -61,6 +61,16 @@ def named_hosts(entries: Sequence[HostEntry], where: str) -> List[Host]:
     return hosts
 
 
+def is_host(text: str) -> bool:
+    """Whether it is a name or an address of a host, and nothing that ssh or a folder would take for more."""
+    return _HOST.fullmatch(text) is not None or _is_ipv6(text)
+
+
+def parse_entry(word: str, where: str) -> HostEntry:
+    """One `[user@]host[:port]`. UsageError starts with `where`."""
+    return _entry(word, where)
+
+
 def _expand(item: str, where: str) -> List[str]:
     """`r[1-2]n[1-3]` gives six words; the last range varies fastest."""
     match = _RANGE.search(item)

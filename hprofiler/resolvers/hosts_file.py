@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import List, Tuple
+from typing import List
 
 from hprofiler.errors import UsageError
-from hprofiler.model import Host, Target
+from hprofiler.model import Target
 from hprofiler.resolvers.host_names import HostEntry, named_hosts, parse_entries
-from hprofiler.resolvers.options import Resolver, TargetOptions
+from hprofiler.resolvers.options import Located, Resolver, TargetOptions
 
 MAX_FILE_BYTES = 1024 * 1024
 
 
-def _resolve(options: TargetOptions) -> Tuple[Target, List[Host]]:
+def _resolve(options: TargetOptions) -> Located:
     path = options.hosts_file or ""
     shown = "standard input" if path == "-" else path
     entries: List[HostEntry] = []
@@ -24,7 +24,7 @@ def _resolve(options: TargetOptions) -> Tuple[Target, List[Host]]:
             entries += parse_entries(bare, f"{shown}:{number}")
     if not entries:
         raise UsageError(f"{shown}: names no host", "write one host a line")
-    return Target("hosts", path), named_hosts(entries, shown)
+    return Located(Target("hosts", path), named_hosts(entries, shown))
 
 
 def _read(path: str, shown: str) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import socket
-from typing import List, Tuple
 
 from hprofiler.model import Host, Target
-from hprofiler.resolvers.options import Resolver, TargetOptions
+from hprofiler.resolvers.options import Located, Resolver, TargetOptions
 
 
-def _resolve(_options: TargetOptions) -> Tuple[Target, List[Host]]:
+def _resolve(_options: TargetOptions) -> Located:
     name = socket.gethostname() or "localhost"
-    return Target("local", name), [Host(name, "localhost")]
+    return Located(Target("local", name), [Host(name, "localhost")])
 
 
 RESOLVER = Resolver("no host option", lambda _options: True, _resolve)

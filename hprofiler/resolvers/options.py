@@ -1,19 +1,62 @@
-"""What the command line says of the target, and what a resolver is."""
+"""What the command line says of the target, what a resolver is, and what it finds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Callable, List, Optional, Tuple
+from dataclasses import dataclass, field
+from typing import Callable, List, Mapping, Optional, Sequence, Tuple
 
-from hprofiler.model import Host, Target
+from hprofiler.errors import UsageError
+from hprofiler.model import Host, Outcome, Target
+from hprofiler.resolvers.host_names import HostEntry
+
+
+class TooMany(UsageError):
+    """More containers run than the limit. Nothing was asked of them yet."""
+
+
+@dataclass(frozen=True)
+class YarnOptions:
+    """Where the ResourceManagers are, and what names SSH has for the cluster's hosts.
+
+    `urls` is the text of -c (None: what HADOOP_CONF_DIR says), `ca_file` the CAs to trust. With `limit` more
+    running containers than that are a `TooMany`, where not one application was named.
+    """
+
+    urls: Optional[str] = None
+    ca_file: Optional[str] = None
+    host_map: Mapping[str, HostEntry] = field(default_factory=dict)
+    limit: Optional[int] = None
 
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """`hosts` is the text of -H; `hosts_file` the path of --hosts-file (`-` is standard input)."""
+    """`hosts` is the text of -H; `hosts_file` the path of --hosts-file (`-` is standard input).
+
+    `application` asks `yarn` for an application by its id, for those that filters mean
+    (`name=nightly*,user=etl`), or for all that run ("").
+    """
 
     hosts: Optional[str] = None
     hosts_file: Optional[str] = None
+    application: Optional[str] = None
+    yarn: YarnOptions = YarnOptions()
+
+
+def _nothing_came() -> Sequence[Outcome]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Located:
+    """The hosts of a target. `notes` say what could not be learnt of it.
+
+    `came_since` gives the ledger lines of what belongs to the target by now, and did not when it was located.
+    """
+
+    target: Target
+    hosts: List[Host]
+    notes: Tuple[str, ...] = ()
+    came_since: Callable[[], Sequence[Outcome]] = _nothing_came
 
 
 @dataclass(frozen=True)
@@ -22,4 +65,4 @@ class Resolver:
 
     option: str
     is_asked: Callable[[TargetOptions], bool]
-    resolve: Callable[[TargetOptions], Tuple[Target, List[Host]]]
+    resolve: Callable[[TargetOptions], Located]

@@ -23,7 +23,7 @@ ALLOWED = {
     "resources": ({"errors"}, set()),
     "selection": (BASE | {"selector_file"}, set()),
     "selector_file": (BASE, {"yaml"}),
-    "resolvers": (BASE, set()),
+    "resolvers": (BASE, {"requests", "requests_gssapi"}),
     "transports": (BASE, {"paramiko"}),
     "agent": (BASE | {"transports"}, set()),
     "store": (BASE, set()),
@@ -132,6 +132,7 @@ def test_help_imports_nothing_heavy():
     loaded = set(done.stdout.splitlines()[-1].split())
     for heavy in (
         "paramiko",
+        "requests",
         "rich",
         "yaml",
         "cryptography",

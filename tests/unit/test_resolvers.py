@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hprofiler.errors import UsageError
 from hprofiler.model import Host, Target
-from hprofiler.resolvers import RESOLVERS, TargetOptions, resolve
+from hprofiler.resolvers import RESOLVERS, Located, TargetOptions, resolve
 
 Row = Tuple[str, str, Optional[str], Optional[int]]
 
@@ -24,20 +24,20 @@ def rows(hosts: List[Host]) -> List[Row]:
 
 
 def names(text: str) -> List[str]:
-    return [host.name for host in resolve(TargetOptions(hosts=text))[1]]
+    return [host.name for host in resolve(TargetOptions(hosts=text)).hosts]
 
 
 def test_no_option_means_this_machine() -> None:
     name = socket.gethostname()
-    assert resolve(TargetOptions()) == (Target("local", name), [Host(name, "localhost")])
+    assert resolve(TargetOptions()) == Located(Target("local", name), [Host(name, "localhost")])
 
 
 def test_host_list() -> None:
-    target, hosts = resolve(
+    located = resolve(
         TargetOptions(hosts="a.example, root@b:2222 ,[fe80::1%eth0]:22,user@corp@c,[::1],a.example")
     )
-    assert target.kind == "hosts"
-    assert rows(hosts) == [
+    assert located.target.kind == "hosts"
+    assert rows(located.hosts) == [
         ("a.example", "a.example", None, None),
         ("b", "b", "root", 2222),
         ("fe80::1%eth0", "fe80::1%eth0", None, 22),
@@ -69,7 +69,7 @@ def test_range(text: str, expanded: List[str]) -> None:
 
 
 def test_a_range_keeps_user_and_port() -> None:
-    hosts = resolve(TargetOptions(hosts="root@n[1-2]:2222"))[1]
+    hosts = resolve(TargetOptions(hosts="root@n[1-2]:2222")).hosts
     assert rows(hosts) == [("n1", "n1", "root", 2222), ("n2", "n2", "root", 2222)]
 
 
@@ -109,14 +109,18 @@ def test_error(desc: str, text: str, part: str) -> None:
 def test_hosts_file(tmp_path: Path) -> None:
     path = tmp_path / "hosts"
     path.write_text("\ufeff# the cluster\n\nn[1-2]  # workers\nroot@gate:2222\r\nn1\n", encoding="utf-8")
-    target, hosts = resolve(TargetOptions(hosts_file=str(path)))
-    assert target == Target("hosts", str(path))
-    assert rows(hosts) == [("n1", "n1", None, None), ("n2", "n2", None, None), ("gate", "gate", "root", 2222)]
+    located = resolve(TargetOptions(hosts_file=str(path)))
+    assert located.target == Target("hosts", str(path))
+    assert rows(located.hosts) == [
+        ("n1", "n1", None, None),
+        ("n2", "n2", None, None),
+        ("gate", "gate", "root", 2222),
+    ]
 
 
 def test_hosts_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\n")))
-    assert [host.name for host in resolve(TargetOptions(hosts_file="-"))[1]] == ["a", "b"]
+    assert [host.name for host in resolve(TargetOptions(hosts_file="-")).hosts] == ["a", "b"]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n-b\n")))
     with pytest.raises(UsageError, match=r"^standard input:2: '-b' is not a host"):
         resolve(TargetOptions(hosts_file="-"))
@@ -147,13 +151,13 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_two_targets() -> None:
     with pytest.raises(UsageError, match="-H and --hosts-file name two targets"):
         resolve(TargetOptions(hosts="a", hosts_file="b"))
-    assert [resolver.option for resolver in RESOLVERS] == ["-H", "--hosts-file"]
+    assert [resolver.option for resolver in RESOLVERS] == ["-H", "--hosts-file", "-c"]
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_hosts_or_an_explained_error(text: str) -> None:
     try:
-        hosts = resolve(TargetOptions(hosts=text))[1]
+        hosts = resolve(TargetOptions(hosts=text)).hosts
     except UsageError as error:
         assert error.reason
         return

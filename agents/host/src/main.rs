@@ -6,8 +6,10 @@
 mod attach;
 mod clean;
 mod clock;
+mod containers;
 mod engine;
 mod files;
+mod finding;
 mod foothold;
 mod host;
 mod hsperf;

@@ -33,12 +33,7 @@ pub enum Request {
         size: u64,
     },
     List,
-    Find {
-        selector: Query,
-        /// Whether processes that are no JVMs may match.
-        #[serde(default)]
-        native: bool,
-    },
+    Find(Find),
     Prepare(Prepare),
     Start,
     Stop,
@@ -55,6 +50,16 @@ pub struct Exclude {
     pub boot_id: String,
     pub pid_namespace: String,
     pub pids: Vec<i32>,
+}
+
+/// Which processes to look for: those of a selector, those of some containers, or what is both.
+#[derive(Debug, Deserialize)]
+pub struct Find {
+    pub selector: Option<Query>,
+    /// Whether processes that are no JVMs may match.
+    #[serde(default)]
+    pub native: bool,
+    pub containers: Option<Vec<String>>,
 }
 
 /// What to record, and of which processes.

@@ -6,18 +6,16 @@ use std::time::{Duration, Instant};
 
 use crate::clean;
 use crate::files::{read_regular, sha256};
+use crate::finding::Finding;
 use crate::host;
 use crate::inbox::{Happening, Inbox};
 use crate::outcome::Failure;
 use crate::output::Output;
 use crate::proc::scan::{self, Seen};
 use crate::proc::{read_text, stat};
-use crate::protocol::{
-    Event, Exclude, HostFacts, Ignored, Input, Prepare, Process, Request, PROTOCOL,
-};
+use crate::protocol::{Event, Exclude, Find, HostFacts, Input, Prepare, Request, PROTOCOL};
 use crate::recording::{Libraries, Library, Report};
 use crate::recordings::Recordings;
-use crate::selector::{Query, Selector};
 use crate::store::Store;
 
 /// Until the coordinator has named a lease.
@@ -162,7 +160,7 @@ impl Session {
             } => self.hello(protocol, lease_seconds, exclude),
             Request::Put { name, sha256, .. } => self.put(&name, sha256, &payload),
             Request::List => self.list(),
-            Request::Find { selector, native } => self.find(selector, native),
+            Request::Find(find) => self.find(find),
             Request::Prepare(prepare) => self.prepare(prepare),
             Request::Start => self.start(),
             Request::Stop => self.stop(),
@@ -234,48 +232,10 @@ impl Session {
         Ok(())
     }
 
-    fn find(&mut self, query: Query, native: bool) -> Result<(), Failure> {
-        let asked = match &query {
-            Query::Pids { pids } => pids.clone(),
-            _ => Vec::new(),
-        };
-        let selector = Selector::new(query)?;
+    fn find(&mut self, request: Find) -> Result<(), Failure> {
+        let finding = Finding::new(request)?;
         let seen = scan::processes(&self.excluded);
-        let searched = seen.len();
-        let mut ignored: Vec<Ignored> = Vec::new();
-        let mut processes: Vec<Process> = Vec::new();
-        for pid in asked
-            .iter()
-            .filter(|&pid| !seen.iter().any(|process| process.pid == *pid))
-        {
-            let own = self.excluded.contains(pid);
-            let reason = if own {
-                "part of this hprofiler session"
-            } else {
-                "there is no such process"
-            };
-            ignored.push(Ignored {
-                pid: *pid,
-                reason: reason.to_owned(),
-            });
-        }
-        for process in seen {
-            let jvm = process.jvm.is_some();
-            if !jvm && !native && asked.contains(&process.pid) {
-                ignored.push(Ignored {
-                    pid: process.pid,
-                    reason: format!("not a JVM ({})", process.plain_label()),
-                });
-            } else if selector.matches(&process, jvm || native) {
-                let (label, labels) = selector.label(&process);
-                processes.push(process.tell(label, labels, COMMAND));
-            }
-        }
-        self.output.send(&Event::Found {
-            searched,
-            processes,
-            ignored,
-        });
+        self.output.send(&finding.among(seen, &self.excluded));
         Ok(())
     }
 

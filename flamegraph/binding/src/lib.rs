@@ -6,6 +6,7 @@
 mod arguments;
 mod diff;
 mod merging;
+mod outliers;
 mod output;
 mod pandas;
 mod picture;
@@ -67,6 +68,8 @@ mod _flamegraph {
     use crate::diff::Diff;
     #[pymodule_export]
     use crate::merging::MeanMerger;
+    #[pymodule_export]
+    use crate::outliers::{Difference, Distance, Outliers};
     #[pymodule_export]
     use crate::picture::flame_chart;
     #[pymodule_export]

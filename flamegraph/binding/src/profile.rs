@@ -201,6 +201,11 @@ impl Profile {
         self.derived(py, |profile| profile.trimmed(&pattern))
     }
 
+    fn below(&self, py: Python<'_>, roots: Patterns) -> PyResult<Profile> {
+        let roots = roots.compiled()?;
+        self.derived(py, |profile| profile.below(&roots))
+    }
+
     fn threads(&self, py: Python<'_>) -> PyResult<Profile> {
         self.derived(py, |profile| profile.by_thread_group(NameRules::builtin()))
     }

@@ -20,8 +20,8 @@ impl Profile {
         self.replanted(|node| !reached[node as usize], |_| Place::Parent)
     }
 
-    /// The stacks through a frame. With `callers` they stay whole, as pprof's `focus` leaves them; without,
-    /// they start at the outermost such frame, as with pprof's `show_from`.
+    /// The stacks through a frame. With `callers` they stay whole, as
+    /// pprof's `focus` leaves them; without, they start at the outermost such frame, as with pprof's `show_from`.
     pub fn focused(&self, pattern: &Pattern, callers: bool) -> Result<Profile> {
         let reached = self.reached(std::slice::from_ref(pattern));
         let keeps = |node: Node| reached[node as usize];
@@ -41,6 +41,38 @@ impl Profile {
         self.replanted(|_| true, |node| self.start(&reached, node))
     }
 
+    /// The stacks through a frame in which any of the patterns is found, from the outermost such frame on. Frames
+    /// in brackets at the root, which tell threads and waits apart, stay above it.
+    pub fn below(&self, patterns: &[Pattern]) -> Result<Profile> {
+        let reached = self.reached(patterns);
+        let heads = self.heads();
+        self.replanted(
+            |node| reached[node as usize],
+            |node| match self.start(&reached, node) {
+                Place::Root => Place::Under(heads[self.tree.parent(node) as usize]),
+                place => place,
+            },
+        )
+    }
+
+    /// For each node the last of the bracketed frames that its stack begins with; the root where there is none.
+    fn heads(&self) -> Vec<Node> {
+        let mut heads = vec![ROOT; self.tree.len()];
+        for node in self.tree.nodes() {
+            let parent = self.tree.parent(node);
+            let name = self.frames.name_of(self.tree.frame(node));
+            let bracketed = name.starts_with('[') && name.ends_with(']');
+            let is_head =
+                heads[parent as usize] == parent && bracketed && !name.starts_with("[unknown");
+            heads[node as usize] = if is_head {
+                node
+            } else {
+                heads[parent as usize]
+            };
+        }
+        heads
+    }
+
     /// The outermost of the frames reached starts the stack.
     fn start(&self, reached: &[bool], node: Node) -> Place {
         if reached[node as usize] && !reached[self.tree.parent(node) as usize] {
@@ -58,6 +90,8 @@ pub(crate) enum Place {
     Parent,
     /// To the root: all above it falls away.
     Root,
+    /// Under this node, which is above it.
+    Under(Node),
 }
 
 impl Profile {
@@ -77,6 +111,7 @@ impl Profile {
             let parent = match place(node) {
                 Place::Parent => nodes[self.tree.parent(node) as usize],
                 Place::Root => ROOT,
+                Place::Under(above) => nodes[above as usize],
             };
             nodes[node as usize] = copy.child(parent, self.tree.frame(node))?;
             if keeps(node) {
@@ -91,8 +126,12 @@ impl Profile {
         let mut needed = vec![false; self.tree.len()];
         for node in self.tree.nodes().rev() {
             needed[node as usize] |= keeps(node) && self.has_self(node);
-            if needed[node as usize] && place(node) == Place::Parent {
-                needed[self.tree.parent(node) as usize] = true;
+            if needed[node as usize] {
+                match place(node) {
+                    Place::Parent => needed[self.tree.parent(node) as usize] = true,
+                    Place::Under(above) => needed[above as usize] = true,
+                    Place::Root => {}
+                }
             }
         }
         needed

@@ -20,6 +20,8 @@ mod canonical;
 #[cfg(feature = "formats")]
 mod filter;
 #[cfg(feature = "formats")]
+mod outliers;
+#[cfg(feature = "formats")]
 mod pattern;
 
 pub use diff::{Change, Diff, DiffNode};
@@ -30,5 +32,7 @@ pub use top::Method;
 
 #[cfg(feature = "recordings")]
 pub use canonical::NameRules;
+#[cfg(feature = "formats")]
+pub use outliers::{Difference, Distance, Outliers};
 #[cfg(feature = "formats")]
 pub use pattern::Pattern;

@@ -22,7 +22,7 @@ from tests.lab.yarn.software import Software, Unavailable, software
 
 RESOURCE_MANAGER = "http://coord:8088"
 CONFIGURATION = "/shared/conf"
-UP_SECONDS = 90
+UP_SECONDS = 180
 _OPENED = (
     "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent "
     "java.util.concurrent.atomic sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar"
@@ -210,8 +210,15 @@ class Application:
     def wait_until_over(self, seconds: float = UP_SECONDS) -> None:
         eventually(lambda: self.state in _FINAL, f"{self.id} does not end", seconds)
 
+    def finish(self) -> None:
+        """Have its tasks end, as if their work was done; the application ends by itself then."""
+        assert self.cluster.lab.shared is not None
+        (self.cluster.lab.shared / f"{self.id}.end").touch()
+
     def kill(self) -> None:
-        """Have the ResourceManager end it, and wait for its client."""
+        """Have the ResourceManager end it unless it is over, and wait for its client."""
+        if self.client.poll() is not None:
+            return
         if self.state not in _FINAL:
             self.cluster.put(f"/ws/v1/cluster/apps/{self.id}/state", {"state": "KILLED"})
             self.wait_until_over()

@@ -1,11 +1,15 @@
+import java.io.File;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
- * A Spark job whose profile is known: {@code SparkBurn cpu|alloc SECONDS TASKS}. Each task is busy for so
- * long in {@code hotCpu} (three quarters) and {@code coolCpu} (a quarter), or allocates in {@code hotAlloc}.
+ * A Spark job whose profile is known: {@code SparkBurn cpu|alloc|idle SECONDS TASKS}; it ends early when the file
+ * /shared/APPLICATION.end is there. Each task is busy for so
+ * long in {@code hotCpu} (three quarters) and {@code coolCpu} (a quarter), allocates in {@code hotAlloc}, or sleeps.
  */
 public final class SparkBurn {
     private static final int SLICE_MILLIS = 5;
@@ -40,10 +44,12 @@ public final class SparkBurn {
     static long burn(String mode, int seconds) {
         long end = System.nanoTime() + seconds * 1_000_000_000L;
         long sink = 0;
-        for (int slice = 0; System.nanoTime() < end; slice++) {
+        File told = new File("/shared", SparkEnv.get().conf().getAppId() + ".end");
+        for (int slice = 0; System.nanoTime() < end && (slice % 20 != 0 || !told.exists()); slice++) {
             long until = System.nanoTime() + SLICE_MILLIS * 1_000_000L;
             while (System.nanoTime() < until) {
-                if (mode.equals("alloc")) sink += hotAlloc(2_000);
+                if (mode.equals("idle")) LockSupport.parkNanos(SLICE_MILLIS * 1_000_000L);
+                else if (mode.equals("alloc")) sink += hotAlloc(2_000);
                 else sink += slice % 4 == 3 ? coolCpu(50_000) : hotCpu(50_000);
             }
         }

@@ -1,0 +1,179 @@
+//! Which container a process is in: by its environment, its control group, or its command line.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::outcome::Failure;
+use crate::proc::read_text;
+use crate::proc::scan::{environment, Seen};
+
+/// A host runs hundreds of containers at most.
+const MOST: usize = 10_000;
+const LONGEST: usize = 128;
+/// What container runtimes write before the id where systemd keeps the control groups.
+const SCOPES: [&str; 4] = ["cri-containerd-", "crio-", "docker-", "libpod-"];
+/// What YARN runs a container's command by.
+const WRAPPERS: [&str; 5] = ["sh", "bash", "dash", "container-executor", "setsid"];
+
+/// The ids of the containers that are meant.
+pub struct Containers(HashSet<String>);
+
+impl Containers {
+    pub fn new(ids: Vec<String>) -> Result<Self, Failure> {
+        if ids.len() > MOST {
+            return Err(Failure::plain(format!("more than {MOST} containers")));
+        }
+        let plain =
+            |id: &&String| !id.is_empty() && id.len() <= LONGEST && words(id).eq([id.as_str()]);
+        match ids.iter().find(|id| !plain(id)) {
+            Some(id) => Err(Failure::plain(format!("{id:?} is no container's id"))),
+            None => Ok(Self(ids.into_iter().collect())),
+        }
+    }
+
+    /// The id of the container that a process is in, where it is one of these.
+    pub fn of(&self, process: &Seen) -> Option<&str> {
+        let cgroup =
+            || read_text(format!("/proc/{}/cgroup", process.pid), 1 << 20).unwrap_or_default();
+        self.told(&environment(process.pid), cgroup, &process.command)
+    }
+
+    /// The process's own `CONTAINER_ID` goes before its control group, and that before any mention of the id: a
+    /// process that says of itself that it belongs to another container may well mention these.
+    fn told(
+        &self,
+        environment: &BTreeMap<String, String>,
+        cgroup: impl FnOnce() -> String,
+        command: &[String],
+    ) -> Option<&str> {
+        let own = environment.get("CONTAINER_ID");
+        let known = own.and_then(|id| self.known(id));
+        known.or_else(|| self.in_cgroup(&cgroup())).or_else(|| {
+            let mut texts = command.iter().chain(environment.values());
+            match own {
+                Some(_) => None,
+                None => texts.find_map(|text| words(text).find_map(|word| self.known(word))),
+            }
+        })
+    }
+
+    /// From lines of `N:controllers:/hadoop-yarn/container_…` or `0::/kubepods.slice/…/cri-containerd-HEX.scope`.
+    fn in_cgroup(&self, text: &str) -> Option<&str> {
+        let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+        paths.flat_map(|path| path.split('/')).find_map(|part| {
+            let unit = part.strip_suffix(".scope").unwrap_or(part);
+            let id = SCOPES.iter().find_map(|scope| unit.strip_prefix(scope));
+            self.known(id.unwrap_or(unit))
+        })
+    }
+
+    fn known(&self, id: &str) -> Option<&str> {
+        self.0.get(id).map(String::as_str)
+    }
+}
+
+/// What a process of a container that is no JVM is ignored for; None for what every container is started by.
+pub fn helper(process: &Seen, container: &str) -> Option<String> {
+    let program = process.program.as_str();
+    if WRAPPERS.contains(&program) {
+        return None;
+    }
+    let python = ["python", "pypy"]
+        .iter()
+        .any(|name| program.starts_with(name));
+    let what = if python { "Python worker" } else { "helper" };
+    let label = process.plain_label();
+    Some(format!(
+        "{what} of container {container}: not a JVM ({label})"
+    ))
+}
+
+/// Runs of letters, digits and `_`.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const YARN: &str = "container_e17_1700000000000_0042_01_000003";
+    const POD: &str = "3f4e5d6c7b8a99887766554433221100ffeeddccbbaa99887766554433221100";
+
+    fn told(environment: &[(&str, &str)], cgroup: &str, command: &str) -> Option<String> {
+        let containers = Containers::new(vec![YARN.to_owned(), POD.to_owned()]).unwrap();
+        let environment = environment.iter();
+        let environment = environment.map(|(name, value)| (name.to_string(), value.to_string()));
+        let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        let found = containers.told(&environment.collect(), || cgroup.to_owned(), &command);
+        found.map(str::to_owned)
+    }
+
+    #[test]
+    fn control_groups_of_all_kinds() {
+        for (path, want) in [
+            (format!("4:cpu,cpuacct:/hadoop-yarn/{YARN}"), Some(YARN)),
+            (
+                format!("1:name=systemd:/\n0::/hadoop-yarn/{YARN}"),
+                Some(YARN),
+            ),
+            (format!("0::/hadoop-yarn/{YARN}1"), None),
+            (
+                format!("11:memory:/kubepods/burstable/pod12-34/{POD}"),
+                Some(POD),
+            ),
+            (
+                format!("0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{POD}.scope"),
+                Some(POD),
+            ),
+            (
+                format!("0::/kubepods.slice/a.slice/crio-{POD}.scope/container"),
+                Some(POD),
+            ),
+            (
+                format!("0::/kubepods.slice/a.slice/crio-conmon-{POD}.scope"),
+                None,
+            ),
+            (format!("0::/system.slice/docker-{POD}.scope"), Some(POD)),
+            (format!("0::/docker/{POD}"), Some(POD)),
+            (format!("0::/a:b/{POD}"), Some(POD)),
+            ("0::/user.slice".to_owned(), None),
+            (String::new(), None),
+        ] {
+            assert_eq!(told(&[], &path, "java Main").as_deref(), want, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_process_says_of_itself_goes_first() {
+        let other = ("CONTAINER_ID", "container_1_1_1_1");
+        let mention = format!("java -Dlog=/logs/{YARN} Main");
+        for (environment, cgroup, command, want) in [
+            (vec![("CONTAINER_ID", YARN)], "", "java Main", Some(YARN)),
+            (vec![], "", mention.as_str(), Some(YARN)),
+            (
+                vec![("LOG_DIRS", mention.as_str())],
+                "",
+                "java Main",
+                Some(YARN),
+            ),
+            (vec![other], "", mention.as_str(), None),
+            (vec![other], &format!("0::/{POD}"), "java Main", Some(POD)),
+            (vec![], "", &format!("java {YARN}0"), None),
+            (vec![], "", &format!("java x{YARN}"), None),
+        ] {
+            let found = told(&environment, cgroup, command);
+            assert_eq!(found.as_deref(), want, "{environment:?} {cgroup} {command}");
+        }
+    }
+
+    #[test]
+    fn only_ids_are_taken() {
+        for ids in [vec![""], vec!["a b"], vec!["a/b"], vec!["a", "../b"]] {
+            let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
+            assert!(Containers::new(ids).is_err());
+        }
+        assert!(Containers::new(vec!["a".repeat(LONGEST + 1)]).is_err());
+        assert!(Containers::new(vec!["a".to_owned(); MOST + 1]).is_err());
+    }
+}

@@ -1,0 +1,116 @@
+//! Which of several profiles is unlike the others.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+
+use crate::arguments::{Number, Value};
+use crate::profile::Profile;
+use crate::{detached, guarded};
+
+/// Distances of profiles from each other; see the library's.
+#[pyclass(frozen, module = "hprofiler._flamegraph")]
+pub(crate) struct Outliers {
+    inner: Mutex<flamegraph::Outliers>,
+}
+
+#[pymethods]
+impl Outliers {
+    #[new]
+    fn new() -> Outliers {
+        Outliers {
+            inner: Mutex::new(flamegraph::Outliers::new()),
+        }
+    }
+
+    #[pyo3(signature = (profile, value=Value::default(), *, samples=None))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        profile: &Profile,
+        value: Value,
+        samples: Option<Number<u64>>,
+    ) -> PyResult<()> {
+        let samples = samples.map(|samples| samples.0);
+        detached(py, || {
+            let profile = profile.now();
+            let value = value.of(&profile)?;
+            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            inner.add(&profile, value, samples)
+        })
+    }
+
+    fn distances(&self, py: Python<'_>) -> PyResult<Vec<Option<Distance>>> {
+        let found = guarded(py, || {
+            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            inner.distances()
+        })?;
+        let distances = found.into_iter();
+        let made = distances.map(|one| one.map(|distance| Distance::of(py, distance)).transpose());
+        made.collect()
+    }
+}
+
+/// One row of `Outliers.distances`.
+#[pyclass(frozen, get_all, module = "hprofiler._flamegraph")]
+pub(crate) struct Distance {
+    divergence: f64,
+    noise: f64,
+    cosine: f64,
+    moved: f64,
+    outlier: bool,
+    methods: Vec<Py<Difference>>,
+}
+
+#[pymethods]
+impl Distance {
+    fn __repr__(&self) -> String {
+        format!(
+            "Distance(divergence={:.6}, noise={:.6}, cosine={:.4}, moved={:.4}, outlier={})",
+            self.divergence, self.noise, self.cosine, self.moved, self.outlier
+        )
+    }
+}
+
+impl Distance {
+    fn of(py: Python<'_>, distance: flamegraph::Distance) -> PyResult<Distance> {
+        let methods = distance.methods.into_iter();
+        let methods = methods.map(|one| Py::new(py, Difference::from(one)));
+        Ok(Distance {
+            divergence: distance.divergence,
+            noise: distance.noise,
+            cosine: distance.cosine,
+            moved: distance.moved,
+            outlier: distance.outlier,
+            methods: methods.collect::<PyResult<Vec<Py<Difference>>>>()?,
+        })
+    }
+}
+
+/// One of `Distance.methods`.
+#[pyclass(frozen, get_all, module = "hprofiler._flamegraph")]
+pub(crate) struct Difference {
+    name: String,
+    share: f64,
+    usual: f64,
+}
+
+#[pymethods]
+impl Difference {
+    fn __repr__(&self) -> String {
+        format!(
+            "Difference({:?}, {:.4}, usual {:.4})",
+            self.name, self.share, self.usual
+        )
+    }
+}
+
+impl From<flamegraph::Difference> for Difference {
+    fn from(one: flamegraph::Difference) -> Difference {
+        Difference {
+            name: one.name,
+            share: one.share,
+            usual: one.usual,
+        }
+    }
+}

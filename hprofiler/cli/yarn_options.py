@@ -1,0 +1,126 @@
+"""The options that name applications of YARN, and what `-j` means beside them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Optional
+
+from hprofiler.errors import UsageError
+
+if TYPE_CHECKING:
+    from hprofiler.resolvers import Located, TargetOptions, YarnOptions
+
+CONTAINERS = 200
+"""More are asked about, where not one application was named."""
+PREFIX = "yarn:"
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """All options of a command that looks for applications and visits their hosts."""
+    group = parser.add_argument_group("which application (YARN)")
+    add_cluster_to(group)
+    group.add_argument(
+        "--match",
+        metavar="SELECTOR",
+        help="with -j application_… or yarn:…: only the processes of it that this selector means",
+    )
+    group.add_argument(
+        "--host-map",
+        metavar="MAP",
+        help="names of SSH for the cluster's names of hosts: a=b,c=user@d:22, or a file with a pair a line",
+    )
+    group.add_argument(
+        "--yes", action="store_true", help=f"do not ask before more than {CONTAINERS} containers are profiled"
+    )
+
+
+def add_cluster_to(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "-c",
+        "--yarn",
+        metavar="URL,…",
+        help="the ResourceManager, say http://rm:8088, or several for high availability; not needed for "
+        "-j application_… and yarn:… where $HADOOP_CONF_DIR has a yarn-site.xml",
+    )
+    group.add_argument("--yarn-ca", metavar="FILE", help="the CA of its TLS certificate")
+
+
+def asked_for(options: argparse.Namespace) -> Optional[str]:
+    """What the resolver is asked for (`TargetOptions.application`); None where no application is meant.
+
+    `application_…` is one, `yarn:name=…` are several. With -c anything else is a selector of processes in all
+    running applications. Where hosts are named, and no -c, everything is a selector of processes there.
+    """
+    typed = (options.selector or "").strip()
+    hosts_named = options.hosts is not None or options.hosts_file is not None
+    if typed.startswith(PREFIX):
+        return typed[len(PREFIX) :].strip()
+    if hosts_named and options.yarn is None:
+        return None
+    if _is_application(typed) and (options.yarn is not None or _is_configured()):
+        return typed
+    return None if options.yarn is None else ""
+
+
+def selector_text(options: argparse.Namespace) -> Optional[str]:
+    """The selector of processes; None for all of what runs in the containers."""
+    asked = asked_for(options)
+    match: Optional[str] = options.match
+    if asked:
+        return match
+    if match is None:
+        return None if _whole(options) else str(options.selector)
+    if _whole(options):
+        return match
+    remedy = "name an application: -j application_… -c URL --match SELECTOR"
+    raise UsageError("--match narrows an application, and -j names none", remedy)
+
+
+def cluster(options: argparse.Namespace, limit: Optional[int] = None) -> YarnOptions:
+    from hprofiler.cli.options import file
+    from hprofiler.resolvers import YarnOptions
+    from hprofiler.resolvers.yarn.host_map import parse_host_map
+
+    mapped = getattr(options, "host_map", None)
+    ca = file(options.yarn_ca, "--yarn-ca")
+    return YarnOptions(
+        urls=options.yarn,
+        ca_file=None if ca is None else str(ca),
+        host_map={} if mapped is None else parse_host_map(mapped),
+        limit=limit,
+    )
+
+
+def locate(targets: TargetOptions) -> Located:
+    """Resolve; where there are very many containers, only if the user says so on the terminal."""
+    from dataclasses import replace
+
+    from hprofiler.resolvers import TooMany, resolve
+
+    try:
+        return resolve(targets)
+    except TooMany as much:
+        if not sys.stdin.isatty() or not sys.stderr.isatty():
+            raise
+        print(f"{much.reason}. Profile all of them? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise
+        return resolve(replace(targets, yarn=replace(targets.yarn, limit=None)))
+
+
+def _whole(options: argparse.Namespace) -> bool:
+    """Whether -j is `yarn:` and nothing behind it: every running application."""
+    return str(options.selector).strip() == PREFIX
+
+
+def _is_application(typed: str) -> bool:
+    from hprofiler.resolvers.yarn.ids import is_application_id
+
+    return is_application_id(typed)
+
+
+def _is_configured() -> bool:
+    from hprofiler.resolvers.yarn.site import is_configured
+
+    return is_configured()

@@ -1,0 +1,132 @@
+"""Which hosts and processes of an event are unlike the others, and in which methods; docs/outliers.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import List, Mapping, Optional, Tuple
+
+from hprofiler._flamegraph import Difference, Distance, Outliers, Profile
+from hprofiler.measures import measure_of
+from hprofiler.report.facts import HostFacts, RecordingFacts
+
+# What is compared where the first column of the event is an estimate; a sample stands for bytes, not objects.
+_COMPARED = {"alloc": "alloc_space", "live": "inuse_space"}
+# Events whose first column counts samples: of others only the recording knows how many there were.
+_COUNTED = ("cpu", "wall", "offcpu")
+
+
+@dataclass(frozen=True)
+class Unlike:
+    """How far a host, or with `pid` a process, is from the others; `key` is the host's in the run folder.
+
+    `distance` tells it in numbers; `samples` is how many samples stand behind them.
+    """
+
+    key: str
+    host: str
+    samples: int
+    distance: Distance
+    pid: Optional[int] = None
+    label: str = ""
+
+    @property
+    def outlier(self) -> bool:
+        return self.distance.outlier
+
+    @property
+    def telling(self) -> Optional[Difference]:
+        """The method that makes most of the difference; the rare ones only where there is no other."""
+        methods = self.distance.methods
+        return next((one for one in methods if not one.name.startswith("(rare ")), next(iter(methods), None))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Hosts and processes with samples; outliers first, then by how much farther than chance they are."""
+
+    hosts: Tuple[Unlike, ...] = ()
+    processes: Tuple[Unlike, ...] = ()
+
+    @property
+    def odd_hosts(self) -> Tuple[Unlike, ...]:
+        return tuple(one for one in self.hosts if one.outlier)
+
+    @property
+    def odd_processes(self) -> Tuple[Unlike, ...]:
+        return tuple(one for one in self.processes if one.outlier)
+
+    @property
+    def by_host(self) -> Mapping[str, Unlike]:
+        """Hosts by their key."""
+        return {one.key: one for one in self.hosts}
+
+
+class Comparison:
+    """Takes the profiles of an event one by one, and keeps their methods' samples only."""
+
+    def __init__(self, event: str) -> None:
+        self._event = event
+        self._value = _COMPARED.get(event, measure_of(event).columns[0][0])
+        self._hosts = _Ranking()
+        self._processes = _Ranking()
+
+    def add_process(self, host: HostFacts, recording: RecordingFacts, profile: Profile, whole: int) -> int:
+        """A process's profile, of whose value `whole` this is left; gives the samples that are behind it."""
+        samples = self._samples(recording, profile, whole)
+        self._processes.add(profile, self._value, samples, host, recording)
+        return samples
+
+    def add_host(self, host: HostFacts, profile: Profile, samples: int) -> None:
+        """The profile of a host, all its processes together, and the sum of their samples."""
+        self._hosts.add(profile, self._value, samples, host, None)
+
+    def whole(self, profile: Profile) -> int:
+        """The total of what is compared."""
+        return profile.total(self._value)
+
+    def finish(self) -> Compared:
+        return Compared(self._hosts.ranked(), self._processes.ranked())
+
+    def _samples(self, recording: RecordingFacts, profile: Profile, whole: int) -> int:
+        left = profile.total(self._value)
+        taken = recording.samples.taken
+        if self._event in _COUNTED or taken <= 0 or whole <= 0:
+            return left
+        return min(left, max(1, round(taken * left / whole))) if left else 0
+
+
+class _Ranking:
+    """Distances within one group."""
+
+    def __init__(self) -> None:
+        self._outliers = Outliers()
+        self._rows: List[Tuple[HostFacts, Optional[RecordingFacts], int]] = []
+
+    def add(
+        self,
+        profile: Profile,
+        value: str,
+        samples: int,
+        host: HostFacts,
+        recording: Optional[RecordingFacts],
+    ) -> None:
+        self._outliers.add(profile, value, samples=samples)
+        self._rows.append((host, recording, samples))
+
+    def ranked(self) -> Tuple[Unlike, ...]:
+        found = zip(self._rows, self._outliers.distances())
+        rows = [_unlike(row, distance) for row, distance in found if distance is not None]
+        return tuple(sorted(rows, key=_rank))
+
+
+def _unlike(row: Tuple[HostFacts, Optional[RecordingFacts], int], distance: Distance) -> Unlike:
+    host, recording, samples = row
+    if recording is None:
+        return Unlike(host.key, host.name, samples, distance)
+    return Unlike(host.key, host.name, samples, distance, recording.pid, recording.label)
+
+
+def _rank(one: Unlike) -> Tuple[bool, float]:
+    """A divergence says little without the one that chance makes: with few samples both are large."""
+    distance = one.distance
+    return not one.outlier, -distance.divergence / distance.noise if distance.noise else 0.0

@@ -1,0 +1,140 @@
+"""What is said of hosts and processes that are unlike the others: a sentence, a table for terminals, JSON."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence, Tuple
+
+from hprofiler.errors import UsageError
+from hprofiler.measures import counted
+from hprofiler.report.comparison import Compared, Unlike
+from hprofiler.report.facts import read_facts
+from hprofiler.report.hottest import plain, printable
+from hprofiler.report.reading import Names, Reader
+from hprofiler.report.words import percent, short_name
+from hprofiler.store import RunFolder
+
+# Rows of a table that are no outliers: more of them tell nothing new.
+_ALIKE_SHOWN = 20
+_FEWEST = 3
+
+
+def find_outliers(folder: Path, event: Optional[str], trim: bool) -> List[Tuple[str, Compared]]:
+    """The comparison of each event of a run folder, or of this one, from what is stored there.
+
+    Raises RunFolderError when it is no run folder, UsageError for an event that was not recorded.
+    """
+    run_folder = RunFolder.open(folder)
+    facts = replace(read_facts(run_folder.run), trimmed=trim)
+    if event is not None and event not in facts.events:
+        raise UsageError(f"{folder} has no event {event!r}; it has {', '.join(facts.events)}")
+    compared = []
+    for name in facts.events if event is None else (event,):
+        reader = Reader(run_folder, facts.of(name), Names())
+        for host in facts.of(name).hosts:
+            reader.read_host(host)
+        compared.append((name, reader.comparison.finish()))
+    return compared
+
+
+def who(one: Unlike) -> str:
+    """ "host7", "executor 3 on host7", "pid 4711 on host7"."""
+    if one.pid is None:
+        return one.host
+    return f"{one.label or f'pid {one.pid}'} on {one.host}"
+
+
+def what_differs(one: Unlike) -> str:
+    """ "GC.copy 31 % here, 9 % elsewhere"; "" where nothing differs."""
+    telling = one.telling
+    if telling is None:
+        return ""
+    shares = f"{percent(telling.share, 1)} here, {percent(telling.usual, 1)} elsewhere"
+    return f"{short_name(telling.name)} {shares}"
+
+
+def sentence(compared: Compared) -> str:
+    """ "host7 is unlike the others: GC.copy 31 % here, 9 % elsewhere."; "" where nobody is.
+
+    Hosts before processes: these are told where all hosts are alike.
+    """
+    odd = compared.odd_hosts or compared.odd_processes
+    if not odd:
+        return ""
+    others = "" if compared.odd_hosts else " processes"
+    told = f"unlike the other{others or 's'}: {what_differs(odd[0])}"
+    if len(odd) == 1:
+        return f"{who(odd[0])} is {told}."
+    more = counted(len(odd) - 1, "hosts" if compared.odd_hosts else "processes")
+    return f"{who(odd[0])} and {more.split()[0]} more {more.split()[1]} are {told} on the first."
+
+
+def outliers_table(event: str, compared: Compared) -> str:
+    """The ranking of an event's hosts, and of its processes where they are more, as lines of text."""
+    hosts, processes = compared.hosts, compared.processes
+    parts = []
+    if len(hosts) > 1 or len(processes) < 2:
+        parts += [f"{printable(event)}: {_verdict(hosts, 'hosts')}", *_rows(hosts, "host")]
+    if len(processes) > len(hosts):
+        parts += [f"{printable(event)}: {_verdict(processes, 'processes')}", *_rows(processes, "process")]
+    return "\n".join(parts)
+
+
+def outliers_record(compared: Compared) -> Dict[str, object]:
+    """The same for JSON."""
+    return {
+        "hosts": [_record(one) for one in compared.hosts],
+        "processes": [_record(one) for one in compared.processes],
+    }
+
+
+def _verdict(ranked: Sequence[Unlike], what: str) -> str:
+    odd = sum(one.outlier for one in ranked)
+    if len(ranked) < 2:
+        return f"nothing to compare: {counted(1, what) if ranked else 'no samples'}"
+    if len(ranked) < _FEWEST:
+        return f"{counted(len(ranked), what)}: with fewer than {_FEWEST} none can be the odd one"
+    are = "is" if odd == 1 else "are"
+    if odd:
+        return f"{odd} of {counted(len(ranked), what)} {are} unlike the others"
+    return f"all {counted(len(ranked), what)} are alike, as far as the samples tell"
+
+
+def _rows(ranked: Sequence[Unlike], head: str) -> List[str]:
+    if len(ranked) < 2:
+        return []
+    shown = [one for number, one in enumerate(ranked) if one.outlier or number < _ALIKE_SHOWN]
+    width = max(len(head), *(len(printable(who(one))) for one in shown))
+    heads = f"unlike  {'samples':>9}  divergence   by chance  cosine   moved  what differs most"
+    lines = [f"  {head:<{width}}  {heads}"]
+    lines += [_row(one, width) for one in shown]
+    if len(shown) < len(ranked):
+        lines.append(f"  … and {len(ranked) - len(shown)} more that are alike")
+    return lines
+
+
+def _row(one: Unlike, width: int) -> str:
+    distance = one.distance
+    return (
+        f"  {printable(who(one)):<{width}}  {'yes' if one.outlier else '':<6}  {one.samples:>9,}"
+        f"  {distance.divergence:>10.6f}  {distance.noise:>10.6f}  {distance.cosine:>6.4f}"
+        f"  {plain(percent(distance.moved, 1)):>6}  {printable(plain(what_differs(one)))}"
+    ).rstrip()
+
+
+def _record(one: Unlike) -> Dict[str, object]:
+    distance = one.distance
+    methods = [{"method": m.name, "share": m.share, "usual": m.usual} for m in distance.methods]
+    process = {} if one.pid is None else {"pid": one.pid, "label": one.label}
+    return {
+        "host": one.host,
+        **process,
+        "outlier": one.outlier,
+        "samples": one.samples,
+        "divergence": distance.divergence,
+        "noise": distance.noise,
+        "cosine": distance.cosine,
+        "moved": distance.moved,
+        "methods": methods,
+    }

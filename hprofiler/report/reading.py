@@ -1,0 +1,98 @@
+"""The stored profiles of a host, read one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import List, Literal, Optional
+
+from hprofiler._flamegraph import Profile
+from hprofiler.measures import measure_of
+from hprofiler.model import Outcome, Status
+from hprofiler.report.comparison import Comparison
+from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.report.roots import patterns
+from hprofiler.store import RunFolder
+
+
+@dataclass(frozen=True)
+class Names:
+    """What becomes of names: `raw` keeps apart what every JVM numbers anew; `threads` keeps thread groups."""
+
+    raw: bool = False
+    threads: bool = False
+
+
+@dataclass
+class HostProfile:
+    """A host's processes as one profile, the value shown first; `whole` was its total before trimming."""
+
+    profile: Profile
+    whole: int
+    samples: int
+
+
+class Reader:
+    """Reads the profiles of an event, trims them if that is asked for, and lets `comparison` see them.
+
+    What cannot be read or added up becomes a line of the ledger, in `problems`.
+    """
+
+    def __init__(self, folder: RunFolder, facts: RunFacts, names: Names) -> None:
+        self.comparison = Comparison(facts.event)
+        self.problems: List[Outcome] = []
+        self._folder = folder
+        self._facts = facts
+        self._names = names
+        self._roots = patterns(facts.roots) if facts.trimmed else []
+
+    def read_host(self, host: HostFacts) -> Optional[HostProfile]:
+        """The host's processes as one profile; None when there is none."""
+        merged: Optional[HostProfile] = None
+        for recording in host.recordings:
+            try:
+                merged = self._added(merged, host, recording)
+            except (OSError, ValueError, RuntimeError) as error:
+                self.problems.append(_unreadable(recording, error))
+        if merged is not None and merged.profile.total():
+            self.comparison.add_host(host, merged.profile, merged.samples)
+        return merged
+
+    def _added(
+        self, merged: Optional[HostProfile], host: HostFacts, recording: RecordingFacts
+    ) -> HostProfile:
+        profile = self._read(host, recording)
+        shown, compared = profile.total(), self.comparison.whole(profile)
+        if self._roots:
+            profile = profile.below(self._roots)
+        if merged is not None:
+            merged.profile.merge(profile)
+        samples = self.comparison.add_process(host, recording, profile, compared)
+        if merged is None:
+            return HostProfile(profile, shown, samples)
+        merged.whole += shown
+        merged.samples += samples
+        return merged
+
+    def _read(self, host: HostFacts, recording: RecordingFacts) -> Profile:
+        measure = measure_of(self._facts.event)
+        path = self._folder.profile_path(host.key, recording.pid, self._facts.event)
+        labels = {"host": host.name, "pid": str(recording.pid), "process": recording.label}
+        threads: Literal["groups", False] = "groups" if self._names.threads else False
+        profile = Profile.open(path, "pprof", threads=threads).with_labels(labels)
+        if tuple(profile.values) != measure.columns:
+            raise ValueError(f"it counts {profile.values}, not {list(measure.columns)}")
+        profile = profile if self._names.raw else profile.canonical()
+        return profile.select(measure.shown_first) if measure.shown else profile
+
+
+def _unreadable(recording: RecordingFacts, error: Exception) -> Outcome:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return Outcome(
+        host=recording.host,
+        status=Status.FAILED,
+        stage="report",
+        reason=f"its profile in the run folder cannot be used: {reason}",
+        remedy="record again",
+        pid=recording.pid,
+        label=recording.label,
+    )

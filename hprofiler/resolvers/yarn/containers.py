@@ -1,0 +1,112 @@
+"""The containers of a running application, and the nodes they are on."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Dict, Iterable, List, Mapping, Tuple
+from urllib.parse import urlsplit
+
+from hprofiler.resolvers.host_names import is_host
+from hprofiler.resolvers.yarn.answers import number, objects, text
+from hprofiler.resolvers.yarn.ids import belongs
+from hprofiler.resolvers.yarn.rest import NotFound, ResourceManager, YarnError
+
+_AT_ONCE = 32
+
+
+@dataclass(frozen=True)
+class Container:
+    """A running container. `node` is the name the cluster knows its node by."""
+
+    id: str
+    node: str
+
+
+def containers(manager: ResourceManager, application: str) -> Tuple[List[Container], List[str]]:
+    """The running containers of all its attempts, and what could not be learnt.
+
+    The ResourceManager is asked (two requests, whatever the number of nodes); only one that is too old to
+    know is spared, and every node that has containers is asked in its place.
+    """
+    try:
+        attempts = objects(manager.get(f"/apps/{application}/appattempts"), "appAttempts", "appAttempt")
+        found: List[Container] = []
+        for attempt in attempts:
+            identity = text(attempt, "appAttemptId")
+            if text(attempt, "appAttemptState") in ("RUNNING", "") and _is_attempt(identity, application):
+                answer = manager.get(f"/apps/{application}/appattempts/{identity}/containers")
+                found += _running(answer, application)
+    except NotFound:
+        return _from_nodes(manager, application)
+    return found, []
+
+
+def by_node(found: Iterable[Container]) -> Dict[str, List[str]]:
+    """Container ids of each node, nodes and ids in order."""
+    nodes: Dict[str, List[str]] = {}
+    for container in sorted(set(found), key=lambda one: (one.node, one.id)):
+        nodes.setdefault(container.node, []).append(container.id)
+    return nodes
+
+
+def _is_attempt(identity: str, application: str) -> bool:
+    """Whether it is an attempt of the application, and nothing else that could stand in an address."""
+    begin, _, number_ = identity.rpartition("_")
+    return begin == f"appattempt_{application.partition('_')[2]}" and number_.isdecimal()
+
+
+def _running(answer: object, application: str) -> List[Container]:
+    found = []
+    for container in objects(answer, "container"):
+        identity = text(container, "containerId")
+        node = _host(text(container, "nodeHttpAddress") or text(container, "nodeId"))
+        if text(container, "containerState") == "RUNNING" and node and belongs(identity, application):
+            found.append(Container(identity, node))
+    return found
+
+
+def _host(address: str) -> str:
+    """The host of `http://host:8042` or `host:8041`."""
+    try:
+        return urlsplit(address if "://" in address else f"//{address}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _from_nodes(manager: ResourceManager, application: str) -> Tuple[List[Container], List[str]]:
+    nodes = objects(manager.get("/nodes", {"states": "RUNNING"}), "nodes", "node")
+    busy = _addresses(nodes, manager.scheme)
+    found: List[Container] = []
+    unknown: List[str] = []
+
+    def ask(base: str) -> Tuple[str, object, str]:
+        try:
+            return busy[base], manager.rest.get(f"{base}/ws/v1/node/containers"), ""
+        except YarnError as error:
+            return busy[base], None, error.reason
+
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="hprofiler-nodes") as pool:
+        for node, answer, failure in pool.map(ask, busy):
+            if failure:
+                unknown.append(f"node {node} did not tell its containers: {failure}")
+            listed = objects(answer, "containers", "container")
+            running = (text(item, "id") for item in listed if text(item, "state") == "RUNNING")
+            found += [Container(identity, node) for identity in running if belongs(identity, application)]
+    return found, unknown
+
+
+def _addresses(nodes: Iterable[Mapping[str, object]], scheme: str) -> Dict[str, str]:
+    """Of the nodes that run something: where their own interface is -> what they are called."""
+    busy = {}
+    for node in nodes:
+        address = text(node, "nodeHTTPAddress")
+        try:
+            parts = urlsplit(f"//{address}")
+            host, port = parts.hostname or "", parts.port
+        except ValueError:
+            continue
+        if number(node, "numContainers") and is_host(host) and port:
+            shown = f"[{host}]" if ":" in host else host
+            busy[f"{scheme}://{shown}:{port}"] = text(node, "nodeHostName") or host
+    return busy

@@ -1,0 +1,33 @@
+"""Ids as YARN writes them: application_1700000000000_0042, container_e17_1700000000000_0042_01_000003."""
+
+from __future__ import annotations
+
+import re
+from typing import Optional
+
+_APPLICATION = re.compile(r"application_[0-9]{1,19}_[0-9]{1,10}")
+_CONTAINER = re.compile(
+    r"container_(?:e[0-9]{1,10}_)?([0-9]{1,19}_[0-9]{1,10})_([0-9]{1,10})_[0-9]{1,19}(?![0-9])"
+)
+
+
+def is_application_id(words: str) -> bool:
+    return _APPLICATION.fullmatch(words) is not None
+
+
+def container_id(words: str) -> Optional[str]:
+    """The container's id in some text such as a log's address."""
+    match = _CONTAINER.search(words)
+    return match.group() if match else None
+
+
+def belongs(container: str, application: str) -> bool:
+    """Whether it is the id of a container of this application."""
+    match = _CONTAINER.fullmatch(container)
+    return match is not None and f"application_{match.group(1)}" == application
+
+
+def attempt_of(container: str) -> str:
+    """The number of the application's attempt that a container is of; "" for what is no container's id."""
+    match = _CONTAINER.fullmatch(container)
+    return str(int(match.group(2))) if match else ""

@@ -1,0 +1,255 @@
+"""YARN's REST interfaces over HTTP: which ResourceManager answers, and what it says as JSON.
+
+Errors of `requests` become YarnError here and nowhere else. What a server says is bounded and not believed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Tuple, cast
+from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
+
+import requests
+
+from hprofiler.errors import HprofilerError, UsageError
+
+MAX_ANSWER = 64 << 20
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 10.0
+_LONGEST = 30.0
+_PIECE = 1 << 16
+_BELOW_BASE = re.compile(r"/(?:ws/v1|cluster)(?:/.*)?$")
+_STANDBY = re.compile(rb"standby RM|active RM", re.IGNORECASE)
+_REFRESH = re.compile(r"\s*[0-9]+\s*;\s*url=(\S+)", re.IGNORECASE)
+_SEVERAL = "name them all: --yarn http://rm1:8088,http://rm2:8088"
+_REACHABLE = "see whether it is up and can be reached from here"
+
+
+class YarnError(HprofilerError):
+    """YARN could not tell what was asked of it (exit code 4)."""
+
+
+class NotFound(YarnError):
+    """The server answered, and does not know it."""
+
+
+class Rest:
+    """GETs JSON from servers; one a run, for any number of threads."""
+
+    def __init__(self, ca_file: Optional[str] = None) -> None:
+        self._session = requests.Session()
+        self._session.headers["Accept"] = "application/json"
+        self._session.max_redirects = 5
+        adapter = requests.adapters.HTTPAdapter(pool_connections=64, pool_maxsize=64)
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, adapter)
+        self._verify = (
+            ca_file or True
+        )  # given with each request: $REQUESTS_CA_BUNDLE would win over the session's
+        self._spnego = _spnego()
+
+    def get(self, url: str, parameters: Optional[Mapping[str, str]] = None) -> Any:
+        """The JSON at `url`. NotFound for 404; YarnError otherwise, with what failed and what to do."""
+        answer, body = self._fetch(url, parameters)
+        elsewhere = _named_active(answer, body)
+        if elsewhere:
+            answer, body = self._fetch(elsewhere, None)
+        _check(answer, body, self._spnego is not None)
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError) as error:
+            remedy = "name the base address of the ResourceManager's web interface with -c"
+            raise YarnError(f"{shown(answer.url)} answered with something that is no JSON", remedy) from error
+
+    def _fetch(self, url: str, parameters: Optional[Mapping[str, str]]) -> Tuple[requests.Response, bytes]:
+        try:
+            with self._session.get(
+                url,
+                params=parameters,
+                timeout=(CONNECT_SECONDS, ANSWER_SECONDS),
+                stream=True,
+                verify=self._verify,
+                auth=_of_url(url) or (self._spnego and self._spnego()),
+            ) as answer:
+                return answer, _body(answer)
+        except requests.exceptions.SSLError as error:
+            raise YarnError(
+                f"{shown(url)}: TLS: {_cause(error)}", "name the CA with --yarn-ca FILE"
+            ) from error
+        except requests.exceptions.ConnectTimeout as error:
+            reason = f"{shown(url)} cannot be reached within {CONNECT_SECONDS:g} s"
+            raise YarnError(reason, _REACHABLE) from error
+        except requests.exceptions.Timeout as error:
+            raise YarnError(f"{shown(url)} did not answer within {ANSWER_SECONDS:g} s", _REACHABLE) from error
+        except requests.exceptions.TooManyRedirects as error:
+            raise YarnError(f"{shown(url)} sends on and on, to no answer", _SEVERAL) from error
+        except (OSError, ValueError) as error:
+            raise YarnError(f"{shown(url)} cannot be reached: {_cause(error)}", _REACHABLE) from error
+
+
+class ResourceManager:
+    """The active one of a cluster's ResourceManagers; found at the first question, and again if it moves."""
+
+    def __init__(self, rest: Rest, bases: Iterable[str]) -> None:
+        self.rest = rest
+        self._bases = list(bases)
+        self._lock = threading.Lock()
+
+    @property
+    def base(self) -> str:
+        """The address, for people, of the one that answered last (the first, before any did)."""
+        return shown(self._bases[0])
+
+    @property
+    def scheme(self) -> str:
+        """http or https, which all of a cluster's servers have in common."""
+        return urlsplit(self._bases[0]).scheme
+
+    def get(self, path: str, parameters: Optional[Mapping[str, str]] = None) -> Any:
+        """The JSON below `/ws/v1/cluster`, from the first ResourceManager that has it."""
+        return self.ask(f"/ws/v1/cluster{path}", parameters)
+
+    def ask(self, path: str, parameters: Optional[Mapping[str, str]] = None) -> Any:
+        """The JSON at a path below the base. NotFound is final, anything else is tried at the others."""
+        failures: List[YarnError] = []
+        for base in self._bases:
+            try:
+                answer = self.rest.get(base + path, parameters)
+            except NotFound:
+                raise
+            except YarnError as error:
+                failures.append(error)
+                continue
+            with self._lock:
+                self._bases = [base, *(other for other in self._bases if other != base)]
+            return answer
+        if len(failures) == 1:
+            raise failures[0]
+        reasons = "; ".join(failure.reason for failure in failures)
+        raise YarnError(f"no ResourceManager answers: {reasons}", failures[0].remedy)
+
+
+def base_urls(text: str, option: str) -> Tuple[str, ...]:
+    """The base addresses in a comma list: what people copy from their browser or an old script will do.
+
+    `rm:8088`, `http://rm:8088/cluster/apps` and `http://rm:8088/ws/v1/cluster/nodes` are all `http://rm:8088`;
+    a gateway's path before that is kept.
+    """
+    bases = tuple(dict.fromkeys(_base(word.strip(), option) for word in text.split(",") if word.strip()))
+    if not bases:
+        raise UsageError(f"{option} names no ResourceManager", f"write {option} http://rm:8088")
+    return bases
+
+
+def shown(url: str) -> str:
+    """A URL for people: without what may be a password."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url.rpartition("@")[2][:200]
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))[:500]
+
+
+def _base(word: str, option: str) -> str:
+    wrong = UsageError(
+        f"{option}: {shown(word)!r} is no address of a ResourceManager", f"write {option} http://rm:8088"
+    )
+    try:
+        parts = urlsplit(word if "://" in word else f"http://{word}")
+        known = parts.scheme in ("http", "https") and parts.hostname and (parts.port or True)
+    except ValueError:
+        raise wrong from None
+    if not known or not word.isprintable() or " " in word:
+        raise wrong
+    path = _BELOW_BASE.sub("", parts.path.rstrip("/"))
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def _body(answer: requests.Response) -> bytes:
+    pieces, size, end = [], 0, time.monotonic() + _LONGEST
+    for piece in answer.iter_content(_PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > MAX_ANSWER:
+            raise YarnError(
+                f"{shown(answer.url)} answered with more than {MAX_ANSWER >> 20} MiB", "see its log"
+            )
+        if time.monotonic() > end:
+            raise YarnError(f"{shown(answer.url)} took over {_LONGEST:g} s to answer", "see how it is")
+    return b"".join(pieces)
+
+
+def _is_standby(body: bytes) -> bool:
+    return body[:1] not in (b"{", b"[") and _STANDBY.search(body[:4096]) is not None
+
+
+def _named_active(answer: requests.Response, body: bytes) -> Optional[str]:
+    """Where a standby that does not redirect says the active one is: `Refresh: 3; url=http://rm2:8088/…`."""
+    refresh = _REFRESH.match(answer.headers.get("Refresh", "")) if _is_standby(body) else None
+    url = urljoin(answer.url, refresh.group(1)) if refresh else ""
+    return url if url.startswith(("http://", "https://")) else None
+
+
+def _check(answer: requests.Response, body: bytes, kerberos: bool) -> None:
+    where, status = shown(answer.url), answer.status_code
+    if _is_standby(body):
+        raise YarnError(f"{where} is a standby ResourceManager and no active one is known", _SEVERAL)
+    if status == 404:
+        raise NotFound(f"{where}: {_said(body) or 'not found'}", "see whether -c names a ResourceManager")
+    if status == 401 and "negotiate" in answer.headers.get("WWW-Authenticate", "").lower():
+        remedy = "run kinit" if kerberos else "install hprofiler[kerberos] and run kinit"
+        raise YarnError(f"{where} wants Kerberos", remedy)
+    if status in (401, 403):
+        said = _said(body)
+        reason = f"{where} refuses: {said}" if said else f"{where} wants a login ({status})"
+        raise YarnError(reason, "name a user who may: -c https://user:password@gateway/…, or kinit")
+    if status != 200:
+        raise YarnError(
+            f"{where} answered {status}: {_said(body) or _printable(answer.reason)}", "see its log"
+        )
+
+
+def _said(body: bytes) -> str:
+    """A server's own words, where they are JSON as YARN writes them."""
+    try:
+        message = json.loads(body)["RemoteException"]["message"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    return _printable(message)
+
+
+def _printable(words: object) -> str:
+    return "".join(c if c.isprintable() else " " for c in str(words)[:300])
+
+
+def _cause(error: BaseException) -> str:
+    """The deepest reason of an error; those around it repeat it between names of classes."""
+    cause = error
+    for _ in range(10):
+        inner = [getattr(cause, "reason", None), *cause.args, cause.__cause__, cause.__context__]
+        deeper = next((one for one in inner if isinstance(one, BaseException) and one is not cause), None)
+        if deeper is None:
+            break
+        cause = deeper
+    return _printable(getattr(cause, "strerror", None) or cause)
+
+
+def _of_url(url: str) -> Optional[Tuple[str, str]]:
+    """The user and password that an address names."""
+    parts = urlsplit(url)
+    return (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+
+
+def _spnego() -> Optional[Callable[[], requests.auth.AuthBase]]:
+    """Kerberos where the user installed it: makes what does nothing until a server asks.
+
+    One for each request: it remembers how far it is with a server, and threads would mix that up.
+    """
+    try:
+        from requests_gssapi import OPTIONAL, HTTPSPNEGOAuth
+    except ImportError:
+        return None
+    return lambda: cast(requests.auth.AuthBase, HTTPSPNEGOAuth(mutual_authentication=OPTIONAL))

@@ -1,0 +1,68 @@
+"""What the Spark driver knows of its executors, asked through the ResourceManager's proxy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, Optional, Tuple
+
+from hprofiler.model import PROCESS
+from hprofiler.resolvers.yarn.answers import member, number, objects, text
+from hprofiler.resolvers.yarn.ids import container_id
+from hprofiler.resolvers.yarn.rest import ResourceManager, YarnError
+
+_STAGES_NAMED = 5
+
+
+@dataclass(frozen=True)
+class SparkFacts:
+    """Labels of each container by its id; `notes` say what the driver did not tell."""
+
+    labels: Mapping[str, Mapping[str, str]]
+    notes: Tuple[str, ...] = ()
+
+
+def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
+    """Executor ids, roles and active stages. A driver that does not answer costs the labels, not the run."""
+    api = f"/proxy/{application}/api/v1/applications/{application}"
+    try:
+        executors = _list(manager.ask(f"{api}/executors"))
+        stages = _active_stages(_list(manager.ask(f"{api}/stages", {"status": "active"})))
+    except YarnError as error:
+        return SparkFacts({}, (f"the Spark driver did not tell its executors: {error.reason}",))
+    labels: Dict[str, Dict[str, str]] = {}
+    notes = []
+    for executor in executors:
+        identity, container = text(executor, "id", limit=64), _container(executor)
+        role = "driver" if identity == "driver" else "executor"
+        if container is None and role == "driver":
+            where = text(executor, "hostPort", limit=255).rpartition(":")[0]
+            notes.append(f"the Spark driver runs on {where}, in no container, and is not profiled")
+        if not identity or container is None:
+            continue
+        shown = identity if role == "driver" else f"executor {identity}"
+        labels[container] = {"role": role, "executor": identity, PROCESS: shown}
+        if stages and number(executor, "activeTasks"):
+            labels[container]["stage"] = stages
+    return SparkFacts(labels, tuple(notes))
+
+
+def _list(found: object) -> List[Dict[str, object]]:
+    return objects({"list": found}, "list")
+
+
+def _active_stages(stages: List[Dict[str, object]]) -> str:
+    """Numbers of the active stages, such as `12, 13`."""
+    numbers = sorted({number(stage, "stageId") for stage in stages})
+    more = ", …" if len(numbers) > _STAGES_NAMED else ""
+    return ", ".join(map(str, numbers[:_STAGES_NAMED])) + more
+
+
+def _container(executor: object) -> Optional[str]:
+    """The container an executor is in: it names it in Spark 3, and its logs' addresses always did."""
+    logs = member(executor, "executorLogs")
+    addresses = list(logs.values())[:20] if isinstance(logs, dict) else []
+    places = [
+        text(executor, "attributes", "CONTAINER_ID"),
+        *(one for one in addresses if isinstance(one, str)),
+    ]
+    return next((found for place in places if (found := container_id(place[:2000]))), None)

@@ -1,0 +1,140 @@
+"""Finding by container: real processes that a container's environment, or only their arguments, give away."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional, Sequence
+
+import pytest
+
+from tests.contract.agent_driver import Agent
+from tests.contract.conftest import OTHER_USER
+
+ONE = "container_e17_1700000000000_0042_01_000003"
+OTHER = "container_e17_1700000000000_0042_01_000004"
+
+
+def find(
+    agent: Agent, containers: Sequence[str], selector: Any = None, native: bool = False
+) -> Dict[str, Any]:
+    agent.send("find", selector=selector, native=native, containers=list(containers))
+    return agent.expect("found")
+
+
+def pids(found: Dict[str, Any]) -> List[int]:
+    return [process["pid"] for process in found["processes"]]
+
+
+@contextmanager
+def running(
+    argv: Sequence[str], environment: Optional[Dict[str, str]] = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that says `ready` and waits for the end of its stdin."""
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **(environment or {})}
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            yield process
+        finally:
+            process.stdin.close()
+
+
+def python(*arguments: str) -> List[str]:
+    return [sys.executable, "-c", "print('ready', flush=True); input()", *arguments]
+
+
+def test_by_the_environment(agent, burn):
+    mine = burn(env={"CONTAINER_ID": ONE})
+    neighbour = burn(env={"CONTAINER_ID": OTHER})
+    found = find(agent, [ONE])
+    (process,) = found["processes"]
+    assert process["pid"] == mine.outer.pid and found["ignored"] == []
+    assert process["labels"] == {"container": ONE} and process["label"] == "Burner"
+    assert pids(find(agent, [ONE, OTHER])) == sorted([mine.outer.pid, neighbour.outer.pid])
+
+
+def test_of_another_user_as_root(agent, burn):
+    mine = burn(user=OTHER_USER, env={"CONTAINER_ID": ONE})
+    assert pids(find(agent, [ONE])) == [mine.outer.pid]
+
+
+def test_without_rights_the_arguments_tell(start_agent, burn):
+    """Another user's environment cannot be read; YARN names the container on the command line too."""
+    silent = burn(env={"CONTAINER_ID": ONE})
+    telling = burn(env={"CONTAINER_ID": ONE}, options=[f"-Dlogs=/var/log/{ONE}/stderr"])
+    agent = start_agent(user=OTHER_USER)
+    agent.hello()
+    found = pids(find(agent, [ONE]))
+    assert telling.outer.pid in found and silent.outer.pid not in found
+
+
+def test_by_arguments_as_a_whole_word(agent, burn):
+    mine = burn(extra=[f"--log=/logs/{ONE}/x"])
+    burn(extra=[f"--log=/logs/{ONE}0/x"])
+    burn(env={"CONTAINER_ID": OTHER}, extra=[f"--log=/logs/{ONE}/x"])
+    assert pids(find(agent, [ONE])) == [mine.outer.pid]
+
+
+def test_a_selector_narrows_and_its_labels_stay(agent, burn):
+    one = burn(env={"CONTAINER_ID": ONE}, extra=["--id", "7"])
+    burn(env={"CONTAINER_ID": ONE}, extra=["--id", "8"])
+    burn(extra=["--id", "7"])
+    rule = {
+        "kind": "rule",
+        "any": [{"arguments": "--id 7"}],
+        "labels": {
+            "id": {"from": "arguments", "regex": r"--id (\d+)"},
+            "container": {"from": "arguments", "regex": r"(--id)"},
+        },
+        "process_label": "burner {id}",
+    }
+    (process,) = find(agent, [ONE], rule)["processes"]
+    assert process["pid"] == one.outer.pid and process["label"] == "burner 7"
+    assert process["labels"] == {"id": "7", "container": ONE}
+    pid = {"kind": "pids", "pids": [one.outer.pid]}
+    assert find(agent, [OTHER], pid)["ignored"] == find(agent, [OTHER], pid)["processes"] == []
+    assert pids(find(agent, [ONE], pid)) == [one.outer.pid]
+
+
+def test_helpers_are_ignored_with_a_reason_and_shells_in_silence(agent, burn):
+    mine = burn(env={"CONTAINER_ID": ONE})
+    environment = {"CONTAINER_ID": ONE}
+    shell = ["bash", "-c", "echo ready; read -r x", ONE]
+    with running(python(), environment) as worker, running(shell, environment) as wrapper:
+        found = find(agent, [ONE])
+        assert pids(found) == [mine.outer.pid]
+        (ignored,) = found["ignored"]
+        assert ignored["pid"] == worker.pid
+        assert ignored["reason"].startswith(f"Python worker of container {ONE}: not a JVM (python")
+        native = pids(find(agent, [ONE], native=True))
+        assert native == sorted([mine.outer.pid, worker.pid, wrapper.pid])
+
+
+def test_helpers_are_bounded(agent):
+    script = "exec 3<&0; for i in $(seq 1 130); do cat <&3 & done; echo ready; wait"
+    shell = ["bash", "-c", script]
+    with running(shell, {"CONTAINER_ID": ONE}):
+        found = find(agent, [ONE])
+    assert found["processes"] == [] and len(found["ignored"]) == 100
+    assert all(f"helper of container {ONE}" in ignored["reason"] for ignored in found["ignored"])
+
+
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        ({"selector": None}, "neither a selector nor containers"),
+        ({"selector": None, "containers": ["../x"]}, "is no container's id"),
+        ({"selector": None, "containers": [""]}, "is no container's id"),
+        ({"selector": None, "containers": [f"c{n}" for n in range(10_001)]}, "more than 10000 containers"),
+        ({"selector": None, "containers": "all"}, "cannot be understood"),
+    ],
+)
+def test_what_is_refused(agent, members, reason):
+    agent.send("find", **members)
+    assert reason in agent.expect("error")["reason"]
+    assert agent.wait() == 1

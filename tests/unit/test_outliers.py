@@ -1,0 +1,226 @@
+"""Hosts and processes unlike the others, from made-up run folders: the numbers, the page, table and JSON."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hprofiler._flamegraph import Outliers, Profile
+from hprofiler.cli.run import print_json, print_summary
+from hprofiler.errors import RunFolderError, UsageError
+from hprofiler.model import Selector
+from hprofiler.report import find_outliers, make_report, outliers_table
+from hprofiler.run import RunResult, coverage_of
+from tests.viewer.made_run import MadeHost, make_run
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+METHODS = 30
+USUAL = [1 / rank for rank in range(1, METHODS + 1)]
+# A tenth more of all work, in one method.
+MORE = [share + (0.1 * sum(USUAL) if number == 2 else 0) for number, share in enumerate(USUAL)]
+HOT = "com/acme/Job.m2"
+
+
+def sampled(dice: random.Random, weights: list[float], samples: int, bursts: bool = False) -> str:
+    """Folded text of so many samples; with `bursts` the same method comes several times in a row."""
+    counts: Counter[int] = Counter()
+    while (left := samples - sum(counts.values())) > 0:
+        drawn = dice.choices(range(len(weights)), weights, k=max(1, left // 20) if bursts else left)
+        for method in drawn:
+            counts[method] += dice.randint(1, 20) if bursts else 1
+    stacks = (f"main;com/acme/Job.run;com/acme/Job.m{method} {n}\n" for method, n in sorted(counts.items()))
+    return "".join(stacks)
+
+
+def identical(dice: random.Random, hosts: int, samples: int, bursts: bool = False) -> list[MadeHost]:
+    """Hosts that do the same; of unequal length."""
+    return [
+        MadeHost(f"host{n}", {100 + n: sampled(dice, USUAL, samples * (1 + n % 3), bursts)})
+        for n in range(hosts)
+    ]
+
+
+def cluster(dice: random.Random) -> list[MadeHost]:
+    hosts = identical(dice, 6, 5000)
+    hosts[4] = MadeHost("host4", {104: sampled(dice, MORE, 5000)})
+    return hosts
+
+
+def visible(page: str) -> str:
+    text = re.sub(
+        r"<script.*?</script>|<style.*?</style>|<noscript.*?</noscript>|<[^>]+>", " ", page, flags=re.S
+    )
+    return re.sub(r"\s+", " ", text.replace("\u202f", " "))
+
+
+def hprofiler(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hprofiler", *map(str, words)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("bursts", [False, True])
+def test_no_alarm_in_a_hundred_runs_of_identical_hosts(tmp_path, bursts):
+    dice = random.Random(1)
+    for number in range(100):
+        folder = make_run(tmp_path / str(number), identical(dice, 3 + number % 3, 300, bursts))
+        ((event, compared),) = find_outliers(folder.path, None, trim=False)
+        assert event == "cpu" and len(compared.hosts) == 3 + number % 3
+        assert not compared.odd_hosts and not compared.odd_processes, outliers_table(event, compared)
+
+
+def test_a_host_that_burns_a_tenth_more_in_one_method_is_found_and_the_method_named(tmp_path):
+    dice = random.Random(2)
+    for number in range(10):
+        folder = make_run(tmp_path / str(number), cluster(dice))
+        ((_, compared),) = find_outliers(folder.path, "cpu", trim=False)
+        (odd,) = compared.odd_hosts
+        assert (odd.host, odd.samples, odd.distance.methods[0].name) == ("host4", 5000, HOT)
+        assert compared.hosts[0] is odd, "outliers come first"
+        assert 0.05 < odd.distance.methods[0].share - odd.distance.methods[0].usual < 0.1
+        assert odd.distance.divergence > odd.distance.noise
+        assert [one.pid for one in compared.odd_processes] == [104]
+
+
+def test_the_page_marks_the_host_and_says_why(tmp_path):
+    report = make_report(make_run(tmp_path / "run", cluster(random.Random(3))).path)
+    page = visible(report.page.read_text())
+    assert re.search(r"host4 is unlike the others: Job\.m2 1\d\.\d % here, 8\.\d % elsewhere\.", page)
+    assert "Unlike the others" in page
+    assert re.search(r"host4 1 5,000 .* unlike 0\.01\d\d Job\.m2", page)
+    assert len(re.findall(r"unlike 0\.\d+", page)) == 1, "and nobody else"
+    assert [one.host for one in report.events[0].compared.odd_hosts] == ["host4"]
+
+
+def test_a_page_of_identical_hosts_accuses_nobody(tmp_path):
+    page = visible(
+        make_report(make_run(tmp_path / "run", identical(random.Random(4), 4, 900)).path).page.read_text()
+    )
+    assert "is unlike" not in page and "are unlike" not in page and "Unlike the others" in page
+
+
+def test_a_process_is_found_among_alike_hosts(tmp_path):
+    dice = random.Random(5)
+    hosts = [
+        MadeHost(name, {pid: sampled(dice, USUAL, 4000) for pid in range(first, first + 5)})
+        for name, first in (("left", 101), ("right", 201))
+    ]
+    hosts[1].processes[203] = sampled(dice, [1.0], 4000)
+    report = make_report(make_run(tmp_path / "run", hosts).path)
+    page = visible(report.page.read_text())
+    compared = report.events[0].compared
+    assert not compared.odd_hosts, "two hosts are no crowd"
+    assert [(one.host, one.pid, one.label) for one in compared.odd_processes] == [
+        ("right", 203, "executor 3")
+    ]
+    assert "executor 3 on right is unlike the other processes: Job.m0 100 % here" in page
+    assert "Processes unlike the others: executor 3 on right : Job.m0 100 % here" in page
+    table = outliers_table("cpu", compared)
+    assert "cpu: 2 hosts: with fewer than 3 none can be the odd one" in table
+    assert "cpu: 1 of 10 processes is unlike the others" in table
+
+
+def test_names_from_hosts_are_text_in_page_and_table(tmp_path):
+    dice = random.Random(6)
+    hosts = identical(dice, 4, 3000)
+    hosts[0] = MadeHost("<b>\x1b[0m", {1: sampled(dice, USUAL, 30) + "main;<i>\x1b[1m 3000\n"})
+    report = make_report(make_run(tmp_path / "run", hosts).path)
+    assert "&lt;b&gt;\ufffd[0m is unlike the others: &lt;i&gt;" in report.page.read_text()
+    assert "\x1b" not in outliers_table("cpu", report.events[0].compared)
+
+
+def test_bytes_are_no_more_certain_than_the_samples_behind_them(tmp_path):
+    """A MiB is a million of bytes and one sample: as bytes these hosts would all be outliers."""
+    dice = random.Random(7)
+    hosts = []
+    for number in range(6):
+        samples = sampled(dice, USUAL, 300)
+        stretched = re.sub(r" (\d+)$", lambda found: f" {int(found[1]) << 20}", samples, flags=re.M)
+        hosts.append(MadeHost(f"host{number}", events={"alloc": {number + 1: stretched}}))
+    folder = make_run(tmp_path / "run", hosts, events=("alloc",))
+    run = folder.run
+    for host in run["hosts"]:
+        host["recordings"][0]["samples"]["taken"] = 300
+    folder.write_run(run)
+    ((_, compared),) = find_outliers(folder.path, None, trim=False)
+    assert [one.samples for one in compared.hosts] == [300] * 6
+    assert not compared.odd_hosts
+
+
+def test_the_table_of_the_command_line(tmp_path):
+    folder = make_run(tmp_path / "run", cluster(random.Random(8)))
+    done = hprofiler("outliers", folder.path)
+    assert (done.returncode, done.stderr) == (0, "")
+    verdict, heads, first, *others = done.stdout.splitlines()
+    assert verdict == "cpu: 1 of 6 hosts is unlike the others"
+    assert heads.split()[:3] == ["host", "unlike", "samples"]
+    assert re.match(
+        r"  host4  yes         5,000    0\.0\d+    0\.00\d+  0\.9\d+    \d\.\d%  Job\.m2 1\d\.\d% here", first
+    )
+    assert len(others) == 5 and not any(" yes " in line for line in others)
+
+
+def test_the_json_of_the_command_line(tmp_path):
+    folder = make_run(tmp_path / "run", cluster(random.Random(9)))
+    events = json.loads(hprofiler("outliers", folder.path, "--json", "-e", "cpu").stdout)["events"]
+    assert [event["event"] for event in events] == ["cpu"]
+    first = events[0]["hosts"][0]
+    assert (first["host"], first["outlier"], first["methods"][0]["method"]) == ("host4", True, HOT)
+    assert set(first) == {"host", "outlier", "samples", "divergence", "noise", "cosine", "moved", "methods"}
+    process = events[0]["processes"][0]
+    assert (process["host"], process["pid"], process["label"]) == ("host4", 104, "executor 4")
+
+
+def test_a_run_prints_the_table_where_it_is_asked_for_and_json_always_has_it(tmp_path, capsys):
+    folder = make_run(tmp_path / "run", cluster(random.Random(11)))
+    result = RunResult(folder, coverage_of(()), (), False, make_report(folder.path))
+    selector = Selector("spark-executor", "rule", {})
+    print_summary(result, selector, outliers=False)
+    assert "unlike" not in capsys.readouterr().out
+    print_summary(result, selector, outliers=True)
+    assert "cpu: 1 of 6 hosts is unlike the others\n  host " in capsys.readouterr().out
+    print_json(result, selector)
+    (event,) = json.loads(capsys.readouterr().out)["events"]
+    assert event["outliers"]["hosts"][0]["host"] == "host4" and event["left_out"] == 0
+
+
+def test_what_cannot_be_compared_is_said(tmp_path):
+    one = make_run(tmp_path / "one", [MadeHost("a", {1: "x 3\n"})])
+    assert hprofiler("outliers", one.path).stdout == "cpu: nothing to compare: 1 host\n"
+    none = make_run(tmp_path / "none", [MadeHost("a").fails("failed", "gone")])
+    assert hprofiler("outliers", none.path).stdout == "cpu: nothing to compare: no samples\n"
+    done = hprofiler("outliers", one.path, "-e", "alloc")
+    assert done.returncode == 2 and "has no event 'alloc'; it has cpu" in done.stderr
+    with pytest.raises(UsageError):
+        find_outliers(one.path, "alloc", trim=False)
+    with pytest.raises(RunFolderError):
+        find_outliers(tmp_path, None, trim=False)
+
+
+def test_a_stored_profile_that_is_damaged_is_left_out(tmp_path):
+    folder = make_run(tmp_path / "run", identical(random.Random(10), 4, 500))
+    folder.profile_path("host1", 101, "cpu").write_bytes(b"no")
+    ((_, compared),) = find_outliers(folder.path, None, trim=False)
+    assert sorted(one.host for one in compared.hosts) == ["host0", "host2", "host3"]
+
+
+def test_the_binding():
+    outliers = Outliers()
+    assert outliers.distances() == []
+    outliers.add(Profile.from_bytes(b"a;b 90\na;c 10\n", "folded"))
+    outliers.add(Profile.from_bytes(b"", "folded"))
+    outliers.add(Profile.from_bytes(b"a;b 10\na;c 90\n", "folded"), "samples", samples=50)
+    left, nothing, right = outliers.distances()
+    assert nothing is None
+    assert left.divergence == pytest.approx(right.divergence) and left.cosine < 1
+    assert (left.outlier, left.moved) == (False, pytest.approx(0.4))
+    assert {one.name for one in left.methods} == {"b", "c"}
+    assert left.methods[0].share + left.methods[1].share == pytest.approx(1)
+    with pytest.raises(ValueError, match="no value"):
+        outliers.add(Profile.from_bytes(b"a 1\n", "folded"), 3)

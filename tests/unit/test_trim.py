@@ -1,0 +1,159 @@
+"""Only the job's own frames: what selectors name as roots, and pictures trimmed to them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from hprofiler.cli.run import print_summary
+from hprofiler.errors import SelectorError
+from hprofiler.model import Selector
+from hprofiler.report import make_report
+from hprofiler.report.roots import ANY_ROOT, patterns
+from hprofiler.run import RunResult, coverage_of
+from hprofiler.selection import job_roots, load_selectors, parse_selector
+from hprofiler.selector_file import read_selector_file
+from tests.viewer.made_run import MadeHost, make_run
+
+SHIPPED = Path(__file__).resolve().parent.parent.parent / "selectors"
+TASK = "org/apache/spark/executor/Executor$TaskRunner.run"
+STACKS = f"""\
+[Executor task N];java/lang/Thread.run_[j];{TASK}_[j];App.work_[j] 60
+[Executor task N];java/lang/Thread.run_[j];{TASK}_[j];App.other 15
+[GC];start_thread;G1::collect() 20
+[main];java/lang/Thread.run;Rpc.poll 5
+"""
+
+
+def run_folder(path, roots=(TASK,), hosts=("one", "two"), stacks=STACKS):
+    folder = make_run(path, [MadeHost(name, {number: stacks}) for number, name in enumerate(hosts, 1)])
+    folder.write_run({**folder.run, "roots": list(roots)})
+    return folder
+
+
+def found(roots, *names):
+    """The names that are roots, as the binding finds them."""
+    profile = Profile.from_bytes("".join(f"above;{name} 1\n" for name in names).encode(), "folded")
+    return {stack.frames[0] for stack in profile.below(patterns(roots)).paths()}
+
+
+def test_every_picture_holds_only_what_is_below_the_roots(tmp_path):
+    folder = run_folder(tmp_path / "run")
+    report = make_report(folder.path, trim=True)
+    trimmed = f"{TASK}_[j];App.other 15\n{TASK}_[j];App.work_[j] 60\n"
+    doubled = f"{TASK}_[j];App.other 30\n{TASK}_[j];App.work_[j] 120\n"
+    assert (folder.path / "hosts/one/cpu.folded").read_text() == trimmed
+    assert (folder.path / "cluster/cpu-mean.folded").read_text() == trimmed
+    assert (folder.path / "cluster/cpu.folded").read_text() == doubled
+    assert Profile.read(folder.path / "cluster/cpu.pb.gz").total("samples") == 150
+    assert (report.events[0].total, report.events[0].left_out) == (150, 0.25)
+    for picture in ("hosts/one/cpu.svg", "cluster/cpu.svg", "cluster/cpu-mean.svg"):
+        told = (folder.path / picture).read_text().replace("\u202f", " ")
+        assert "trimmed to the job&#39;s own frames, 25.0 % left out" in told, picture
+    page = report.page.read_text().replace("\u202f", " ")
+    assert "25.0 % left out" in page and f"<dt>Trimmed to</dt><dd><code>{TASK}</code></dd>" in page
+
+
+def test_the_report_may_be_trimmed_later_and_made_whole_again(tmp_path):
+    folder = run_folder(tmp_path / "run")
+    whole = make_report(folder.path).page.read_bytes()
+    assert b"own frames" not in whole
+    assert make_report(folder.path, trim=True).events[0].total == 150
+    assert make_report(folder.path).page.read_bytes() == whole
+
+
+def test_threads_stay_above_the_roots(tmp_path):
+    folder = run_folder(tmp_path / "run")
+    make_report(folder.path, threads=True, trim=True)
+    lines = (folder.path / "hosts/one/cpu.folded").read_text().splitlines()
+    assert lines == [
+        f"[Executor task N];{TASK}_[j];App.other 15",
+        f"[Executor task N];{TASK}_[j];App.work_[j] 60",
+    ]
+
+
+def test_outliers_are_those_of_the_job_s_own_frames(tmp_path):
+    mine = "".join(f"Thread.run;{TASK};App.m{n} {900 // n}\n" for n in range(1, 30))
+    hosts = [MadeHost(f"host{n}", {n: mine + "GC 900\n"}) for n in range(1, 6)]
+    hosts[2] = MadeHost("host3", {3: mine + "GC 9000\n"})
+    folder = make_run(tmp_path / "run", hosts)
+    folder.write_run({**folder.run, "roots": [TASK]})
+    (whole,) = make_report(folder.path).events
+    assert [one.host for one in whole.compared.odd_hosts] == ["host3"]
+    (own,) = make_report(folder.path, trim=True).events
+    assert not own.compared.odd_hosts and own.compared.hosts[0].samples < 4000
+
+
+def test_where_nothing_is_left_the_page_says_why(tmp_path):
+    folder = run_folder(tmp_path / "run", roots=["com/acme/Other.run"])
+    report = make_report(folder.path, trim=True)
+    page = report.page.read_text()
+    assert report.empty and "Nothing was recorded" not in page
+    assert "trimmed to what is below <code>com/acme/Other.run</code>" in page
+    assert (report.events[0].total, report.events[0].whole) == (0, 200)
+
+
+def test_a_run_of_which_nothing_is_left_says_so(tmp_path, capsys):
+    folder = run_folder(tmp_path / "run", roots=["com/acme/Other.run"])
+    coverage = replace(coverage_of(()), processes_found=2, processes_recorded=2)
+    result = RunResult(folder, coverage, (), False, make_report(folder.path, trim=True))
+    print_summary(result, Selector("x", "text", {}), outliers=True)
+    assert "no stack goes through the roots of the selector" in capsys.readouterr().err
+
+
+def test_a_host_without_own_frames_is_told_apart_from_one_without_samples(tmp_path):
+    hosts = [MadeHost("busy", {1: STACKS}), MadeHost("idle", {2: "[GC];G1::collect() 9\n"})]
+    folder = make_run(tmp_path / "run", hosts)
+    folder.write_run({**folder.run, "roots": [TASK]})
+    assert "not one sample of the job&#x27;s own" in make_report(folder.path, trim=True).page.read_text()
+
+
+@pytest.mark.parametrize("roots", [None, [], "text", [1, None], {"a": 1}])
+def test_without_roots_every_thread_s_own_code_is_meant(tmp_path, roots):
+    folder = run_folder(tmp_path / "run")
+    folder.write_run({**folder.run, "roots": roots})
+    assert make_report(folder.path, trim=True).events[0].total == 160
+
+
+def test_what_a_root_finds():
+    assert found([TASK], TASK, TASK.replace("/", "."), f"{TASK}Later", f"x{TASK}") == {
+        TASK,
+        TASK.replace("/", "."),
+    }
+    names = ("impala::Thread::Run(int, char)", "ximpala::a", "kudu::a")
+    assert found(["impala::*"], *names) == {"impala::Thread::Run(int, char)"}
+    assert found(["a/B.run"], "a/B.run(Int)", "a/BCrun", "a/B.runs") == {"a/B.run(Int)"}
+    assert found(ANY_ROOT, "a.B.run", "C.main", "D.runner", "start_thread") == {"a.B.run", "C.main"}
+
+
+def test_roots_are_text_and_no_expressions():
+    odd = "a(b|c)[d]+\\w{2}^$?é <>&~#- x"
+    assert found([odd], odd, "ab") == {odd}
+
+
+def test_roots_come_from_the_selector(tmp_path):
+    assert TASK in parse_selector("spark-executor", [SHIPPED]).roots
+    assert parse_selector("text:spark-executor", [SHIPPED]).roots == ()
+    assert TASK in job_roots([SHIPPED]) and "org/apache/flink/runtime/taskmanager/Task.run" in job_roots(
+        [SHIPPED]
+    )
+    assert job_roots([tmp_path]) == ()
+
+
+def test_every_shipped_selector_but_java_names_roots():
+    for name, selector in load_selectors([SHIPPED]).items():
+        assert bool(selector.roots) == (name != "java"), name
+        for root in selector.roots:
+            assert re.fullmatch(r"[\w/$*.:]+", root) and re.match(r"\w", root), root
+
+
+@pytest.mark.parametrize("roots", ["[]", "{a: b}", "[3]", "['']"])
+def test_roots_that_are_none_are_refused(tmp_path, roots):
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"name: mine\nsummary: S\nany: [{{user: a}}]\nroots: {roots}\n")
+    with pytest.raises(SelectorError, match="roots"):
+        read_selector_file(path)

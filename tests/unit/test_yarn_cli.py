@@ -1,0 +1,160 @@
+"""The command line's part of YARN: what -j means beside -c, the question about very many, `apps`."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any, List, Optional
+
+import pytest
+
+from hprofiler.cli import main, yarn_options
+from hprofiler.cli import options as chosen
+from hprofiler.cli.parser import parse
+from hprofiler.errors import UsageError
+from hprofiler.resolvers import TooMany
+from tests.unit.yarn_server import APP, CLUSTER, Server, app, application_paths, container, small_cluster
+
+C = ["-c", "http://rm:8088"]
+
+
+@pytest.fixture(autouse=True)
+def no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+MEANINGS = [
+    # words, what the resolver is asked for, the selector
+    (["-j", APP, *C], APP, None),
+    (["-j", APP, *C, "--match", "spark-executor"], APP, "spark-executor"),
+    (["-j", APP], None, APP),
+    (["-j", APP, "-h", "n1"], None, APP),
+    (["-j", APP, "--hosts-file", "f"], None, APP),
+    (["-j", "spark-executor", *C], "", "spark-executor"),
+    (["-j", "grep x | grep y", *C], "", "grep x | grep y"),
+    (["-j", "spark-executor"], None, "spark-executor"),
+    (["-j", "yarn:name=nightly*,user=etl", *C], "name=nightly*,user=etl", None),
+    (["-j", "yarn:name=x", "--match", "java"], "name=x", "java"),
+    (["-j", "yarn:", *C], "", None),
+    (["-j", "yarn:", *C, "--match", "java"], "", "java"),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "asked", "selector"), MEANINGS, ids=[" ".join(case[0]) for case in MEANINGS]
+)
+def test_what_j_means(words: List[str], asked: Optional[str], selector: Optional[str]) -> None:
+    options = parse(words)
+    assert yarn_options.asked_for(options) == asked
+    assert yarn_options.selector_text(options) == selector
+
+
+def test_with_a_configuration_an_application_needs_no_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "yarn-site.xml").write_text("<configuration/>")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    assert yarn_options.asked_for(parse(["-j", APP])) == APP
+    assert yarn_options.asked_for(parse(["-j", APP, "-h", "n1"])) is None
+    assert yarn_options.asked_for(parse(["-j", "spark-executor"])) is None
+
+
+def test_all_of_an_application_or_what_a_selector_means_of_it() -> None:
+    whole = chosen.selector(parse(["-j", APP, *C]))
+    assert (whole.text, whole.kind, whole.native) == (APP, "containers", False)
+    assert chosen.selector(parse(["-j", APP, *C, "--engine", "perf"])).native
+    assert chosen.selector(parse(["-j", APP, *C, "--match", "spark-executor"])).kind == "rule"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["-j", "spark-executor", "--match", "java"], "-j names none"),
+        (["-j", "spark-executor", *C, "--match", "java"], "-j names none"),
+        (["-j", APP, *C, "--match", "spark-executr"], "no selector is called"),
+        (["-j", APP, *C, "-h", "n1"], "-H and -c name two targets"),
+        (["-j", "yarn:name=x", "-h", "n1"], "-H and -c name two targets"),
+        (["-j", "yarn:name=x"], "where is the ResourceManager"),
+        (["-j", APP, *C, "--yarn-ca", "/no/such"], "no such file"),
+        (["-j", APP, *C, "--host-map", "a=-x"], "is not a host"),
+    ],
+)
+def test_what_makes_no_sense(words: List[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ps", *words]) == 2
+    assert reason in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def located(words: List[str], monkeypatch: pytest.MonkeyPatch, typed: Optional[str] = None) -> Any:
+    """The hosts, with what is typed on a terminal; None: there is none."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO() if typed is None else Terminal(typed))
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    return chosen.target(parse(words))
+
+
+def test_very_many_containers_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = application_paths([container(1, "n1")], applicationType="X", runningContainers=201)
+    with Server(
+        {**paths, f"{CLUSTER}/apps": {"apps": {"app": [app(applicationType="X", runningContainers=201)]}}}
+    ) as server:
+        words = ["-j", "java", "-c", server.url]
+        with pytest.raises(TooMany, match="1 application with 201 containers") as caught:
+            located(words, monkeypatch)
+        assert "--yes" in caught.value.remedy and isinstance(caught.value, UsageError)
+        for no in ("n\n", "\n", ""):
+            with pytest.raises(TooMany):
+                located(words, monkeypatch, no)
+        for found in (
+            located(words, monkeypatch, "y\n"),
+            located([*words, "--yes"], monkeypatch),
+            located(["-j", APP, "-c", server.url], monkeypatch),
+        ):
+            assert [host.name for host in found.hosts] == ["n1"]
+
+
+# apps
+
+
+def test_apps(capsys: pytest.CaptureFixture[str]) -> None:
+    other = app(
+        "application_1_0001", name="ad\x1bhoc", elapsedTime=3_700_000, applicationTags="a,b", user="kim"
+    )
+    with Server({f"{CLUSTER}/apps": {"apps": {"app": [other, app()]}}}) as server:
+        assert main(["apps", "-c", server.url]) == 0
+        heading, first, second = capsys.readouterr().out.splitlines()
+        assert " ".join(heading.split()) == "APPLICATION TYPE USER QUEUE CONTAINERS MEMORY RUNS FOR NAME"
+        assert first.split()[:6] == [APP, "SPARK", "etl", "root.nightly", "4", "3.0"]
+        assert first.endswith("1 min 30 s  nightly load") and second.endswith("1 h 1 min  ad\ufffdhoc")
+        assert main(["apps", "user=kim", "-c", server.url, "--json"]) == 0
+        (record,) = json.loads(capsys.readouterr().out)
+        assert record["id"] == "application_1_0001" and record["tags"] == ["a", "b"]
+        assert main(["apps", "yarn:user=nobody", "-c", server.url]) == 0
+        said = capsys.readouterr()
+        assert said.out == "" and said.err == "no application runs that matches user=nobody\n"
+
+
+def test_apps_of_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["apps"]) == 2
+    with Server() as server:
+        assert main(["apps", "-c", server.url]) == 4
+    assert "not found" in capsys.readouterr().err
+
+
+def test_an_unknown_application_is_exit_4(capsys: pytest.CaptureFixture[str]) -> None:
+    with Server() as server:
+        assert main(["-j", APP, "-c", server.url, "-o", "never-made"]) == 4
+    assert f"does not know {APP}" in capsys.readouterr().err
+
+
+def test_notes_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with Server(small_cluster()) as server:
+        del server.paths[next(path for path in server.paths if path.endswith("/executors"))]
+        chosen.print_notes(chosen.target(parse(["-j", APP, "-c", server.url])))
+    assert capsys.readouterr().err.startswith("note: the Spark driver did not tell its executors: http")

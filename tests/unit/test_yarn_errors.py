@@ -1,0 +1,305 @@
+"""What may go wrong with a ResourceManager, and what the user is told: why, where, and what to do next."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import sys
+import types
+from datetime import datetime, timedelta, timezone
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from hprofiler.errors import UsageError
+from hprofiler.resolvers import Located, TargetOptions, YarnOptions, resolve
+from hprofiler.resolvers.yarn import rest
+from hprofiler.resolvers.yarn.rest import YarnError
+from tests.unit.yarn_server import (
+    APP,
+    CLUSTER,
+    Answer,
+    Server,
+    app,
+    application_paths,
+    container,
+    remote_exception,
+    small_cluster,
+)
+
+STANDBY = b"This is standby RM. The redirect url is: /ws/v1/cluster/apps\n"
+NO_ACTIVE = b"Can not find any active RM. Will retry in next 3 seconds."
+
+
+def locate(urls: str, **options: Any) -> Located:
+    return resolve(TargetOptions(application=APP, yarn=YarnOptions(urls, **options)))
+
+
+def refusal(urls: str, **options: Any) -> YarnError:
+    with pytest.raises(YarnError) as caught:
+        locate(urls, **options)
+    assert caught.value.remedy, "no remedy"
+    return caught.value
+
+
+@pytest.fixture
+def closed() -> str:
+    """An address at which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
+def test_nobody_listens(closed: str) -> None:
+    error = refusal(closed)
+    assert error.reason == f"{closed}/ws/v1/cluster/apps/{APP} cannot be reached: Connection refused"
+
+
+def test_a_name_that_is_not_known() -> None:
+    error = refusal("http://no-such-host.invalid:8088")
+    assert error.reason.startswith("http://no-such-host.invalid:8088/ws/v1/")
+    assert "cannot be reached: " in error.reason and "object at" not in error.reason
+
+
+def test_one_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rest, "ANSWER_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        error = refusal(f"http://127.0.0.1:{mute.getsockname()[1]}")
+    assert error.reason.endswith("did not answer within 0.2 s")
+
+
+def test_an_application_that_is_not_known() -> None:
+    with Server() as server:
+        error = refusal(server.url)
+    assert error.reason == f"the ResourceManager {server.url} does not know {APP}"
+    assert "hprofiler apps" in error.remedy
+
+
+@pytest.mark.parametrize(
+    ("state", "final", "words", "remedy"),
+    [
+        ("FINISHED", "SUCCEEDED", "is FINISHED (SUCCEEDED)", "start it again"),
+        ("KILLED", "KILLED", "is KILLED:", "start it again"),
+        ("ACCEPTED", "UNDEFINED", "is ACCEPTED:", "wait until it runs"),
+        ("", "", "is in no known state", "start it again"),
+    ],
+)
+def test_an_application_that_does_not_run(state: str, final: str, words: str, remedy: str) -> None:
+    with Server({f"{CLUSTER}/apps/{APP}": {"app": app(state=state, finalStatus=final)}}) as server:
+        error = refusal(server.url)
+    assert words in error.reason and error.remedy == remedy
+
+
+def test_no_container_runs_yet() -> None:
+    with Server(application_paths([container(1, "n1", "ACQUIRED")], applicationType="X")) as server:
+        assert refusal(server.url).reason == f"{APP}: no container runs"
+
+
+# High availability
+
+
+def test_a_standby_that_redirects() -> None:
+    with Server(small_cluster()) as active, Server() as standby:
+        location = {"Location": f"{active.url}{CLUSTER}/apps/{APP}"}
+        standby.set({f"{CLUSTER}/apps/{APP}": Answer(STANDBY, 307, location)})
+        standby.set({"*": Answer(NO_ACTIVE)})
+        assert len(locate(f"{standby.url},{active.url}").hosts) == 2
+        assert len(active.asked) == 5
+
+
+def test_a_standby_that_says_when_to_look_where() -> None:
+    with Server(small_cluster()) as active, Server() as standby:
+        header = {"Refresh": f"3; url={active.url}{CLUSTER}/apps/{APP}"}
+        standby.set({f"{CLUSTER}/apps/{APP}": Answer(STANDBY, 200, header), "*": Answer(NO_ACTIVE)})
+        assert len(locate(f"{standby.url},{active.url}").hosts) == 2
+
+
+@pytest.mark.parametrize("body", [STANDBY, NO_ACTIVE, b"There is no active RM right now."])
+def test_the_second_is_asked_and_then_stays_the_first(body: bytes) -> None:
+    with Server(small_cluster()) as active, Server({"*": Answer(body)}) as standby:
+        assert len(locate(f"{standby.url},{active.url}").hosts) == 2
+        assert len(active.asked) == 5 and len(standby.asked) <= 2
+
+
+def test_the_first_is_down(closed: str) -> None:
+    with Server(small_cluster()) as active:
+        assert len(locate(f"{closed},{active.url}").hosts) == 2
+
+
+def test_standbys_only() -> None:
+    header = {"Refresh": "3; url=/again"}
+    with Server({"*": Answer(NO_ACTIVE, 200, header)}) as one, Server({"*": Answer(STANDBY)}) as two:
+        error = refusal(one.url)
+        assert "is a standby ResourceManager and no active one is known" in error.reason
+        assert "--yarn http://rm1:8088,http://rm2:8088" in error.remedy
+        assert refusal(f"{one.url},{two.url}").reason.startswith("no ResourceManager answers: http")
+
+
+def test_standbys_that_send_round_in_circles() -> None:
+    with Server() as one:
+        one.set({"*": Answer(b"", 307, {"Location": f"{one.url}/x"})})
+        assert "sends on and on" in refusal(one.url).reason
+
+
+# Rights
+
+
+def test_kerberos_is_wanted() -> None:
+    with Server({"*": Answer(b"", 401, {"WWW-Authenticate": "Negotiate"})}) as server:
+        error = refusal(server.url)
+    assert error.reason.endswith("wants Kerberos") and "kinit" in error.remedy
+
+
+def test_kerberos_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its part is done by the library; here is what is asked of that: a new one for each request."""
+
+    class Negotiates(requests.auth.AuthBase):
+        made = 0
+
+        def __init__(self, mutual_authentication: int) -> None:
+            Negotiates.made += mutual_authentication
+
+        def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+            request.headers["Authorization"] = "Negotiate ticket"
+            return request
+
+    library = types.ModuleType("requests_gssapi")
+    library.__dict__.update(OPTIONAL=1, HTTPSPNEGOAuth=Negotiates)
+    monkeypatch.setitem(sys.modules, "requests_gssapi", library)
+    with Server(small_cluster()) as server:
+        assert len(locate(server.url).hosts) == 2
+        assert {headers["Authorization"] for headers in server.headers} == {"Negotiate ticket"}
+        assert Negotiates.made == 5
+        server.paths.clear()
+        server.set({"*": Answer(b"", 401, {"WWW-Authenticate": "Negotiate"})})
+        assert refusal(server.url).remedy == "run kinit"
+
+
+def test_a_gateway_wants_a_login_and_gets_it() -> None:
+    wants = Answer(b"", 401, {"WWW-Authenticate": 'Basic realm="KNOX"'})
+    with Server({"*": wants}) as server:
+        assert "wants a login (401)" in refusal(server.url).reason
+        with_password = server.url.replace("//", "//kim:s3cr%40t@")
+        error = refusal(f"{with_password}/gateway/default/yarn")
+        assert "s3cr" not in error.reason + error.remedy
+        assert server.headers[-1]["Authorization"] == "Basic a2ltOnMzY3JAdA=="  # kim:s3cr@t
+        assert server.asked[-1][0] == f"/gateway/default/yarn{CLUSTER}/apps/{APP}"
+
+
+def test_passwords_are_in_no_message() -> None:
+    with Server() as server:
+        assert "secret" not in refusal(server.url.replace("//", "//kim:secret@")).reason
+
+
+def test_who_may_not_see_it() -> None:
+    with Server({"*": remote_exception(403, "User dr.who cannot\nview it")}) as server:
+        assert refusal(server.url).reason.endswith("refuses: User dr.who cannot view it")
+
+
+def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    certificate = make_certificate(tmp_path)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(str(certificate))
+    with Server(small_cluster(), tls) as server:
+        error = refusal(server.url)
+        assert "TLS: " in error.reason and "certificate" in error.reason
+        assert error.remedy == "name the CA with --yarn-ca FILE"
+        assert len(locate(server.url, ca_file=str(certificate)).hosts) == 2
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "other"))
+        assert len(locate(server.url, ca_file=str(certificate)).hosts) == 2
+        (tmp_path / "empty.pem").write_text("nothing")
+        assert refusal(server.url, ca_file=str(tmp_path / "empty.pem")).reason
+
+
+def make_certificate(folder: Path) -> Path:
+    """A self-signed one for 127.0.0.1, with its key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "rm")])
+    now = datetime.now(timezone.utc)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    path = folder / "rm.pem"
+    path.write_bytes(made.public_bytes(pem) + private)
+    return path
+
+
+# Answers that are none
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Answer(b"<html>Hue</html>"), "something that is no JSON"),
+        (Answer(b""), "something that is no JSON"),
+        (Answer(b'{"app":' + b"[" * 100_000), "something that is no JSON"),
+        (Answer(b"\xff\xfe\x00"), "something that is no JSON"),
+        (Answer([]), f"something that is not {APP}"),
+        (Answer({"app": [1, 2]}), f"something that is not {APP}"),
+        (Answer({"app": app("application_1_1")}), f"something that is not {APP}"),
+        (Answer({}, 500), "answered 500"),
+        (
+            remote_exception(400, "Application id x\x1b[31m is bad"),
+            "answered 400: Application id x [31m is bad",
+        ),
+    ],
+)
+def test_answers_that_make_no_sense(answer: Answer, words: str) -> None:
+    with Server({"*": answer}) as server:
+        reason = refusal(server.url).reason
+    assert words in reason and reason.isprintable()
+
+
+def test_an_answer_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rest, "MAX_ANSWER", 1 << 20)
+    with Server({"*": Answer(b"x" * (2 << 20))}) as server:
+        assert "answered with more than 1 MiB" in refusal(server.url).reason
+
+
+@pytest.mark.parametrize(
+    "node", ["-oProxyCommand=touch /tmp/x", "a b", "..", "n1;reboot", "x" * 300, "$(reboot)", "\u00e9"]
+)
+def test_nodes_that_are_no_hosts(node: str) -> None:
+    """They would end up in ssh's arguments and in names of folders."""
+    hostile = {**container(1, "n1"), "nodeHttpAddress": f"http://{node}:8042", "nodeId": f"{node}:8041"}
+    with Server(application_paths([container(2, "n2"), hostile], applicationType="X")) as server:
+        assert "which is no host" in refusal(server.url).reason
+
+
+# The command line's part
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://rm", "http://", "http://rm:port", "http://rm:99999", "http://r m", "http://[::"]
+)
+def test_addresses_that_are_none(url: str) -> None:
+    with pytest.raises(UsageError, match=r"-c: .* is no address of a ResourceManager"):
+        locate(url)
+
+
+def test_no_address_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UsageError, match="-c names no ResourceManager"):
+        locate(" , ")
+    with pytest.raises(UsageError, match="where is the ResourceManager"):
+        resolve(TargetOptions(application=APP))

@@ -1,0 +1,133 @@
+"""Where the ResourceManagers are: what -c takes, yarn-site.xml, and names of hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, Optional, Tuple
+
+import pytest
+
+from hprofiler.errors import UsageError
+from hprofiler.resolvers.host_names import HostEntry
+from hprofiler.resolvers.yarn.host_map import parse_host_map
+from hprofiler.resolvers.yarn.ids import attempt_of, belongs, container_id, is_application_id
+from hprofiler.resolvers.yarn.rest import base_urls, shown
+from hprofiler.resolvers.yarn.site import configured, is_configured
+
+
+@pytest.mark.parametrize(
+    ("typed", "bases"),
+    [
+        ("http://rm:8088", ["http://rm:8088"]),
+        ("rm:8088/", ["http://rm:8088"]),
+        ("http://rm:8088/ws/v1/cluster/nodes", ["http://rm:8088"]),
+        ("http://rm:8088/cluster/apps/RUNNING?x=1#y", ["http://rm:8088"]),
+        ("https://gw/gateway/default/yarn", ["https://gw/gateway/default/yarn"]),
+        ("https://gw/gateway/default/yarn/ws/v1/cluster", ["https://gw/gateway/default/yarn"]),
+        ("http://rm1:8088, http://rm2:8088,http://rm1:8088/", ["http://rm1:8088", "http://rm2:8088"]),
+        ("http://[::1]:8088", ["http://[::1]:8088"]),
+    ],
+)
+def test_what_people_copy_from_elsewhere(typed: str, bases: list) -> None:
+    assert list(base_urls(typed, "-c")) == bases
+
+
+def test_what_is_shown_of_an_address() -> None:
+    assert shown("https://kim:pw@gw:8443/a?user.name=x&token=y") == "https://gw:8443/a"
+    assert "pw" not in shown("http://kim:pw@[::")
+
+
+SITES = [
+    ("by name", {"yarn.resourcemanager.hostname": "rm"}, ("http://rm:8088",)),
+    ("by address", {"yarn.resourcemanager.webapp.address": "rm:1"}, ("http://rm:1",)),
+    (
+        "in terms of another",
+        {
+            "yarn.resourcemanager.hostname": "rm",
+            "yarn.resourcemanager.webapp.address": "${yarn.resourcemanager.hostname}:1",
+        },
+        ("http://rm:1",),
+    ),
+    (
+        "everywhere",
+        {"yarn.resourcemanager.hostname": "rm", "yarn.resourcemanager.webapp.address": "0.0.0.0:1"},
+        ("http://rm:1",),
+    ),
+    ("tls", {"yarn.resourcemanager.hostname": "rm", "yarn.http.policy": "HTTPS_ONLY"}, ("https://rm:8090",)),
+    (
+        "two",
+        {
+            "yarn.resourcemanager.ha.enabled": "true",
+            "yarn.resourcemanager.ha.rm-ids": "a, b",
+            "yarn.resourcemanager.hostname.a": "rm1",
+            "yarn.resourcemanager.webapp.address.b": "rm2:9",
+        },
+        ("http://rm1:8088", "http://rm2:9"),
+    ),
+    ("nowhere", {"yarn.resourcemanager.hostname": "${env.RM}"}, None),
+    ("in a circle", {"yarn.resourcemanager.hostname": "${yarn.resourcemanager.hostname}"}, None),
+    ("by default", {}, None),
+]
+
+
+@pytest.mark.parametrize(("desc", "properties", "bases"), SITES, ids=[case[0] for case in SITES])
+def test_yarn_site(
+    tmp_path: Path, desc: str, properties: Dict[str, str], bases: Optional[Tuple[str, ...]]
+) -> None:
+    items = "".join(
+        f"<property><name>{n}</name><value> {v} </value></property>" for n, v in properties.items()
+    )
+    (tmp_path / "yarn-site.xml").write_text(f"<configuration>{items}</configuration>")
+    environment = {"HADOOP_CONF_DIR": str(tmp_path)}
+    assert is_configured(environment)
+    if bases is None:
+        with pytest.raises(UsageError, match="does not say where the ResourceManager is"):
+            configured(environment)
+    else:
+        assert configured(environment) == bases
+
+
+def test_no_yarn_site(tmp_path: Path) -> None:
+    assert configured({}) is None and not is_configured({"HADOOP_CONF_DIR": str(tmp_path)})
+    (tmp_path / "yarn-site.xml").write_text(
+        '<!DOCTYPE x [<!ENTITY a "b">]><configuration>&a;</configuration>'
+    )
+    with pytest.raises(UsageError, match="entities"):
+        configured({"YARN_CONF_DIR": str(tmp_path)})
+    (tmp_path / "yarn-site.xml").write_text("<configuration>")
+    with pytest.raises(UsageError, match=r"yarn-site\.xml: "):
+        configured({"YARN_CONF_DIR": str(tmp_path)})
+
+
+def test_a_map_of_hosts(tmp_path: Path) -> None:
+    want = {"a": HostEntry("b", None, None), "c.d": HostEntry("10.0.0.1", "kim", 22)}
+    assert parse_host_map("a=b, c.d=kim@10.0.0.1:22") == want
+    (tmp_path / "map").write_text("# names\na = b\n\nc.d=kim@10.0.0.1:22  # the other\n")
+    assert parse_host_map(str(tmp_path / "map")) == want
+
+
+@pytest.mark.parametrize("text", ["a=", "=b", "a=-oX", "-a=b", "a=b=c", ",=,", "no-such-file"])
+def test_maps_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_host_map(text)
+    assert caught.value.reason.startswith("--host-map") and caught.value.remedy
+
+
+def test_the_line_of_a_map_that_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "map").write_text("a=b\nc d\n")
+    with pytest.raises(UsageError, match="map:2: 'c d' is no pair of hosts"):
+        parse_host_map(str(tmp_path / "map"))
+    (tmp_path / "map").write_text("# nothing\n")
+    with pytest.raises(UsageError, match="holds 0 pairs"):
+        parse_host_map(str(tmp_path / "map"))
+
+
+def test_ids() -> None:
+    one = "container_e17_1700000000000_0042_02_000003"
+    assert is_application_id("application_1700000000000_0042") and not is_application_id("application_1_2_3")
+    assert container_id(f"http://n:8042/node/containerlogs/{one}/etl/stderr") == one
+    assert container_id("container_1_2_3") is None
+    assert belongs(one, "application_1700000000000_0042") and attempt_of(one) == "2"
+    assert not belongs(one, "application_1700000000000_004") and not belongs(
+        one + "/x", "application_1700000000000_0042"
+    )

@@ -1,0 +1,293 @@
+"""From an application to hosts and containers: what is asked of a ResourceManager, and what is made of it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, Iterator, List
+
+import pytest
+
+from hprofiler.errors import UsageError
+from hprofiler.model import PROCESS, Target
+from hprofiler.resolvers import Located, TargetOptions, TooMany, YarnOptions, resolve
+from hprofiler.resolvers.host_names import HostEntry
+from hprofiler.resolvers.yarn.rest import YarnError
+from tests.unit.yarn_server import (
+    APP,
+    CLUSTER,
+    PROXY,
+    Answer,
+    Server,
+    app,
+    application_paths,
+    attempt,
+    container,
+    container_id,
+    executor,
+    small_cluster,
+    spark_paths,
+)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(small_cluster()) as made:
+        yield made
+
+
+def locate(server: Server, asked: str = APP, **options: Any) -> Located:
+    return resolve(TargetOptions(application=asked, yarn=YarnOptions(server.url, **options)))
+
+
+def containers(located: Located) -> Dict[str, List[str]]:
+    return {host.name: list(host.containers) for host in located.hosts}
+
+
+def test_hosts_and_what_is_known_of_their_containers(server: Server) -> None:
+    located = locate(server)
+    assert located.target == Target("yarn", APP) and located.notes == ()
+    assert containers(located) == {"n1": [container_id(1), container_id(3)], "n2": [container_id(2)]}
+    assert [host.address for host in located.hosts] == ["n1", "n2"]
+    one, two = located.hosts
+    base = {"application": APP, "app_attempt": "1"}
+    assert one.containers[container_id(1)] == {
+        **base, "node": "n1", "role": "driver", "executor": "driver", PROCESS: "driver"
+    }  # fmt: skip
+    assert two.containers[container_id(2)] == {
+        **base, "node": "n2", "role": "executor", "executor": "1", PROCESS: "executor 1", "stage": "3, 7"
+    }  # fmt: skip
+    assert len(server.asked) == 5
+
+
+def test_a_thousand_containers_on_five_hundred_nodes() -> None:
+    listed = [container(n, f"n{n % 500}.example") for n in range(1, 1001)]
+    executors = [executor(str(n), n, f"n{n % 500}.example", tasks=1) for n in range(1, 1001)]
+    with Server({**application_paths(listed), **spark_paths(executors, [1])}) as server:
+        begin = time.process_time()
+        located = locate(server)
+        assert time.process_time() - begin < 2  # the server's own time is in it
+        assert len(located.hosts) == 500 and len(server.asked) == 5
+        assert sum(len(host.containers) for host in located.hosts) == 1000
+        assert all(
+            labels["executor"] == str(int(identity[-6:]))
+            for host in located.hosts
+            for identity, labels in host.containers.items()
+        )
+
+
+def test_only_containers_of_the_attempt_that_runs_and_of_the_application(server: Server) -> None:
+    foreign = container(9, "n9", identity="application_1700000000000_0043")
+    second = attempt(2)
+    server.set(
+        {
+            f"{CLUSTER}/apps/{APP}/appattempts": {
+                "appAttempts": {"appAttempt": [attempt(1, state="FAILED"), second, {"appAttemptId": "../x"}]}
+            },
+            f"{CLUSTER}/apps/{APP}/appattempts/{second['appAttemptId']}/containers": {
+                "container": [container(2, "n2"), foreign]
+            },
+        }
+    )
+    assert containers(locate(server)) == {"n2": [container_id(2)]}
+
+
+def test_a_list_of_one_may_be_an_object(server: Server) -> None:
+    """As old versions write it."""
+    server.set(
+        {
+            f"{CLUSTER}/apps/{APP}/appattempts": {"appAttempts": {"appAttempt": attempt(1)}},
+            f"{CLUSTER}/apps/{APP}/appattempts/{attempt(1)['appAttemptId']}/containers": {
+                "container": container(2, "n2")
+            },
+        }
+    )
+    assert containers(locate(server)) == {"n2": [container_id(2)]}
+
+
+def test_names_that_ssh_knows_otherwise(server: Server) -> None:
+    entries = {"n1": HostEntry("10.0.0.1", "root", 2222), "n2.example": HostEntry("other", None, None)}
+    one, two = locate(server, host_map=entries).hosts
+    assert (one.name, one.address, one.user, one.port) == ("n1", "10.0.0.1", "root", 2222)
+    assert (two.name, two.address, two.user, two.port) == ("n2", "n2", None, None)
+    listed = application_paths([container(2, "n2.example"), container(3, "n1.rack7.example")])
+    server.set(listed)
+    assert [host.address for host in locate(server, host_map=entries).hosts] == ["10.0.0.1", "other"]
+
+
+# Spark
+
+
+def test_executors_name_their_containers_since_spark_3(server: Server) -> None:
+    named = executor("5", None, "n2", attributes={"CONTAINER_ID": container_id(2)})
+    server.set(spark_paths([named], []))
+    (_, two) = locate(server).hosts
+    assert two.containers[container_id(2)]["executor"] == "5"
+
+
+def test_a_driver_in_client_mode_is_told(server: Server) -> None:
+    server.set(spark_paths([executor("driver", None, "edge7"), executor("1", 2, "n2")], []))
+    assert locate(server).notes == ("the Spark driver runs on edge7, in no container, and is not profiled",)
+
+
+@pytest.mark.parametrize(
+    "answer", [Answer(b"<html>", 200), Answer({}, 500), Answer(b"", 302, {"Location": "http://127.0.0.1:9/"})]
+)
+def test_a_driver_that_does_not_answer_costs_labels_alone(server: Server, answer: Answer) -> None:
+    server.set({f"{PROXY}/executors": answer})
+    located = locate(server)
+    assert len(located.hosts) == 2 and "role" not in located.hosts[1].containers[container_id(2)]
+    (note,) = located.notes
+    assert note.startswith("the Spark driver did not tell its executors: ")
+
+
+def test_a_driver_runs_the_users_code_and_is_not_believed(server: Server) -> None:
+    """It may give labels of its own application's containers, and nothing else."""
+    liar = executor("\x1b[31m9", 2, "n2", tasks=1)
+    foreign = executor("1", 77, "evil")
+    odd: List[Any] = ["x", 7, None, {"id": {}}, {"id": "8", "executorLogs": ["a"]}, {"id": "9" * 5000}]
+    server.set({f"{PROXY}/executors": [liar, foreign, *odd]})
+    located = locate(server)
+    assert [host.name for host in located.hosts] == ["n1", "n2"]
+    assert located.hosts[1].containers[container_id(2)]["executor"] == "\ufffd[31m9"
+
+
+def test_other_applications_are_not_asked_for_executors(server: Server) -> None:
+    server.set({f"{CLUSTER}/apps/{APP}": {"app": app(applicationType="MAPREDUCE")}})
+    assert len(locate(server).hosts) == 2 and len(server.asked) == 3
+
+
+# Several applications
+
+OTHER = "application_1700000000000_0043"
+
+
+@pytest.fixture
+def two(server: Server) -> Server:
+    other = app(
+        OTHER, name="Ad hoc", user="kim", queue="default", applicationTags="a,b", runningContainers=300
+    )
+    server.set({f"{CLUSTER}/apps": {"apps": {"app": [app(), other, {"id": "../../x", "name": "evil"}]}}})
+    server.set(application_paths([container(1, "n5", identity=OTHER)], OTHER, applicationType="TEZ"))
+    return server
+
+
+@pytest.mark.parametrize(
+    ("asked", "hosts"),
+    [
+        ("", ["n1", "n2"]),
+        ("name=NIGHTLY*", ["n1", "n2"]),
+        ("queue=nightly", ["n1", "n2"]),
+        ("queue=root.nightly,user=etl", ["n1", "n2"]),
+    ],
+)
+def test_by_filter(two: Server, asked: str, hosts: List[str]) -> None:
+    two.set(
+        {
+            f"{CLUSTER}/apps": {
+                "apps": {"app": [app()] if asked == "" else [app(), app(OTHER, name="x", queue="q")]}
+            }
+        }
+    )
+    located = locate(two, asked)
+    assert [host.name for host in located.hosts] == hosts
+    assert located.target.name == (f"yarn:{asked}" if asked else "every running application")
+
+
+def test_all_that_run_share_their_hosts(two: Server) -> None:
+    two.set(application_paths([container(1, "n1", identity=OTHER)], OTHER))
+    located = locate(two, "")
+    assert containers(located)["n1"] == sorted([container_id(1), container_id(3), container_id(1, OTHER)])
+    assert two.asked[0] == (f"{CLUSTER}/apps", "states=RUNNING")
+
+
+def test_one_of_several_that_fails_costs_itself_alone(two: Server) -> None:
+    two.set({f"{CLUSTER}/apps/{OTHER}/appattempts": Answer({}, 500)})
+    located = locate(two, "")
+    assert [host.name for host in located.hosts] == ["n1", "n2"]
+    (note,) = located.notes
+    assert note.startswith(f"the containers of {OTHER} are not known: http") and "answered 500" in note
+
+
+@pytest.mark.parametrize("asked", ["tag=b", "user=k?m", "name=ad hoc"])
+def test_one_of_two(two: Server, asked: str) -> None:
+    two.set({f"{CLUSTER}/apps/{OTHER}": {"app": app(OTHER, applicationType="TEZ")}})
+    assert [host.name for host in locate(two, asked).hosts] == ["n5"]
+
+
+def test_nothing_matches(two: Server) -> None:
+    with pytest.raises(YarnError, match="no running application matches user=nobody on http://127"):
+        locate(two, "user=nobody")
+    two.set({f"{CLUSTER}/apps": {"apps": None}})
+    with pytest.raises(YarnError, match="no running application on http"):
+        locate(two, "")
+
+
+@pytest.mark.parametrize("asked", ["nme=x", "name", "name=,user=x", "nightly"])
+def test_filters_that_are_none(server: Server, asked: str) -> None:
+    with pytest.raises(UsageError, match="is no filter"):
+        locate(server, asked)
+    assert server.asked == []
+
+
+def test_a_limit_of_containers(two: Server) -> None:
+    with pytest.raises(TooMany, match="2 applications with 304 containers in all, and the limit is 200"):
+        locate(two, "", limit=200)
+    assert len(two.asked) == 1  # nothing was asked of them yet
+    two.set(application_paths([container(1, "n1")], APP, runningContainers=999))
+    assert locate(two, limit=200).hosts  # one that is named may be as large as it is
+    assert locate(two, "", limit=304).hosts
+
+
+# What comes during the recording
+
+
+def test_what_came_since(server: Server) -> None:
+    located = locate(server)
+    assert list(located.came_since()) == []
+    name = attempt(1)["appAttemptId"]
+    listed = [container(n, node) for n, node in ((1, "n1"), (2, "n2"), (3, "n1"), (5, "n4"), (6, "n2"))]
+    server.set({f"{CLUSTER}/apps/{APP}/appattempts/{name}/containers": {"container": listed}})
+    server.set(spark_paths([executor("5", 5, "n4")], []))
+    came = located.came_since()
+    assert [(line.host, line.reason) for line in came] == [
+        ("n4", "executor 5 on n4 began during the recording and is not in it"),
+        ("n2", f"{container_id(6)} on n2 began during the recording and is not in it"),
+    ]
+    server.paths.clear()
+    server.set({"*": Answer(b"", 500)})
+    assert list(located.came_since()) == []
+
+
+# A ResourceManager that does not list containers
+
+
+def test_an_old_resource_manager_has_the_nodes_asked() -> None:
+    with Server() as busy, Server() as other, Server() as broken, Server() as rm:
+        busy.set({"/ws/v1/node/containers": {"containers": {"container": node_containers()}}})
+        other.set({"/ws/v1/node/containers": {"containers": None}})
+        broken.set({"*": Answer({}, 500)})
+        nodes = [
+            {"nodeHostName": name, "nodeHTTPAddress": server.address, "numContainers": count}
+            for name, server, count in (("n1", busy, 3), ("n2", other, 1), ("n3", broken, 2), ("n4", rm, 0))
+        ]
+        hostile = {"nodeHostName": "x", "nodeHTTPAddress": "evil/path?#:80", "numContainers": 1}
+        rm.set(
+            {
+                **application_paths([], applicationType="MAPREDUCE"),
+                f"{CLUSTER}/nodes": {"nodes": {"node": [*nodes, hostile]}},
+            }
+        )
+        del rm.paths[f"{CLUSTER}/apps/{APP}/appattempts/{attempt(1)['appAttemptId']}/containers"]
+        located = locate(rm)
+    assert containers(located) == {"n1": [container_id(2)]}
+    (note,) = located.notes
+    assert note.startswith("node n3 did not tell its containers: http://127") and "answered 500" in note
+    assert len(busy.asked) == len(other.asked) == len(broken.asked) == 1
+
+
+def node_containers() -> List[Dict[str, Any]]:
+    return [
+        {"id": container_id(2), "state": "RUNNING"},
+        {"id": container_id(3), "state": "COMPLETE"},
+        {"id": container_id(1, "application_1700000000000_0043"), "state": "RUNNING"},
+    ]

@@ -1,0 +1,149 @@
+"""ResourceManagers and NodeManagers for tests: HTTP servers on loopback, with answers of YARN's shapes."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+APP = "application_1700000000000_0042"
+CLUSTER = "/ws/v1/cluster"
+PROXY = f"/proxy/{APP}/api/v1/applications/{APP}"
+
+
+class Answer:
+    """What a path is answered with; `body` as JSON unless it is bytes."""
+
+    def __init__(self, body: Any, status: int = 200, headers: Optional[Mapping[str, str]] = None) -> None:
+        self.status = status
+        self.headers = dict(headers or {})
+        self.body = body if isinstance(body, bytes) else json.dumps(body).encode()
+
+
+class Server:
+    """Answers from `paths` (path without the query); all else is a 404 as YARN's. A context manager."""
+
+    def __init__(self, paths: Optional[Mapping[str, Any]] = None, tls: Any = None) -> None:
+        self.paths: Dict[str, Answer] = {}
+        self.set(paths or {})
+        self.asked: List[Tuple[str, str]] = []
+        self.headers: List[Mapping[str, str]] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                path, _, query = self.path.partition("?")
+                server.asked.append((path, query))
+                server.headers.append(dict(self.headers))
+                answer = server.paths.get(path) or server.paths.get("*") or missing(path)
+                self.send_response(answer.status)
+                for name, value in {"Content-Length": str(len(answer.body)), **answer.headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(answer.body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        if tls is not None:
+            self.http.socket = tls.wrap_socket(self.http.socket, server_side=True)
+        self.address = f"127.0.0.1:{self.http.server_address[1]}"
+        self.url = f"{'https' if tls else 'http'}://{self.address}"
+
+    def set(self, paths: Mapping[str, Any]) -> None:
+        for path, body in paths.items():
+            self.paths[path] = body if isinstance(body, Answer) else Answer(body)
+
+    def __enter__(self) -> Server:
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.shutdown()
+        self.http.server_close()
+
+
+def missing(path: str) -> Answer:
+    return remote_exception(404, f"{path} was not found")
+
+
+def remote_exception(status: int, message: str) -> Answer:
+    body = {"exception": "NotFoundException", "message": message, "javaClassName": "org.apache.hadoop.X"}
+    return Answer({"RemoteException": body}, status)
+
+
+def container_id(number: int, app: str = APP, attempt: int = 1) -> str:
+    return f"container_e17_{app.partition('_')[2]}_{attempt:02}_{number:06}"
+
+
+def app(identity: str = APP, **members: Any) -> Dict[str, Any]:
+    usual = {
+        "id": identity,
+        "user": "etl",
+        "name": "nightly load",
+        "queue": "root.nightly",
+        "state": "RUNNING",
+        "finalStatus": "UNDEFINED",
+        "applicationType": "SPARK",
+        "applicationTags": "",
+        "allocatedMB": 3072,
+        "runningContainers": 4,
+        "elapsedTime": 90_000,
+    }
+    return {**usual, **members}
+
+
+def attempt(number: int = 1, identity: str = APP, state: str = "RUNNING") -> Dict[str, Any]:
+    name = f"appattempt_{identity.partition('_')[2]}_{number:06}"
+    return {"id": number, "appAttemptId": name, "appAttemptState": state, "nodeId": "n1:8041"}
+
+
+def container(number: int, node: str, state: str = "RUNNING", identity: str = APP) -> Dict[str, Any]:
+    return {
+        "containerId": container_id(number, identity),
+        "containerState": state,
+        "nodeHttpAddress": f"http://{node}:8042",
+        "nodeId": f"{node}:8041",
+    }
+
+
+def executor(
+    identity: str, number: Optional[int], node: str, tasks: int = 0, **members: Any
+) -> Dict[str, Any]:
+    base = f"http://{node}:8042/node/containerlogs/{container_id(number or 0)}/etl"
+    logs = {} if number is None else {"stdout": f"{base}/stdout?start=-4096", "stderr": f"{base}/stderr"}
+    return {
+        "id": identity,
+        "hostPort": f"{node}:40001",
+        "activeTasks": tasks,
+        "executorLogs": logs,
+        **members,
+    }
+
+
+def application_paths(
+    containers: List[Dict[str, Any]], identity: str = APP, **members: Any
+) -> Dict[str, Any]:
+    """All that the ResourceManager says of one application, without its Spark driver."""
+    name = attempt(1, identity)["appAttemptId"]
+    return {
+        f"{CLUSTER}/apps/{identity}": {"app": app(identity, **members)},
+        f"{CLUSTER}/apps/{identity}/appattempts": {"appAttempts": {"appAttempt": [attempt(1, identity)]}},
+        f"{CLUSTER}/apps/{identity}/appattempts/{name}/containers": {"container": containers},
+    }
+
+
+def spark_paths(executors: List[Dict[str, Any]], stages: List[int]) -> Dict[str, Any]:
+    return {f"{PROXY}/executors": executors, f"{PROXY}/stages": [{"stageId": stage} for stage in stages]}
+
+
+def small_cluster() -> Dict[str, Any]:
+    """A driver on n1, executors on n1 and n2."""
+    containers = [container(1, "n1"), container(2, "n2"), container(3, "n1"), container(4, "n3", "COMPLETE")]
+    executors = [executor("driver", 1, "n1"), executor("1", 2, "n2", tasks=1), executor("2", 3, "n1")]
+    return {**application_paths(containers), **spark_paths(executors, [7, 3])}
