@@ -394,10 +394,10 @@ class Profile:
         `Node.tiers` tells what each tier had, until the next operation but `pruned`.
         """
     def pruned(self, *, share: Optional[float] = None, frames: Optional[int] = None) -> Profile:
-        """The largest frames: those with a share (0 to 1) of the total of any value, or about this many of them.
+        """The largest frames: those with a share (0 to 1) of the total of any value, or about this many.
 
-        What is left out is one frame `(N smaller frames)` under each parent: all totals stay exact. A frame is never
-        left out alone.
+        What is left out is one frame `(N smaller frames)` under each parent: all totals stay exact. A frame
+        is never left out alone.
         """
     def top(self, limit: int = 20, value: _Value = 0) -> List[Method]:
         """Hottest methods by self value; tiers of one name are one method."""

@@ -125,11 +125,20 @@ _MEASURES: Dict[str, Measure] = {
 }
 
 
+# What the counts of the known events are called.
+_COUNTED = {
+    name: words
+    for measure in _MEASURES.values()
+    for (name, unit), words in zip(measure.columns, measure.words)
+    if unit == "count"
+}
+
+
 def measure_of(event: str) -> Measure:
     """The measure of an event; any that is none of the known ones is counted."""
     return _MEASURES.get(event) or Measure(
         columns=((event, "count"),),
-        words=(event,),
+        words=("samples",),
         heads=("Samples",),
         shown=0,
         title=event,
@@ -144,7 +153,7 @@ def amount(value: float, column: Column) -> str:
     name, unit = column
     if unit == "nanoseconds":
         return duration(value / 1e9)
-    return size(value) if unit == "bytes" else counted(value, name)
+    return size(value) if unit == "bytes" else counted(value, _COUNTED.get(name, "samples"))
 
 
 def counted(value: float, what: str) -> str:

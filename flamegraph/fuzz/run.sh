@@ -22,7 +22,7 @@ RUSTFLAGS="$coverage -Ccodegen-units=1" cargo build --quiet --release --manifest
 
 (cd "$top" && "${PYTHON:-python3}" "$here/seeds.py" "$corpus")
 
-[ $# -gt 0 ] || set -- folded pprof compact speedscope perf_script perf_data perf_live jit_map jfr detected
+[ $# -gt 0 ] || set -- folded pprof compact speedscope perf_script perf_data perf_live symbols jit_map jfr detected
 status=0
 for target in "$@"; do
   mkdir -p "$corpus/$target"

@@ -35,6 +35,7 @@ def seeds() -> Iterator[Seed]:
     yield from perf_script_texts()
     with tempfile.TemporaryDirectory() as folder:
         yield from perf_recordings(Path(folder))
+        yield from files_of_symbols(Path(folder))
         yield from maps_of_code()
         yield from jfr_recordings(Path(folder))
 
@@ -91,6 +92,21 @@ def perf_recordings(folder: Path) -> Iterator[Seed]:
     )
     if waits.returncode == 0:
         yield "perf_live", "waits", waits.stdout
+
+
+def files_of_symbols(folder: Path) -> Iterator[Seed]:
+    """A small program, with and without its full table, and some of the kernel's symbols."""
+    yield "symbols", "kallsyms", b"ffffffff81000000 T _text\nffffffff81000040 t start_64\tm [a]\n"
+    compiler = shutil.which("cc")
+    if compiler is None:
+        print("no C compiler on this machine: no seeds of ELF", file=sys.stderr)
+        return
+    source = folder / "seed.c"
+    source.write_text("#include <stdio.h>\nint main(void) { return puts(\"\"); }\n")
+    for name, options in {"program": [], "stripped": ["-s"], "relocatable": ["-c"]}.items():
+        path = folder / name
+        subprocess.run([compiler, *options, "-o", str(path), str(source)], check=True)
+        yield "symbols", name, path.read_bytes()
 
 
 def maps_of_code() -> Iterator[Seed]:

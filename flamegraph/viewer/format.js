@@ -19,14 +19,15 @@ export function percent(part, whole) {
 }
 
 /**
- * A value with its unit: "1,234 samples", "4.1 s", "12.0 MB".
+ * A value with its unit: "1,234 samples", "4.1 s", "12.5 MiB".
  * @param {number} value
  * @param {ValueType} type
  */
 export function quantity(value, type) {
   if (type.unit === "nanoseconds") return duration(value / 1e9);
   if (type.unit === "bytes") return bytes(value);
-  const what = type.unit === "count" ? type.type : type.unit;
+  const name = type.unit === "count" ? type.type : type.unit;
+  const what = /^[a-z_]+$/.test(name) ? name : "samples"; // page-faults, a.b.C.m: the name of an event
   const one = value === 1 ? what.replace(/s$/, "") : what;
   return `${grouped.format(value)} ${one}`;
 }
@@ -39,16 +40,19 @@ function duration(seconds) {
   return `${(seconds * 1000).toFixed(seconds >= 0.01 ? 0 : 2)} ms`;
 }
 
-/** @param {number} count */
+/**
+ * As hprofiler's own pages write them: 1 KiB is 1024 bytes.
+ * @param {number} count
+ */
 function bytes(count) {
-  const units = ["B", "kB", "MB", "GB", "TB"];
+  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
   let size = count;
   let unit = 0;
-  while (size >= 1000 && unit < units.length - 1) {
-    size /= 1000;
+  while (Math.round(size * 10) / 10 >= 1024 && unit < units.length - 1) {
+    size /= 1024;
     unit++;
   }
-  return `${size.toFixed(unit === 0 ? 0 : 1)} ${units[unit]}`;
+  return `${Number.isInteger(size) ? grouped.format(size) : size.toFixed(1)} ${units[unit]}`;
 }
 
 /**

@@ -18,8 +18,8 @@ def whole_number(text: str, least: int, most: int, meaning: str) -> int:
 
 
 def size(text: str) -> int:
-    """Bytes of "512k"; k, m and g are powers of 1024."""
-    return _with_unit(text, _SIZES, 1, 1 << 40, "a size such as 4096, 512k, 4m or 1g (up to 1024g)")
+    """Bytes of "512k", from 4k; k, m and g are powers of 1024."""
+    return _with_unit(text, _SIZES, 4096, 1 << 40, "a size such as 4096, 512k, 4m or 1g (from 4k to 1024g)")
 
 
 def time(text: str) -> int:
@@ -27,6 +27,12 @@ def time(text: str) -> int:
     return _with_unit(
         text, _TIMES, 1, 1000 * _TIMES["s"], "a time such as 500ns, 10us, 10ms or 1s (up to 1000s)"
     )
+
+
+def period(text: str) -> int:
+    """Nanoseconds of "10ms", from 1 ms: every thread is looked at so often."""
+    meaning = "a time such as 1ms, 10ms or 1s (from 1ms to 1000s)"
+    return _with_unit(text, _TIMES, _TIMES["ms"], 1000 * _TIMES["s"], meaning)
 
 
 def _with_unit(text: str, units: Dict[str, int], least: int, most: int, meaning: str) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Dict, List, Tuple
 
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
+from hprofiler.cli.told import host_records, print_reasons
 from hprofiler.model import Status
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def _print_degraded(result: RunResult) -> None:
         print(f"note: {where}: {outcome.reason}", file=sys.stderr)
     if len(degraded) > DEGRADED_SHOWN:
         print(f"note: {len(degraded) - DEGRADED_SHOWN} more such notes are in the ledger", file=sys.stderr)
+    print_reasons(result.results)
 
 
 def _print_nothing(result: RunResult, selector: Selector) -> None:
@@ -166,6 +168,7 @@ def print_json(result: RunResult, selector: Selector) -> None:
                 "failures": [dict(zip(("where", "reason", "remedy"), f)) for f in failures(result.results)],
                 "processes": _process_records(result),
                 "events": [_event_record(event) for event in result.report.events],
+                "hosts": host_records(result.results),
             },
             indent=2,
         )

@@ -74,7 +74,8 @@ def _intervals(group: argparse._ActionsContainer) -> None:
         "--alloc-interval",
         type=numbers.size,
         metavar="SIZE",
-        help="alloc, live: a sample for so many allocated bytes, say 512k (default: follows each JVM's rate)",
+        help="alloc, live, nativemem: a sample for so many allocated bytes, from 4k, say 512k (default: "
+        "follows each JVM's rate; 512k for nativemem alone)",
     )
     group.add_argument(
         "--lock-threshold",
@@ -84,9 +85,10 @@ def _intervals(group: argparse._ActionsContainer) -> None:
     )
     group.add_argument(
         "--wall-interval",
-        type=numbers.time,
+        type=numbers.period,
         metavar="TIME",
-        help="wall and offcpu: a sample of every thread so often, say 10ms (default: the agent's)",
+        help="wall and offcpu: a sample of every thread so often, from 1ms (default 10ms; "
+        "50ms above 200 threads)",
     )
 
 

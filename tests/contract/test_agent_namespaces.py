@@ -142,7 +142,7 @@ def test_a_recording_ends_before_the_disk_is_full(agent, library, burn_contained
     """Every allocation is recorded, into a folder in which there is little room."""
     burner = burn_contained("mount -t tmpfs -o mode=1777,size=48m tmpfs /tmp", role="alloc")
     ready, refused = agent.prepare(
-        library, found(agent, burner), duration=60, events=["alloc"], alloc_interval=64
+        library, found(agent, burner), duration=60, events=["alloc"], alloc_interval=4096
     )
     assert ready == [burner.outer.pid], refused
     agent.start()

@@ -49,7 +49,7 @@ def test_off_cpu_of_a_jvm_is_async_profilers(agent, burn):
     assert "loses the Java frames" in outcome["reason"] and "async-profiler" in outcome["remedy"]
 
 
-@pytest.mark.parametrize("event", ["no-such-event", "no:such", "/tmp/x.o"])
+@pytest.mark.parametrize("event", ["no-such-event", "no:such", "/tmp/x.o", "sched:*"])
 def test_an_event_that_perf_does_not_know(agent, burn, event):
     outcome = refused(agent, burn(), [event])
     assert (outcome["status"], outcome["stage"]) == ("failed", "prepare")

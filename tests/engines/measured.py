@@ -142,17 +142,23 @@ class Run:
         return self._trails[program.outer.pid].grown(self.began, self.began + seconds)
 
     def cpu_seconds_agree(self, program: Program) -> bool:
-        """That the profile's nanoseconds and the agent's seconds are within 5 % of the kernel's account.
+        """That the profile's nanoseconds and the agent's seconds are within 5 % of the kernel's account."""
+        told = (self.stacks(program, "cpu", "cpu").total, 1e9 * self.recording(program)["cpu_seconds"])
+        return self.agree(program, "cpu", "process.ns", 0.05, *told)
 
-        A process is recorded from about the moment in which the command said so; where its load is uneven,
-        a little earlier or later makes a difference. AssertionError has the numbers.
+    def agree(self, program: Program, event: str, counter: str, within: float, *told: float) -> bool:
+        """That what is told is so near to what a counter grew by; AssertionError has the numbers.
+
+        The command says that it records once all processes are; the first may have been for as long as
+        starting took. Where the load is uneven that makes a difference.
         """
-        recording, trail = self.recording(program), self._trails[program.outer.pid]
-        told = (self.stacks(program, "cpu", "cpu").total / 1e9, recording["cpu_seconds"])
-        begins = [self.began + shift / 20 for shift in range(-10, 11)]
-        truths = [trail.grown(begin, begin + recording["seconds"])["process.ns"] / 1e9 for begin in begins]
-        assert any(all(near(one, truth, 0.05) for one in told) for truth in truths), (told, truths)
-        return True
+        seconds, trail = self.recording(program, event)["seconds"], self._trails[program.outer.pid]
+        first, last = self.began - self.host["timings"]["start"] - 0.3, self.began + 0.3
+        begins = [first + (last - first) * part / 40 for part in range(41)]
+        truths = [trail.grown(begin, begin + seconds)[counter] for begin in begins]
+        agrees = any(all(near(one, truth, within) for one in told) for truth in truths)
+        assert agrees, f"{told} beside {min(truths):.0f} to {max(truths):.0f}"
+        return agrees
 
     def path(self, program: Program, name: str) -> Path:
         (path,) = self.folder.glob(f"hosts/*/{program.outer.pid}/{name}")

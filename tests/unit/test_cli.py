@@ -74,8 +74,10 @@ def test_h_with_a_value_is_the_list_of_hosts():
         (["-j", "java", "-e", ",".join(f"e{n}" for n in range(17))], "at most 16"),
         (["-j", "java", "--alloc-interval", "512q"], "a size such as 4096, 512k"),
         (["-j", "java", "--alloc-interval", "0"], "a size such as 4096, 512k"),
+        (["-j", "java", "--alloc-interval", "4095"], "from 4k to 1024g"),
         (["-j", "java", "--lock-threshold", "10"], "a time such as 500ns, 10us"),
-        (["-j", "java", "--wall-interval", "1h"], "a time such as 500ns, 10us"),
+        (["-j", "java", "--wall-interval", "1h"], "a time such as 1ms, 10ms"),
+        (["-j", "java", "--wall-interval", "999us"], "from 1ms to 1000s"),
         (["-j", "java", "--engine", "gprof"], "async-profiler"),
     ],
 )

@@ -78,7 +78,7 @@ def test_units_are_right_in_the_page_of_each_event(folder):
         ],
         "page-faults": [
             "100 % of page-faults happen in touch",
-            "7 page-faults",
+            "7 samples",
             "1 of 3 processes on 1 of 2 hosts",
         ],
     }

@@ -110,7 +110,9 @@ def test_every_event_is_told_in_its_own_units():
     assert in_words("cpu", {"samples": 1234, "cpu": 4_100_000_000}) == "1,234 samples, 4.1 s of CPU time"
     assert in_words("alloc", {"alloc_objects": 5, "alloc_space": 2**30}) == "5 objects, 1 GiB allocated"
     assert in_words("lock", {"contentions": 1, "delay": 20_000_000}) == "1 contention, 20 ms waited"
-    assert in_words("page-faults", {"page-faults": 7}) == "7 page-faults"
+    assert in_words("page-faults", {"page-faults": 7}) == "7 samples"
+    method = "java.lang.Class.getMethods"
+    assert in_words(method, {method: 1}) == amount(1, (method, "count")) == "1 sample"
     assert in_words("cpu", {}) == ""
     assert amount(3, ("contentions", "count")) == "3 contentions"
 

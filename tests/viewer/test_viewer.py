@@ -412,5 +412,16 @@ def test_groups_of_threads_and_waits_are_told_apart(viewer: Viewer, tmp_path: Pa
     assert kinds == ["Thread", "Unknown", "Thread", "Waiting"]
 
 
+def test_amounts_are_written_as_on_the_rest_of_the_page(viewer: Viewer, tmp_path: Path) -> None:
+    method = "java.lang.Class.getMethods"
+    host = MadeHost("h", {}, events={"alloc": {1: "a;b 524288\n"}, method: {1: "a;b 1\n"}})
+    report = make_report(make_run(tmp_path / "run", [host], events=("alloc", method)).path)
+    tips = []
+    for event in report.events:
+        viewer.open(event.page)
+        tips.append(viewer.hover(0.5, 1))
+    assert "512 KiB" in tips[0] and "1 sample" in tips[1] and "1 samples" not in tips[1]
+
+
 def is_grey(color: List[int]) -> bool:
     return max(color) - min(color) < 12

@@ -198,6 +198,10 @@ impl Recordings {
                 recording.phase = Phase::Over;
                 recording.ended = true;
                 self.left.append(&mut over.left);
+                // Those that are left wait in turn to be folded, each for all before it.
+                if self.step == Step::Record {
+                    self.limit = self.limit.max(Instant::now() + STEP_TIME);
+                }
                 match early {
                     _ if given_up => {}
                     true => self.early.push(over),
@@ -378,6 +382,17 @@ mod tests {
         recordings.hear(1, Report::Prepared, &mut Output::unheard());
         assert_eq!(phases(&recordings), [Phase::Over]);
         assert_eq!(recordings.left_by_now().len(), 1);
+    }
+
+    #[test]
+    fn each_that_is_folded_gives_time_to_the_next() {
+        let mut recordings = recordings(Step::Record, &[Phase::Running; 2]);
+        let outcome = Failure::plain("ended").at(1, Stage::Record);
+        let over = Report::Over(Over::failed(outcome));
+        recordings.hear(1, over, &mut Output::unheard());
+        recordings.give_up(&mut Output::unheard());
+        assert_eq!(phases(&recordings), [Phase::Over, Phase::Running]);
+        assert!(recordings.limit > Instant::now() + STEP_TIME / 2);
     }
 
     #[test]

@@ -9,6 +9,9 @@ const MAX_FREQUENCY: u32 = 10_000;
 const MAX_EVENTS: usize = 16;
 /// No interval is longer, in nanoseconds or bytes: about 18 minutes, or 1 TiB.
 const MAX_INTERVAL: u64 = 1 << 40;
+/// Shorter intervals stall a process: it does little more than be sampled. In bytes and in nanoseconds.
+const LEAST_ALLOC: u64 = 4 << 10;
+const LEAST_WALL: u64 = 1_000_000;
 
 /// `frequency` in Hz, `duration` in seconds, intervals in bytes (`alloc_interval`) and nanoseconds, where they are given.
 #[derive(Debug, Clone, Deserialize)]
@@ -40,17 +43,41 @@ impl Sampling {
                 self.duration
             )));
         }
-        let intervals = [self.alloc_interval, self.lock_threshold, self.wall_interval];
-        match intervals
-            .into_iter()
-            .flatten()
-            .find(|n| !(1..=MAX_INTERVAL).contains(n))
-        {
-            Some(wrong) => Err(Failure::plain(format!(
-                "an interval of {wrong} is not between 1 and {MAX_INTERVAL}"
-            ))),
-            None => Ok(()),
+        self.check_intervals()
+    }
+
+    fn check_intervals(&self) -> Result<(), Failure> {
+        for (interval, least, unit, remedy) in [
+            (
+                self.alloc_interval,
+                LEAST_ALLOC,
+                "bytes between sampled allocations",
+                "ask for an allocation interval of 4 KiB or more, or for none: one is chosen",
+            ),
+            (
+                self.wall_interval,
+                LEAST_WALL,
+                "ns between wall-clock samples",
+                "ask for a wall interval of 1 ms or more, or for none: one is chosen",
+            ),
+            (
+                self.lock_threshold,
+                0,
+                "ns as the shortest contention",
+                "ask for a lower threshold",
+            ),
+        ] {
+            match interval {
+                Some(wrong) if !(least..=MAX_INTERVAL).contains(&wrong) => {
+                    return Err(Failure::new(
+                        format!("{wrong} {unit} are not between {least} and {MAX_INTERVAL}"),
+                        remedy,
+                    ))
+                }
+                _ => {}
+            }
         }
+        Ok(())
     }
 
     fn check_events(&self) -> Result<(), Failure> {
@@ -108,6 +135,13 @@ mod tests {
         assert!(Sampling::of("cpu alloc page-faults java.util.HashMap.get")
             .check()
             .is_ok());
+        let least = Sampling {
+            alloc_interval: Some(LEAST_ALLOC),
+            lock_threshold: Some(0),
+            wall_interval: Some(LEAST_WALL),
+            ..cpu()
+        };
+        assert!(least.check().is_ok());
         for wrong in [
             Sampling::of("cpu,file=/etc/x"),
             Sampling::of("-o"),
@@ -130,7 +164,19 @@ mod tests {
                 ..cpu()
             },
             Sampling {
+                alloc_interval: Some(LEAST_ALLOC - 1),
+                ..cpu()
+            },
+            Sampling {
+                wall_interval: Some(LEAST_WALL - 1),
+                ..cpu()
+            },
+            Sampling {
                 wall_interval: Some(u64::MAX),
+                ..cpu()
+            },
+            Sampling {
+                lock_threshold: Some(u64::MAX),
                 ..cpu()
             },
         ] {

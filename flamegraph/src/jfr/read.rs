@@ -1,5 +1,8 @@
 //! From chunks to samples to the tree.
 
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
 use super::bytes::Cursor;
 use super::chunk::{damaged, Chunk, Chunks, Event, Events, Header};
 use super::columns::{pair_of, Columns, Pair};
@@ -51,6 +54,8 @@ pub(super) fn read(input: Input<'_>, options: &ReadOptions) -> Result<Recording>
 
 /// The places async-profiler has for live objects.
 const MOST_LIVE: u64 = 1024;
+/// Threads whose wall-clock samples are counted; no more, since a recording may name any number.
+const MOST_THREADS: usize = 1 << 16;
 
 struct Reader<'o> {
     options: &'o ReadOptions,
@@ -61,6 +66,8 @@ struct Reader<'o> {
     timeline: Timeline,
     budget: Budget,
     lost: u64,
+    /// Wall-clock samples by thread.
+    wall: HashMap<u64, u64, RandomState>,
     /// When the recording began, in nanoseconds since 1970.
     start: Option<i64>,
     /// Chunks of which something could be read.
@@ -93,6 +100,7 @@ impl<'o> Reader<'o> {
             timeline: Timeline::default(),
             budget: Budget { left: limit, limit },
             lost: 0,
+            wall: HashMap::default(),
             start: None,
             read: 0,
         }
@@ -288,12 +296,24 @@ impl<'o> Reader<'o> {
             Pair::Wall => (weight.0, self.settings.wall_interval().unwrap_or(0)),
             _ => (1, 0),
         };
+        if pair == Pair::Wall {
+            self.count_wall(slots[events::THREAD], weight.0);
+        }
         let ticks = slots[events::TIME] as i64;
         self.timeline.add(pair, &samples.clock, ticks, taken);
         let cells = self.options.limits.cells;
         self.columns
             .add(&mut self.profile, (node, pair), weight, cells)?;
         Ok(true)
+    }
+
+    fn count_wall(&mut self, thread: u64, count: i64) {
+        let count = count.max(0) as u64;
+        if let Some(samples) = self.wall.get_mut(&thread) {
+            *samples = samples.saturating_add(count);
+        } else if self.wall.len() < MOST_THREADS {
+            self.wall.insert(thread, count);
+        }
     }
 
     fn finish(mut self) -> Result<Recording> {
@@ -314,6 +334,7 @@ impl<'o> Reader<'o> {
             sampled: sampled.collect(),
             profile: self.profile,
             lost: self.lost,
+            wall_busiest: self.wall.values().copied().max().unwrap_or(0),
             start: self.start.unwrap_or(0),
             engine: self.settings.engine().map(str::to_string),
         })

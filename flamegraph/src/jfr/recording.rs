@@ -16,6 +16,9 @@ pub struct Recording {
     pub sampled: Vec<Sampled>,
     /// Samples that were left out: their stack is not in the recording, or they are damaged.
     pub lost: u64,
+    /// The most wall-clock samples of one thread: a sampler that keeps up takes one each interval of a thread that
+    /// lives throughout.
+    pub wall_busiest: u64,
     /// When it began, in nanoseconds since 1970.
     pub start: i64,
     /// What async-profiler says it sampled CPU time by: `perf_events`, `ctimer`, `itimer`, `wall` ...

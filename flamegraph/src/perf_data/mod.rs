@@ -48,6 +48,16 @@ use crate::input::Input;
 use crate::options::ReadOptions;
 use crate::profile::Profile;
 
+/// The names that a file of symbols (ELF, or the text of `/proc/kallsyms`) has for these addresses: what a hostile
+/// one does to us is seen best without a recording around it.
+#[doc(hidden)]
+pub fn symbols_at(file: &[u8], addresses: &[u64]) -> Option<Vec<Option<String>>> {
+    let elf = elf::Elf::read(Cursor::new(file)).map(|elf| elf.into_symbols(None));
+    let mut symbols = elf.or_else(|| text_tables::kallsyms(file))?;
+    let name = |&address: &u64| symbols.find(address).map(|number| symbols.name(number));
+    Some(addresses.iter().map(name).collect())
+}
+
 /// Reads a perf.data file that is at hand or comes as a stream.
 pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let bytes = input.into_bytes("bytes of a perf.data file", options.limits.perf_data_bytes)?;

@@ -29,6 +29,10 @@ impl Live {
                 _ => self.processes.take_in(&record, header, &mut self.modules),
             }
         }
+        // Events without a sample are known by now: an idle process has an empty profile, not none.
+        if self.changes != records.header.changes {
+            self.match_events(&records.header);
+        }
         Ok(())
     }
 

@@ -10,6 +10,8 @@ mod rate;
 mod results;
 mod symbols;
 
+use std::time::Instant;
+
 use self::jvm::Jvm;
 use self::plan::{Choice, Intervals, Plan};
 use self::rate::Rate;
@@ -60,6 +62,8 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
         plan,
         jvm,
         notes,
+        begin: Instant::now(),
+        seconds: 0.0,
     }))
 }
 
@@ -83,6 +87,9 @@ struct AsyncProfiler {
     notes: Vec<Note>,
     /// What takes the profiler's only `event=`; the first choice until one has worked.
     used: Choice,
+    /// When the profiler was started, and how long it was left to sample.
+    begin: Instant,
+    seconds: f64,
 }
 
 impl Engine for AsyncProfiler {
@@ -92,6 +99,7 @@ impl Engine for AsyncProfiler {
 
     fn start(&mut self) -> Result<Started, Failure> {
         let (choice, refused) = self.jvm.start(&self.plan)?;
+        self.begin = Instant::now();
         let mut notes = std::mem::take(&mut self.notes);
         if !choice.note.is_empty() {
             notes.push(Note {
@@ -117,11 +125,12 @@ impl Engine for AsyncProfiler {
     }
 
     fn stop(&mut self) -> Result<Stopped, Failure> {
+        self.seconds = self.begin.elapsed().as_secs_f64();
         self.jvm.stop(self.plan.time_limit())
     }
 
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure> {
-        results::fold(&self.jvm, stopped, &self.plan, &self.used)
+        results::fold(&self.jvm, stopped, &self.plan, &self.used, self.seconds)
     }
 
     fn raw(&mut self) -> Result<Option<Raw>, Failure> {

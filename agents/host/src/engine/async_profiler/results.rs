@@ -22,19 +22,75 @@ const CHUNK_HEAD: usize = 16;
 /// Warnings of one recording that are told.
 const MOST_WARNINGS: usize = 3;
 
-/// The profiles of the plan's events. `used`: what recorded the event that took the profiler's only `event=`.
-pub fn fold(jvm: &Jvm, stopped: Stopped, plan: &Plan, used: &Choice) -> Result<Folded, Failure> {
+/// The sampler of wall-clock time may fall behind by these factors before it is corrected, and the result degraded.
+const BEHIND: f64 = 1.02;
+const FAR_BEHIND: f64 = 1.2;
+/// Of fewer samples of a thread nothing is said.
+const FEW: f64 = 20.0;
+
+/// The profiles of the plan's events. `used`: what recorded the event that took the profiler's only `event=`;
+/// `seconds`: how long the profiler sampled.
+pub fn fold(
+    jvm: &Jvm,
+    stopped: Stopped,
+    plan: &Plan,
+    used: &Choice,
+    seconds: f64,
+) -> Result<Folded, Failure> {
     let recording = read(jvm, stopped)?;
     let notes = recording.profile.warnings().iter().take(MOST_WARNINGS);
     let notes = notes.map(|warning| Note::degraded(format!("a damaged recording: {warning}")));
+    let mut notes: Vec<Note> = notes.collect();
     let profiles = plan
         .events
         .iter()
         .map(|event| one(&recording, event, plan, used));
-    Ok(Folded {
-        notes: notes.collect(),
-        profiles: profiles.collect::<Result<_, _>>().map_err(unreadable)?,
-    })
+    let profiles: Result<Vec<EventProfile>, Error> = profiles.collect();
+    let mut profiles = profiles.map_err(unreadable)?;
+    let interval = plan.interval("wall");
+    let behind = match stopped {
+        Stopped::AsTold => behind(seconds, recording.wall_busiest, interval),
+        // What the sampler had not written yet is lost, and tells nothing of how fast it was.
+        Stopped::WithTheProcess => None,
+    };
+    if let Some(factor) = behind {
+        let of_wall = |profile: &&mut EventProfile| matches!(&*profile.event, "wall" | "offcpu");
+        for recorded in profiles.iter_mut().filter(of_wall) {
+            stretch(recorded, factor).map_err(unreadable)?;
+        }
+        notes.push(slow(interval, factor));
+    }
+    Ok(Folded { notes, profiles })
+}
+
+/// By what factor a wall-clock sample stands for more than its interval (nanoseconds): of a thread that lived
+/// throughout, which JVMs always have, one should have been taken each interval.
+fn behind(seconds: f64, busiest: u64, interval: u64) -> Option<f64> {
+    let expected = seconds * 1e9 / interval.max(1) as f64;
+    let factor = expected / busiest as f64;
+    (busiest > 0 && expected >= FEW && factor > BEHIND).then_some(factor)
+}
+
+fn stretch(recorded: &mut EventProfile, factor: f64) -> flamegraph::Result<()> {
+    let total = recorded.profile.total(1)?;
+    recorded.interval = (recorded.interval as f64 * factor).round() as u64;
+    recorded.profile = recorded
+        .profile
+        .with_total(1, (total as f64 * factor).round() as i64)?;
+    Ok(())
+}
+
+fn slow(interval: u64, factor: f64) -> Note {
+    let milliseconds = |nanoseconds: f64| (nanoseconds / 1e5).round() / 10.0;
+    let interval = interval as f64;
+    Note {
+        text: format!(
+            "the wall-clock sampler could not keep up: one sample stands for {} ms instead of {} ms",
+            milliseconds(interval * factor),
+            milliseconds(interval)
+        ),
+        degraded: factor > FAR_BEHIND,
+    }
 }
 
 fn read(jvm: &Jvm, stopped: Stopped) -> Result<Recording, Failure> {
@@ -187,6 +243,24 @@ mod tests {
         ] {
             assert_eq!(end(name, &chunks), want, "{name}");
         }
+    }
+
+    #[test]
+    fn a_sampler_that_falls_behind() {
+        const MS: u64 = 1_000_000;
+        for (seconds, busiest, interval, want) in [
+            (3.0, 300, 10 * MS, None),
+            (3.0, 296, 10 * MS, None),
+            (3.0, 305, 10 * MS, None),
+            (3.0, 200, 10 * MS, Some(1.5)),
+            (0.1, 5, 10 * MS, None),
+            (3.0, 0, 10 * MS, None),
+        ] {
+            assert_eq!(behind(seconds, busiest, interval), want, "{busiest}");
+        }
+        let far = slow(10 * MS, 1.5);
+        assert!(far.degraded && far.text.ends_with("15 ms instead of 10 ms"));
+        assert!(!slow(10 * MS, 1.1).degraded);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Running the host's `perf`: with nothing of the agent's environment, and never for longer than the agent lives.
 
 use std::io::{self, Read};
-use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{channel, Receiver};
 use std::thread;
@@ -10,15 +10,16 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::AsFd;
+use rustix::io::Errno;
 use rustix::process::{
     getpid, getppid, kill_process, kill_process_group, pidfd_open, set_parent_process_death_signal,
-    Pid, PidfdFlags, Signal,
+    waitid, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions,
 };
 
 /// Of what a program writes and says no more than this is kept, in bytes.
 const MOST_OUTPUT: usize = 64 << 10;
 const MOST_WORDS: u64 = 16 << 10;
-/// Where programs are looked for when the agent has no `PATH`.
+/// Where hosts have their programs, and where they are looked for when the agent has no `PATH`.
 const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 /// How long a process may take to end once its output has.
 const END: Duration = Duration::from_secs(2);
@@ -30,6 +31,8 @@ pub struct Ended {
     /// What it said besides.
     pub words: String,
     pub good: bool,
+    /// The signal that killed it.
+    pub killed: Option<i32>,
 }
 
 /// Run a program to its end. Err where it cannot be run, or takes too long.
@@ -39,12 +42,22 @@ pub fn run(program: &Path, arguments: &[&str], limit: Duration) -> Result<Ended,
     let (mut running, stream) = started?;
     let slow = || format!("takes longer than {} s", limit.as_secs_f32());
     let output = read_until(stream, Instant::now() + limit).ok_or_else(slow)?;
-    let status = reap(&mut running.child, END).ok_or("does not end")?;
+    if !running.wait(END) {
+        return Err("does not end".to_owned());
+    }
     Ok(Ended {
         output,
         words: running.words(),
-        good: status.success(),
+        good: running.status.is_some_and(|status| status.success()),
+        killed: running.killed(),
     })
+}
+
+/// A program of the host's own, where hosts have them: what the agent's `PATH` has in its place is not run.
+pub fn of_host(name: &str) -> Option<PathBuf> {
+    let folders = std::env::split_paths(SEARCH);
+    let mut programs = folders.map(|folder| folder.join(name));
+    programs.find(|program| program.is_file())
 }
 
 /// All that comes, or the first of it; None where no end comes in time.
@@ -106,15 +119,17 @@ fn clean(program: &Path) -> Command {
     command
 }
 
-/// Its exit status once it has ended; None where it has not within this time.
-fn reap(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
+/// Whether it ends within this time. It is not reaped: its number, and that of its group, stay its own.
+fn ends(child: &Child, patience: Duration) -> bool {
     let end = Instant::now() + patience;
     let pidfd = pidfd_open(pid_of(child), PidfdFlags::empty());
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Some(status),
-            Ok(None) if Instant::now() < end => {}
-            _ => return None,
+        match waitid(WaitId::Pid(pid_of(child)), ended) {
+            Ok(Some(_)) => return true,
+            Ok(None) if Instant::now() >= end => return false,
+            Ok(None) | Err(Errno::INTR) => {}
+            Err(_) => return false,
         }
         match &pidfd {
             Ok(pidfd) => drop(readable(
@@ -127,14 +142,6 @@ fn reap(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// End it and what it started, by force. Its number, and that of its group, are its own as long as it is not reaped.
-fn kill_group(child: &mut Child) {
-    if matches!(child.try_wait(), Ok(None)) {
-        let _ = kill_process_group(pid_of(child), Signal::KILL);
-        let _ = child.wait();
-    }
-}
-
 fn pid_of(child: &Child) -> Pid {
     Pid::from_child(child)
 }
@@ -143,6 +150,9 @@ fn pid_of(child: &Child) -> Pid {
 pub struct Running {
     child: Child,
     words: Receiver<String>,
+    /// Once it is reaped.
+    status: Option<ExitStatus>,
+    forced: bool,
 }
 
 impl Running {
@@ -158,7 +168,12 @@ impl Running {
             return Err(io::Error::other("perf has no outputs"));
         };
         let (sender, words) = channel();
-        let running = Self { child, words };
+        let running = Self {
+            child,
+            words,
+            status: None,
+            forced: false,
+        };
         let listen = move || {
             // Nobody may want to know any more.
             let _ = sender.send(keep_first(errors));
@@ -169,16 +184,26 @@ impl Running {
 
     /// Ask it to end and to write what it has.
     pub fn interrupt(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
+        if self.status.is_none() {
             let _ = kill_process(pid_of(&self.child), Signal::INT);
         }
     }
 
     /// Wait for its end, which is forced after this time; false where it had to be.
     pub fn wait(&mut self, patience: Duration) -> bool {
-        let ended = reap(&mut self.child, patience).is_some();
-        kill_group(&mut self.child);
-        ended
+        if self.status.is_none() {
+            self.forced = !ends(&self.child, patience);
+            // One that was killed has left behind what it runs. Nobody else is hit as long as it is not reaped.
+            let _ = kill_process_group(pid_of(&self.child), Signal::KILL);
+            self.status = self.child.wait().ok();
+        }
+        !self.forced
+    }
+
+    /// The signal that killed it, after its end: none where it was asked to end, or made to.
+    pub fn killed(&self) -> Option<i32> {
+        let signal = self.status.and_then(|status| status.signal());
+        signal.filter(|&signal| signal != libc::SIGINT && !self.forced)
     }
 
     /// What it had to say besides its stream; asked for once, after its end.
@@ -189,7 +214,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        kill_group(&mut self.child);
+        self.wait(Duration::ZERO);
     }
 }
 
@@ -263,6 +288,10 @@ pub(super) mod tests {
         assert_eq!(stream.read(&mut first).unwrap(), 0);
         let (dropped, mut stream) = start("sleep 60");
         drop(dropped);
+        assert_eq!(stream.read(&mut first).unwrap(), 0);
+        let (mut killed, mut stream) = start("sleep 60 & kill -9 $$");
+        assert!(killed.wait(Duration::from_secs(10)));
+        assert_eq!(killed.killed(), Some(9));
         assert_eq!(stream.read(&mut first).unwrap(), 0);
     }
 }

@@ -48,7 +48,9 @@ impl Event {
         let file = [".c", ".cpp", ".o", ".bpf"]
             .iter()
             .any(|end| name.ends_with(end));
-        if file || name.starts_with(['/', '.', '@']) {
+        // Such a name stands for any number of events, none of which is called so.
+        let pattern = name.contains(['*', '?']);
+        if file || pattern || name.starts_with(['/', '.', '@']) {
             return Err(Failure::new(
                 format!("{name} is no event of perf's"),
                 "choose one that perf list shows on this host",
@@ -205,7 +207,7 @@ mod tests {
             .unwrap_err()
             .reason
             .contains("async-profiler"));
-        for name in ["/tmp/x.o", "x.c", "./x", "x.bpf"] {
+        for name in ["/tmp/x.o", "x.c", "./x", "x.bpf", "sched:*", "page-fault?"] {
             assert!(
                 Event::new(name).unwrap_err().reason.contains("no event"),
                 "{name}"

@@ -202,6 +202,13 @@ impl Engine for PerfRecord {
             .map_err(|error| Failure::plain(format!("what perf wrote cannot be read: {error}")))?;
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(quality::notes(&recorded, &self.java));
+        let missing = self.missing(&recorded.events);
+        if recorded.events.is_empty() {
+            let notes = notes.into_iter().filter(|note| note.degraded);
+            let reasons = missing.into_iter().chain(notes.map(|note| note.text));
+            return Err(Failure::plain(reasons.collect::<Vec<_>>().join("; ")));
+        }
+        notes.extend(missing.map(Note::degraded));
         let events = recorded.events.into_iter();
         let profiles = events.filter_map(|recorded| self.profile(recorded));
         Ok(Folded {
@@ -222,6 +229,14 @@ impl Engine for PerfRecord {
 }
 
 impl PerfRecord {
+    /// What was asked for and is not among what was recorded.
+    fn missing(&self, recorded: &[RecordedEvent]) -> Option<String> {
+        let there = |event: &&Event| recorded.iter().any(|other| other.event == event.name);
+        let missing = self.events.iter().filter(|event| !there(event));
+        let names: Vec<&str> = missing.map(|event| event.name.as_str()).collect();
+        (!names.is_empty()).then(|| format!("perf recorded no event called {}", names.join(", ")))
+    }
+
     fn profile(&self, recorded: RecordedEvent) -> Option<EventProfile> {
         let event = self
             .events

@@ -1,7 +1,7 @@
 //! `perf record`: how it is called, tried out, started and ended.
 
 use std::process::ChildStdout;
-use std::sync::mpsc::{channel, Receiver};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rustix::param::page_size;
@@ -126,21 +126,21 @@ impl Command {
     /// With ever smaller buffers, if that is what is wrong.
     fn attempt(&mut self, events: &[Event]) -> Result<(), Failure> {
         loop {
-            let arguments = self.arguments(events, &["true"]);
+            let arguments = self.arguments(events, &[&of_host("true")?]);
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             let ended = command::run(&self.perf.path, &arguments, OPEN)
                 .map_err(|error| Failure::plain(format!("perf {error}")))?;
             match stream::events(&ended.output) {
                 opened if !opened.is_empty() => return refuse_in_place_of(events, &opened),
                 _ if words::is_memory(&ended.words) && self.pages > PAGES.0 => self.pages /= 4,
-                _ => return Err(words::failure(&ended.words, &names(events))),
+                _ => return Err(words::end(ended.killed, &ended.words, &names(events))),
             }
         }
     }
 
     fn start(&self, events: &[Event]) -> Result<(Running, ChildStdout), Failure> {
         let seconds = self.seconds.to_string();
-        let arguments = self.arguments(events, &["sleep", &seconds]);
+        let arguments = self.arguments(events, &[&of_host("sleep")?, &seconds]);
         Running::start(&self.perf.path, &arguments).map_err(|error| {
             let path = self.perf.path.display();
             Failure::new(
@@ -149,6 +149,17 @@ impl Command {
             )
         })
     }
+}
+
+/// The path of what perf is to run.
+fn of_host(name: &str) -> Result<String, Failure> {
+    let path = command::of_host(name).map(|path| path.display().to_string());
+    path.ok_or_else(|| {
+        Failure::new(
+            format!("this host has no program {name}, which limits perf's time"),
+            format!("install coreutils or busybox, or link {name} in /bin"),
+        )
+    })
 }
 
 fn names(events: &[Event]) -> String {
@@ -201,9 +212,11 @@ impl Recording {
         let wanted = events.iter().map(Event::wanted).collect();
         let read = beside.ask(move |companion| companion.record(stream, wanted, began));
         // Without a beginning the stream has ended, or perf hangs.
-        if begin.recv_timeout(OPEN).is_err() {
-            running.wait(Duration::ZERO);
-            return Err(words::failure(&running.words(), &names(events)));
+        if let Err(none) = begin.recv_timeout(OPEN) {
+            let hangs = none == RecvTimeoutError::Timeout;
+            running.wait(if hangs { Duration::ZERO } else { END });
+            let killed = running.killed();
+            return Err(words::end(killed, &running.words(), &names(events)));
         }
         // Older ones do not tell before there are samples, which an idle process has none of.
         let _ = begin.recv_timeout(SETTLE);
@@ -220,9 +233,11 @@ impl Recording {
             None => self.read_to_the_end(beside)?,
         };
         let ended = self.running.wait(END);
-        if early.is_some() && lives {
-            let words = words::failure(&self.running.words(), "the process to the end").reason;
-            notes.push(Note::degraded(words));
+        let killed = self.running.killed();
+        if killed.is_some() || early.is_some() && lives {
+            let words = self.running.words();
+            let end = words::end(killed, &words, "the process to the end");
+            notes.push(Note::degraded(end.reason));
         } else if !ended {
             notes.push(Note::degraded("perf did not end and was killed"));
         }

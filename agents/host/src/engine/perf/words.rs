@@ -12,7 +12,7 @@ const MEANINGS: [(&[&str], &str, &str); 9] = [
     (
         &["workload failed"],
         "perf cannot run the host's sleep, which limits its time",
-        "see whether sleep is in the agent's PATH",
+        "see whether the agent's user may run /bin/sleep",
     ),
     (
         &["no such process", "thread/cpu maps", "finding threads"],
@@ -69,6 +69,18 @@ pub fn failure(words: &str, events: &str) -> Failure {
             "perf does not record {events}: {}",
             first_of(words)
         )),
+    }
+}
+
+/// Why perf ended; `killed`: by which signal.
+pub fn end(killed: Option<i32>, words: &str, events: &str) -> Failure {
+    match killed {
+        Some(libc::SIGKILL) => Failure::new(
+            "perf was killed by signal 9",
+            "see in the kernel's log (dmesg) whether memory ran out",
+        ),
+        Some(signal) => Failure::plain(format!("perf was killed by signal {signal}")),
+        None => failure(words, events),
     }
 }
 

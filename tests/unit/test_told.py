@@ -1,0 +1,48 @@
+"""What the terminal and `--json` tell of recordings that went well."""
+
+from __future__ import annotations
+
+from typing import List
+
+import pytest
+
+from hprofiler.cli.told import host_records, print_reasons
+from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
+
+
+def host(*reasons: str, status: Status = Status.OK) -> HostResult:
+    lines = tuple(Outcome("n1", status, "record", reason, "", pid) for pid, reason in enumerate(reasons, 1))
+    return HostResult(Host("n1", "n1"), None, (), lines)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "told"),
+    [
+        (["", ""], []),
+        (["perf: no JVM", ""], ["note: n1 pid 1: perf: no JVM"]),
+        (["every 1 MiB (1 GB/s)"] * 3, ["note: 3 processes: every 1 MiB (1 GB/s)"]),
+        (["every 1 MiB (1 GB/s)", "every 1 MiB (2 GB/s)"], ["note: 2 processes: every 1 MiB (…)"]),
+        (
+            [f"reason {n}" for n in range(1, 8)],
+            [f"note: n1 pid {n}: reason {n}" for n in range(1, 6)]
+            + ["note: 2 more such notes are in the ledger"],
+        ),
+    ],
+)
+def test_reasons_of_what_went_well_are_told_once(
+    reasons: List[str], told: List[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_reasons([host(*reasons), host("failed", status=Status.FAILED)])
+    assert capsys.readouterr().err.splitlines() == told
+
+
+def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
+    made = host("fell back to perf")
+    process = Process("n1", 1, 7, 0, "app", "java")
+    recording = Recording(process, "cpu", "perf", "cycles", 10, Samples(1, 1, 0), 1.0)
+    (record,) = host_records([HostResult(made.host, None, (recording,), made.outcomes)])
+    assert record == {
+        "host": "n1",
+        "outcomes": [{"pid": 1, "status": "ok", "reason": "fell back to perf", "remedy": ""}],
+        "recordings": [{"pid": 1, "event": "cpu", "engine": "perf", "source": "cycles", "interval": 10}],
+    }
