@@ -102,7 +102,7 @@ def files_of_symbols(folder: Path) -> Iterator[Seed]:
         print("no C compiler on this machine: no seeds of ELF", file=sys.stderr)
         return
     source = folder / "seed.c"
-    source.write_text("#include <stdio.h>\nint main(void) { return puts(\"\"); }\n")
+    source.write_text('#include <stdio.h>\nint main(void) { return puts(""); }\n')
     for name, options in {"program": [], "stripped": ["-s"], "relocatable": ["-c"]}.items():
         path = folder / name
         subprocess.run([compiler, *options, "-o", str(path), str(source)], check=True)
