@@ -152,6 +152,8 @@ pub struct Running {
     words: Receiver<String>,
     /// Once it is reaped.
     status: Option<ExitStatus>,
+    /// It was asked to end.
+    asked: bool,
     forced: bool,
 }
 
@@ -172,6 +174,7 @@ impl Running {
             child,
             words,
             status: None,
+            asked: false,
             forced: false,
         };
         let listen = move || {
@@ -185,6 +188,7 @@ impl Running {
     /// Ask it to end and to write what it has.
     pub fn interrupt(&mut self) {
         if self.status.is_none() {
+            self.asked = true;
             let _ = kill_process(pid_of(&self.child), Signal::INT);
         }
     }
@@ -200,10 +204,12 @@ impl Running {
         !self.forced
     }
 
-    /// The signal that killed it, after its end: none where it was asked to end, or made to.
+    /// The signal that killed it, after its end: none where it was asked to end, or made to. A perf that is asked ends
+    /// what it runs by SIGTERM, and then itself by the signal that ended that.
     pub fn killed(&self) -> Option<i32> {
         let signal = self.status.and_then(|status| status.signal());
-        signal.filter(|&signal| signal != libc::SIGINT && !self.forced)
+        let follows = |signal| self.asked && matches!(signal, libc::SIGINT | libc::SIGTERM);
+        signal.filter(|&signal| !follows(signal) && !self.forced)
     }
 
     /// What it had to say besides its stream; asked for once, after its end.
