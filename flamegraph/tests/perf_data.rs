@@ -1,37 +1,14 @@
 //! perf.data files made by hand: what records mean, and that files which mean harm get an error.
 
+mod perf_maker;
+
 use flamegraph::{read, Format, Profile, ReadOptions, SymbolOptions};
+use perf_maker::{halves, record, text, words};
 
 const KERNEL: u64 = -128i64 as u64;
 const USER: u64 = -512i64 as u64;
 const MISC_KERNEL: u16 = 1;
 const MISC_USER: u16 = 2;
-
-fn words(numbers: &[u64]) -> Vec<u8> {
-    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
-}
-
-fn halves(numbers: &[u32]) -> Vec<u8> {
-    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
-}
-
-fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
-    let size = 8 + body.len() as u16;
-    let header = [
-        &kind.to_le_bytes()[..],
-        &misc.to_le_bytes(),
-        &size.to_le_bytes(),
-    ]
-    .concat();
-    [header, body.to_vec()].concat()
-}
-
-/// Text and its NULs, up to a multiple of eight.
-fn text(text: &str) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
-    bytes.resize((bytes.len() / 8 + 1) * 8, 0);
-    bytes
-}
 
 /// An event of IP, TID, TIME, CALLCHAIN, ID; every record ends with thread, time and id.
 fn event(kind: u32, config: u64) -> Vec<u8> {

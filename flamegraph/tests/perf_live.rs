@@ -1,36 +1,14 @@
 //! perf's pipe read as a stream, made by hand: waits, limits, selection by process; and streams that mean harm.
 
+mod perf_maker;
+
 use flamegraph::perf_data::{Columns, Finish, JitMap, JitMaps, Live, LiveLimits, Recorded, Wanted};
 use flamegraph::SymbolOptions;
+use perf_maker::{halves, record, text, words};
 
 const KERNEL: u64 = -128i64 as u64;
 const USER: u64 = -512i64 as u64;
 const SECOND: u64 = 1_000_000_000;
-
-fn words(numbers: &[u64]) -> Vec<u8> {
-    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
-}
-
-fn halves(numbers: &[u32]) -> Vec<u8> {
-    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
-}
-
-fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
-    let size = 8 + body.len() as u16;
-    let header = [
-        &kind.to_le_bytes()[..],
-        &misc.to_le_bytes(),
-        &size.to_le_bytes(),
-    ]
-    .concat();
-    [header, body.to_vec()].concat()
-}
-
-fn text(text: &str) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
-    bytes.resize((bytes.len() / 8 + 1) * 8, 0);
-    bytes
-}
 
 /// A software event of IP, TID, TIME, CALLCHAIN, PERIOD, IDENTIFIER, and its id.
 fn event(config: u64, id: u64) -> Vec<u8> {
