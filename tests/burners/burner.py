@@ -95,7 +95,7 @@ class Program:
         """End it; its last words, which start so."""
         _pipe(self.process.stdin).close()
         last = self._line(start)
-        self.process.wait(20)
+        self.process.wait(procs.PATIENCE)
         _pipe(self.process.stdout).close()
         return last
 
@@ -104,9 +104,9 @@ class Program:
         self.outer.kill()
         for pipe in (self.process.stdin, self.process.stdout):
             _pipe(pipe).close()
-        self.process.wait(20)
+        self.process.wait(procs.PATIENCE)
 
-    def _line(self, start: str, timeout: float = 60) -> str:
+    def _line(self, start: str, timeout: float = procs.PATIENCE) -> str:
         """The next line that starts so; others (the JVM's own, a profiler's) are passed over."""
         end, pipe = time.monotonic() + timeout, _pipe(self.process.stdout)
         while True:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import queue
 import re
@@ -15,9 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
+from tests.lab import procs
+
 Event = Dict[str, Any]
-FREQUENCY = 307
+FREQUENCY = 997
 """Hz; no multiple of the 100 rounds a second in which the burner goes through its methods."""
+SIGMAS = 4.5
+"""Standard deviations that chance is given: one test in 150,000 is further off."""
 PAYLOADS = ("profile", "raw")
 """Events that a payload follows."""
 _END = {"type": "(end of output)"}
@@ -97,10 +102,10 @@ class Agent:
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
 
-    def next(self, timeout: float = 30) -> Tuple[Event, bytes]:
+    def next(self, timeout: float = procs.PATIENCE) -> Tuple[Event, bytes]:
         return self._events.get(timeout=timeout)
 
-    def expect(self, kind: str, timeout: float = 30) -> Event:
+    def expect(self, kind: str, timeout: float = procs.PATIENCE) -> Event:
         event, _ = self.next(timeout)
         assert event["type"] == kind, (event, self.stderr())
         return event
@@ -162,7 +167,7 @@ class Agent:
             assert event["type"] == "started", (event, self.stderr())
             started[event["pid"]] = event["sources"]
 
-    def collect(self, timeout: float = 60) -> Result:
+    def collect(self, timeout: float = 2 * procs.PATIENCE) -> Result:
         """Everything up to `done`."""
         result = Result()
         while True:
@@ -181,7 +186,7 @@ class Agent:
                 assert event["type"] == "recording", (event, self.stderr())
                 result.recording = event["processes"]
 
-    def wait(self, timeout: float = 30) -> int:
+    def wait(self, timeout: float = procs.PATIENCE) -> int:
         """Its exit code; all its output has been read by then."""
         code = self.process.wait(timeout)
         for thread in self._threads:
@@ -199,10 +204,10 @@ class Agent:
         """End it if it still runs."""
         self.close_stdin()
         try:
-            self.wait(40)
+            self.wait()
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.wait(5)
+            self.wait()
         for pipe in (self.process.stdout, self.process.stderr):
             assert pipe is not None
             pipe.close()
@@ -233,7 +238,12 @@ def _inode(path: Path) -> Optional[int]:
         return None
 
 
-def wait_for(what: str, holds: Any, timeout: float = 20) -> None:
+def near(share: float, want: float, samples: int, slack: float = 0.02) -> bool:
+    """Whether a share of so many samples is what was burnt: `slack` is for what is not chance."""
+    return abs(share - want) <= slack + SIGMAS * math.sqrt(want * (1 - want) / max(1, samples))
+
+
+def wait_for(what: str, holds: Any, timeout: float = procs.PATIENCE) -> None:
     """Look until it holds: for states of other processes that announce nothing."""
     end = time.monotonic() + timeout
     while not holds():

@@ -17,7 +17,7 @@ import pytest
 from hprofiler._flamegraph import Profile
 from tests.burners import build
 from tests.burners.burner import Burner
-from tests.contract.agent_driver import Agent, leftovers, wait_for
+from tests.contract.agent_driver import Agent, leftovers, near, wait_for
 from tests.lab import attach, jdks, procs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -161,7 +161,7 @@ def nothing_left() -> Iterator[None]:
     before = set(leftovers())
     yield
     # Sessions of somebody else on this machine may be about to delete theirs.
-    wait_for("nothing left behind", lambda: set(leftovers()) <= before, 5)
+    wait_for("nothing left behind", lambda: set(leftovers()) <= before)
 
 
 def found(agent: Agent, *burners: Burner) -> List[Dict[str, Any]]:
@@ -171,17 +171,26 @@ def found(agent: Agent, *burners: Burner) -> List[Dict[str, Any]]:
     return list(processes)
 
 
-def shares(pprof: bytes) -> Dict[str, float]:
-    """The share of the burner's three works in a profile, by the method above them."""
-    profile = Profile.from_bytes(pprof)
-    works = {"hot": 0, "warm": 0, "cool": 0}
-    for line in profile.to_folded(1, False).decode().splitlines():
-        stack, _, value = line.rpartition(" ")
+BURNT = {"hot": 0.70, "warm": 0.20, "cool": 0.10}
+"""The shares of a burner's CPU time that its works have."""
+
+
+def as_burnt(profile: bytes) -> bool:
+    """That the burner's works have their shares of a profile's samples; AssertionError has their samples."""
+    works = dict.fromkeys(BURNT, 0)
+    for line in Profile.from_bytes(profile).to_folded(0, False).decode().splitlines():
+        stack, _, samples = line.rpartition(" ")
         if "Burner.work" in stack:
             kind = next((name for name in ("warm", "cool") if f"Burner.{name}" in stack), "hot")
-            works[kind] += int(value)
+            works[kind] += int(samples)
     total = sum(works.values())
-    return {name: value / total for name, value in works.items()}
+    assert total >= LEAST, f"{works}: too few to tell"
+    assert all(near(works[name] / total, share, total) for name, share in BURNT.items()), works
+    return True
+
+
+LEAST = 60
+"""Samples in which a method of 70 % cannot be missed."""
 
 
 def is_profiled(pid: int) -> bool:
@@ -196,5 +205,5 @@ def namespace_tmp(burner: Burner) -> List[str]:
     return sorted(path.name for path in tmp.iterdir() if path.name.startswith((".hprofiler", ".attach")))
 
 
-def waits_until_gone(identity: procs.Identity, timeout: float = 20) -> None:
+def waits_until_gone(identity: procs.Identity, timeout: float = procs.PATIENCE) -> None:
     procs.wait_for(lambda: not identity.alive(), timeout, "the end of the process")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 from dataclasses import dataclass
@@ -70,11 +69,6 @@ def burnt(done: Recorded) -> Dict[str, float]:
     return {work.partition(".")[2]: done.share(work, among=works) for work in works}
 
 
-def near(share: float, want: float, samples: int, slack: float = 0.04) -> bool:
-    """Whether a share of so many samples is what was burnt: four standard deviations are chance."""
-    return abs(share - want) <= slack + 4 * math.sqrt(want * (1 - want) / max(1, samples))
-
-
 def _holds(stack: Sequence[str], part: str) -> bool:
     return any(part in frame for frame in stack)
 
@@ -125,8 +119,10 @@ def refused(agent: Agent, program: Program, events: Sequence[str], **more: Any) 
 
 def perf_of(agent: Agent) -> Optional[procs.Identity]:
     """The perf that an agent has running."""
-    for thread in Path(f"/proc/{agent.process.pid}/task").iterdir():
-        for child in (thread / "children").read_text().split():
-            if Path(f"/proc/{child}/comm").read_text().startswith("perf"):
-                return procs.Identity.of(int(child))
-    return None
+    perfs = (pid for pid in procs.children(agent.process.pid) if procs.name(pid).startswith("perf"))
+    return next(map(procs.Identity.of, perfs), None)
+
+
+def perf_at_work(agent: Agent) -> procs.Identity:
+    """The perf that records for an agent; the kernel may leave it out while another child ends."""
+    return procs.wait_for(lambda: perf_of(agent), procs.PATIENCE, "perf")

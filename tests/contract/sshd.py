@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import getpass
 import os
+import random
 import socket
 import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import List, Optional, Sequence
 
 from hprofiler.model import Host
 from hprofiler.transports import SshConnector, SshOptions
+from tests.lab import procs
 
 SSHD = "/usr/sbin/sshd"
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens at, and that no connection is given as its own end by chance."""
+    while True:
+        port = random.randrange(*LISTENING)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+LISTENING = (20_000, 32_000)
+"""Below the ports that Linux gives to connections."""
 
 
 def make_key(path: Path, kind: str = "ed25519", passphrase: str = "") -> Path:
@@ -68,7 +78,9 @@ class Sshd:
         )
         listening = threading.Event()
         threading.Thread(target=self._read_log, args=(self.process.stderr, listening), daemon=True).start()
-        assert listening.wait(10) and self.process.poll() is None, f"sshd did not start: {self.log}"
+        assert listening.wait(procs.PATIENCE) and self.process.poll() is None, (
+            f"sshd did not start: {self.log}"
+        )
         return self
 
     def _read_log(self, stream, listening: threading.Event) -> None:
@@ -81,7 +93,7 @@ class Sshd:
     def stop(self) -> None:
         if self.process and self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(10)
+            self.process.wait(procs.PATIENCE)
 
     def kill_sessions(self) -> None:
         """Kill the server's children: what a crash of the host looks like from afar, without the silence."""
@@ -130,7 +142,7 @@ class Site:
     def connector(self, ask=None, **options) -> SshConnector:
         """Everything comes from the site's own files: nothing of the machine's user."""
         own = {"identity": self.key, "config_path": self.config, "known_hosts": self.known_hosts}
-        values = {**own, "timeout": 10.0, **options}
+        values = {**own, "timeout": procs.PATIENCE, **options}
         connector = SshConnector(SshOptions(**values), ask)
         self._connectors.append(connector)
         return connector

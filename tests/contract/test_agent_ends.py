@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.agent_driver import leftovers, wait_for
+from tests.contract.agent_driver import leftovers
 from tests.contract.conftest import OTHER_USER, found, is_profiled
 from tests.lab import attach
 
@@ -39,7 +39,7 @@ def test_stdin_closes_while_recording(agent, library, burn):
     burners = [burn(), burn(user=OTHER_USER)]
     begin(agent, library, *burners)
     agent.close_stdin()
-    assert agent.wait(20) == 0
+    assert agent.wait() == 0
     assert nothing_of_it(*burners)
 
 
@@ -48,7 +48,7 @@ def test_stdin_closes_when_ready(agent, library, burn):
     agent.prepare(library, found(agent, burner))
     assert leftovers(held=True)
     agent.close_stdin()
-    assert agent.wait(20) == 0
+    assert agent.wait() == 0
     assert nothing_of_it(burner)
 
 
@@ -57,19 +57,19 @@ def test_signals(agent, library, burn, number):
     burner = burn()
     begin(agent, library, burner)
     agent.process.send_signal(number)
-    assert agent.wait(20) == 128 + number
+    assert agent.wait() == 128 + number
     assert nothing_of_it(burner)
 
 
 def test_the_lease_is_over(start_agent, library_file, burn):
     burner, agent = burn(), start_agent()
-    agent.hello(lease=3)
+    agent.hello(lease=5)
     begin(agent, agent.put(library_file.read_bytes()), burner)
     for _ in range(3):
-        time.sleep(1.5)  # pings come at half the lease's time, and renew it
-        agent.send("ping")
+        agent.send("ping")  # each renews it
+        time.sleep(2)
     assert agent.process.poll() is None
-    assert agent.wait(20) == 1
+    assert agent.wait() == 1
     assert "lease" in agent.expect("error")["reason"]
     assert nothing_of_it(burner)
 
@@ -82,7 +82,7 @@ def test_nobody_reads_what_it_tells(private, library_file, burn):
     hello = {"type": "hello", "protocol": 2, "lease_seconds": 2}
     process.stdin.write(json.dumps(hello).encode() + b"\n" + b'{"type":"list"}\n' * 200)
     process.stdin.flush()
-    assert process.wait(30) in (0, 1)  # it gives up writing, or waiting for a ping, whichever it sees first
+    assert process.wait(60) in (0, 1)  # it gives up writing, or waiting for a ping, whichever it sees first
     process.stdin.close()
     process.stdout.close()
     assert nothing_of_it(burner)
@@ -92,7 +92,7 @@ def test_a_broken_request_ends_the_session_cleanly(agent, library, burn):
     burner = burn()
     begin(agent, library, burner)
     agent.send_raw(b"{nonsense\n")
-    assert agent.wait(20) == 1
+    assert agent.wait() == 1
     assert "understood" in agent.expect("error")["reason"]
     assert nothing_of_it(burner)
 
@@ -122,7 +122,7 @@ def test_an_agent_that_is_killed_leaves_what_the_next_one_cleans(start_agent, li
 
 def test_cleaning_lets_a_live_session_be(start_agent, library_file, burn, agent, library):
     burner = burn()
-    begin(agent, library, burner, duration=4)
+    begin(agent, library, burner)
     before = own_folders(agent)
     assert before
     cleaner = start_agent()
@@ -131,6 +131,7 @@ def test_cleaning_lets_a_live_session_be(start_agent, library_file, burn, agent,
     cleaned = cleaner.expect("cleaned", 60)
     assert burner.outer.pid not in cleaned["stopped"]
     assert own_folders(agent) == before
+    agent.send("stop")
     assert agent.collect().outcomes[burner.outer.pid]["status"] == "ok"
 
 
@@ -162,9 +163,10 @@ def test_cleaning_follows_no_link(agent, tmp_path):
 
 def test_a_jvm_that_stops_in_the_middle(agent, library, burn):
     stopped, other = burn(), burn(role="beta")
-    begin(agent, library, stopped, other, duration=3)
+    begin(agent, library, stopped, other)
     stopped.outer.kill(signal.SIGSTOP)
-    result = agent.collect(30)
+    agent.send("stop")
+    result = agent.collect()
     outcome = result.outcomes[stopped.outer.pid]
     assert (outcome["status"], outcome["stage"]) == ("failed", "record")
     assert "stopped" in outcome["reason"] and "by itself" in outcome["reason"]
@@ -176,23 +178,10 @@ def test_a_jvm_that_stops_in_the_middle(agent, library, burn):
     assert nothing_of_it(stopped, other)
 
 
-def test_the_profiler_stops_by_itself_when_nobody_is_left(start_agent, library_file, burn):
-    burner, agent = burn(), start_agent()
-    agent.hello()
-    begin(agent, agent.put(library_file.read_bytes()), burner, duration=0.1)
-    agent.process.kill()
-    agent.wait()
-    # The recording's own second and its lease of thirty.
-    wait_for("the end of the recording", lambda: not is_profiled(burner.outer.pid), 45)
-    cleaner = start_agent()
-    cleaner.hello()
-    cleaner.send("clean", kept=True)
-    cleaner.expect("cleaned", 60)
-
-
 def test_the_jvms_keep_no_file_of_ours_open(agent, library, burn):
     burner = burn()
-    begin(agent, library, burner, duration=1)
+    begin(agent, library, burner)
+    agent.send("stop")
     agent.collect()
     descriptors = [str(entry.readlink()) for entry in Path(f"/proc/{burner.outer.pid}/fd").iterdir()]
     assert not [target for target in descriptors if ".hprofiler" in target]

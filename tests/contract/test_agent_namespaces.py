@@ -16,12 +16,12 @@ from tests.burners import build
 from tests.burners.burner import HOT, Burner
 from tests.contract.conftest import (
     OTHER_USER,
+    as_burnt,
     as_user,
     found,
     is_profiled,
     namespace_tmp,
     open_classes,
-    shares,
 )
 from tests.lab import attach, procs
 
@@ -73,7 +73,7 @@ def test_a_jvm_with_its_own_tmp(agent, library, burn_contained, user):
     assert process["uid"] == (user or 0)
     result = record(agent, library, burner)
     assert result.outcomes[burner.outer.pid]["status"] == "ok"
-    assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.06)
+    assert as_burnt(result.profiles[burner.outer.pid])
     assert namespace_tmp(burner) == []
     assert not is_profiled(burner.outer.pid)
 
@@ -84,7 +84,7 @@ def test_a_jvm_that_is_root_in_a_user_namespace(agent, library, burn_contained):
     assert process["uid"] == OTHER_USER
     result = record(agent, library, burner)
     assert result.outcomes[burner.outer.pid]["status"] == "ok"
-    assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.06)
+    assert as_burnt(result.profiles[burner.outer.pid])
     assert namespace_tmp(burner) == []
 
 
@@ -95,7 +95,7 @@ def test_an_agent_that_may_not_enter_the_namespace(start_agent, library_file, bu
     agent.hello()
     result = record(agent, agent.put(library_file.read_bytes()), burner)
     assert (result.outcomes[burner.outer.pid]["status"], result.left) == ("ok", [])
-    assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.06)
+    assert as_burnt(result.profiles[burner.outer.pid])
     assert namespace_tmp(burner) == []
     assert not is_profiled(burner.outer.pid)
 
@@ -134,7 +134,7 @@ def test_what_a_container_wrote_is_read_after_its_end(agent, library, burn_conta
     result = agent.collect()
     outcome = result.outcomes[burner.outer.pid]
     assert outcome["status"] == "degraded" and "ended after" in outcome["reason"]
-    assert shares(result.profiles[burner.outer.pid])["hot"] == pytest.approx(0.70, abs=0.08)
+    assert as_burnt(result.profiles[burner.outer.pid])
     assert result.left == []
 
 
@@ -225,7 +225,9 @@ def test_a_frozen_jvm_does_not_hold_up_the_others(agent, library, burn):
     try:
         (group / "cgroup.procs").write_text(str(frozen.outer.pid))
         (group / "cgroup.freeze").write_text("1")
-        procs.wait_for(lambda: "frozen 1" in (group / "cgroup.events").read_text(), 10, "the freezing")
+        procs.wait_for(
+            lambda: "frozen 1" in (group / "cgroup.events").read_text(), procs.PATIENCE, "the freezing"
+        )
         ready, refused = agent.prepare(library, found(agent, frozen, other), duration=1)
         assert ready == [other.outer.pid]
         assert "SIGQUIT" in refused[frozen.outer.pid]["reason"]

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.burners.burner import Burner
-from tests.contract.agent_driver import FREQUENCY
-from tests.contract.conftest import OTHER_USER
+from tests.contract.agent_driver import FREQUENCY, near
+from tests.contract.conftest import LEAST, OTHER_USER
 from tests.contract.perf_engine import (
     FRAME_POINTERS,
     burnt,
-    near,
+    perf_at_work,
     perf_of,
     prepare,
     processes,
@@ -178,7 +178,7 @@ def test_several_events_in_one_recording(agent, burn):
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_jvm_that_ends_in_the_middle_keeps_its_samples(agent, burn, how):
     ending, other = burn(options=[FRAME_POINTERS]), burn(role="beta", options=[FRAME_POINTERS])
-    prepare(agent, processes(agent, ending, other), duration=4)
+    prepare(agent, processes(agent, ending, other), duration=6)
     agent.start()
     time.sleep(2)  # what is tested is that time is recorded
     ending.outer.kill(how)
@@ -186,7 +186,7 @@ def test_a_jvm_that_ends_in_the_middle_keeps_its_samples(agent, burn, how):
     outcome = result.outcomes[ending.outer.pid]
     assert outcome["status"] == "degraded"
     assert "ended after" in outcome["reason"] and "have no names" in outcome["reason"]
-    assert result.heads[ending.outer.pid]["samples"]["taken"] > 40
+    assert result.heads[ending.outer.pid]["samples"]["taken"] > LEAST
     assert result.outcomes[other.outer.pid]["status"] == "ok"
     assert result.left == []
 
@@ -197,9 +197,9 @@ def test_stopping_early_keeps_what_was_recorded(agent, burn):
     agent.start()
     time.sleep(1.5)  # what is tested is that time is recorded
     agent.send("stop")
-    result = agent.collect(15)
-    assert 1 < result.heads[burner.outer.pid]["seconds"] < 10
-    assert result.heads[burner.outer.pid]["samples"]["taken"] > 40
+    result = agent.collect()
+    assert 1.5 <= result.heads[burner.outer.pid]["seconds"] < 50
+    assert result.heads[burner.outer.pid]["samples"]["taken"] > LEAST
 
 
 @pytest.mark.parametrize("load", [0.0, 1.0])
@@ -210,12 +210,10 @@ def test_a_killed_agent_leaves_no_perf(start_agent, burn, load):
     burner = burn(load=load)
     prepare(agent, processes(agent, burner), duration=60)
     agent.start()
-    perf = perf_of(agent)
-    family = [one for pid in procs.family(perf.pid) if (one := procs.Identity.of(pid))]
-    assert len(family) == 2, "perf, and what limits its time"
+    family = pair_of(agent)
     agent.process.kill()
     for one in family:
-        ended(one, 10)
+        ended(one)
     assert burner.outer.alive()
 
 
@@ -224,28 +222,37 @@ def test_a_killed_perf_is_told_and_leaves_nothing(agent, burn):
     burner = burn(options=[FRAME_POINTERS])
     prepare(agent, processes(agent, burner), duration=60)
     agent.start()
-    perf = perf_of(agent)
-    family = [one for pid in procs.family(perf.pid) if (one := procs.Identity.of(pid))]
-    assert len(family) == 2, "perf, and what limits its time"
-    os.kill(perf.pid, signal.SIGKILL)
+    family = pair_of(agent)
+    os.kill(family[0].pid, signal.SIGKILL)
     agent.send("stop")
-    result = agent.collect(30)
+    result = agent.collect()
     for one in family:
-        ended(one, 10)
+        ended(one)
     outcome = result.outcomes[burner.outer.pid]
     assert outcome["status"] in ("degraded", "failed"), outcome["reason"]
     assert "perf was killed by signal 9" in outcome["reason"], outcome
     assert burner.outer.alive() and result.left == []
 
 
-def ended(process, timeout):
-    procs.wait_for(lambda: not process.alive(), timeout, f"the end of {process}")
+def pair_of(agent):
+    """The perf at work, and what limits its time."""
+    perf = perf_at_work(agent)
+
+    def both():
+        family = [one for pid in procs.family(perf.pid) if (one := procs.Identity.of(pid))]
+        return family if len(family) == 2 else None
+
+    return procs.wait_for(both, procs.PATIENCE, "perf, and what limits its time")
+
+
+def ended(process):
+    procs.wait_for(lambda: not process.alive(), procs.PATIENCE, f"the end of {process}")
 
 
 def test_perf_limits_its_own_time(agent, burn):
     prepare(agent, processes(agent, burn()), duration=7)
     agent.start()
-    words = Path(f"/proc/{perf_of(agent).pid}/cmdline").read_bytes().split(b"\0")
+    words = Path(f"/proc/{perf_at_work(agent).pid}/cmdline").read_bytes().split(b"\0")
     assert words[-3].startswith(b"/") and words[-3].endswith(b"/sleep")
     assert words[-2] == b"37"
     agent.send("stop")

@@ -7,7 +7,8 @@ import os
 import pytest
 
 from tests.burners.counting import Native, grown
-from tests.contract.perf_engine import near, processes, record
+from tests.contract.agent_driver import near
+from tests.contract.perf_engine import processes, record
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: kernel frames")
 

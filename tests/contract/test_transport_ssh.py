@@ -16,6 +16,7 @@ import pytest
 from hprofiler.errors import HostError, UsageError
 from hprofiler.model import Host
 from tests.contract.sshd import SSHD, Site, free_port, make_key
+from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)")
 
@@ -47,14 +48,14 @@ def refused(site, server, **options) -> HostError:
 def test_bytes_go_through_unharmed_and_exit_status_and_stderr_come_back(site):
     transport = connected(site, site.server())
     everything = bytes(range(256)) * 20000
-    done = transport.run("cat; echo trouble >&2; exit 3", everything, 30)
+    done = transport.run("cat; echo trouble >&2; exit 3", everything, 60)
     assert done.stdout == everything and done.exit_status == 3 and done.stderr == "trouble"
     assert transport.bytes_sent == transport.bytes_received == len(everything)
 
 
 def test_stderr_is_kept_to_its_last_4_kib_and_never_blocks(site):
     transport = connected(site, site.server())
-    done = transport.run("yes complaint | head -c 5000000 >&2; echo the end >&2; echo out", b"", 30)
+    done = transport.run("yes complaint | head -c 5000000 >&2; echo the end >&2; echo out", b"", 60)
     assert done.stdout == b"out\n" and len(done.stderr) <= 4096 and done.stderr.endswith("the end")
 
 
@@ -63,17 +64,15 @@ def test_a_command_that_takes_too_long_or_says_too_much(site):
     with pytest.raises(HostError, match=r"did not end within 0\.3 s"):
         transport.run("sleep 60", b"", 0.3)
     with pytest.raises(HostError, match="more than 16 MiB"):
-        transport.run("yes", b"", 30)
-    assert transport.run("echo still here", b"", 10).stdout == b"still here\n"
+        transport.run("yes", b"", 60)
+    assert transport.run("echo still here", b"", 60).stdout == b"still here\n"
 
 
 def test_close_sets_a_reader_free(site):
     transport = connected(site, site.server())
-    channel = transport.open("sleep 60")
+    channel = transport.open("sleep 600")
     threading.Timer(0.2, transport.close).start()
-    began = time.monotonic()
     assert channel.read(10) == b"" and channel.exit_status(0.1) is None
-    assert time.monotonic() - began < 5
     transport.close()
     with pytest.raises(HostError, match="lost"):
         transport.open("true")
@@ -175,8 +174,8 @@ def test_kinds_of_keys_and_a_passphrase_asked_for_once(site, tmp_path, kind):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
-    assert all(transport.run("echo in", b"", 10).stdout == b"in\n" for transport in transports)
+        thread.join(60)
+    assert all(transport.run("echo in", b"", 60).stdout == b"in\n" for transport in transports)
     assert asked == [f"Passphrase for {key}: "]
 
 
@@ -208,11 +207,11 @@ def test_keys_of_the_ssh_agent(site, tmp_path, monkeypatch):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
-        assert all(transport.run("echo in", b"", 10).stdout == b"in\n" for transport in transports)
+            thread.join(60)
+        assert all(transport.run("echo in", b"", 60).stdout == b"in\n" for transport in transports)
     finally:
         agent.terminate()
-        agent.wait(10)
+        agent.wait(60)
 
 
 def test_a_locked_key_that_the_agent_holds_needs_no_passphrase(site, tmp_path, monkeypatch):
@@ -234,7 +233,7 @@ def test_a_locked_key_that_the_agent_holds_needs_no_passphrase(site, tmp_path, m
         connected(site, site.server(), identity=key, ask=lambda name: pytest.fail("asked for a passphrase"))
     finally:
         agent.terminate()
-        agent.wait(10)
+        agent.wait(60)
 
 
 # ssh_config and proxies
@@ -248,7 +247,7 @@ def test_ssh_config_leads_to_the_host(site):
     )
     transport = site.connector(identity=None).transport(Host("alias", "alias"))
     transport.connect()
-    assert transport.run("echo in", b"", 10).stdout == b"in\n"
+    assert transport.run("echo in", b"", 60).stdout == b"in\n"
 
 
 def jump_config(site, gate, inner, target) -> str:
@@ -268,11 +267,11 @@ def test_a_chain_of_jump_hosts_is_logged_in_to_once_for_all_behind_it(site):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
-    assert all(transport.run("echo in", b"", 10).stdout == b"in\n" for transport in transports)
+        thread.join(60)
+    assert all(transport.run("echo in", b"", 60).stdout == b"in\n" for transport in transports)
     assert [logins(server) for server in (gate, inner, target)] == [1, 1, 3]
     transports[0].close()
-    assert transports[1].run("echo in", b"", 10).stdout == b"in\n"
+    assert transports[1].run("echo in", b"", 60).stdout == b"in\n"
 
 
 def logins(server) -> int:
@@ -297,7 +296,7 @@ def test_a_jump_host_that_does_not_reach_the_host(site):
 def test_jumps_in_a_circle_end(site):
     site.config.write_text("Host a\n ProxyJump b\nHost b\n ProxyJump a\n")
     with pytest.raises(HostError, match="too many hosts"):
-        site.connector(timeout=5.0).transport(Host("a", "a")).connect()
+        site.connector().transport(Host("a", "a")).connect()
 
 
 def test_a_proxy_command(site):
@@ -309,7 +308,7 @@ def test_a_proxy_command(site):
     )
     transport = site.connector().transport(Host("t", "target"))
     transport.connect()
-    assert transport.run("cat", b"x" * 100000, 10).stdout == b"x" * 100000
+    assert transport.run("cat", b"x" * 100000, 60).stdout == b"x" * 100000
     assert logins(gate) == 1
 
 
@@ -318,7 +317,7 @@ def test_a_proxy_command_that_fails(site):
     with pytest.raises(
         HostError, match=r"ProxyCommand for target ended before the login, .* times: no way to target"
     ):
-        site.connector(timeout=1.0).transport(Host("t", "target")).connect()
+        site.connector(timeout=3.0).transport(Host("t", "target")).connect()
 
 
 # Networks
@@ -328,16 +327,25 @@ def test_a_refused_banner_is_tried_again(site):
     server = site.server(extra="MaxStartups 1:100:1")
     hog = socket.create_connection((server.address, server.port))
     assert hog.recv(100).startswith(b"SSH-")
-    threading.Timer(0.6, hog.close).start()
-    assert connected(site, server).run("echo in", b"", 10).stdout == b"in\n"
-    assert any("MaxStartups" in line for line in server.log)
+
+    def make_room():
+        procs.wait_for(lambda: turned_away(server), procs.PATIENCE, "a connection that is refused")
+        hog.close()
+
+    threading.Thread(target=make_room, daemon=True).start()
+    assert connected(site, server).run("echo in", b"", 60).stdout == b"in\n"
+    assert turned_away(server)
+
+
+def turned_away(server) -> bool:
+    return any("MaxStartups" in line for line in server.log)
 
 
 def test_a_banner_that_stays_refused(site):
     server = site.server(extra="MaxStartups 1:100:1")
     with socket.create_connection((server.address, server.port)) as hog:
         assert hog.recv(100).startswith(b"SSH-")
-        error = refused(site, server, timeout=2.0)
+        error = refused(site, server, timeout=5.0)
     assert "closed the connection before the login" in error.reason and "--parallel" in error.remedy
 
 
@@ -355,10 +363,8 @@ def test_a_name_that_is_not_known(site):
 def test_a_peer_that_says_nothing(site):
     with socket.create_server(("127.0.0.1", 0)) as mute:
         host = Host("a", "127.0.0.1", None, mute.getsockname()[1])
-        began = time.monotonic()
         with pytest.raises(HostError, match=r"timed out after 0\.5 s"):
             site.connector(timeout=0.5).transport(host).connect()
-        assert time.monotonic() - began < 5
 
 
 def test_a_peer_that_is_no_sshd(site):
@@ -384,7 +390,7 @@ def test_close_ends_a_connect_that_waits(site):
         began = time.monotonic()
         with pytest.raises(HostError):
             transport.connect()
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 50
 
 
 def test_paramiko_writes_nothing_on_stderr(site):
@@ -416,26 +422,31 @@ def far(site):
     )
     holder.stdout.readline()
     name = f"hpt{os.getpid() % 100000}"
+    # other sessions of these tests may have such networks too
+    net, base = f"198.18.{os.getpid() // 64 % 256}", os.getpid() % 64 * 4
     inside = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
     for command in (
         ["ip", "link", "add", name, "type", "veth", "peer", "name", "far", "netns", str(holder.pid)],
-        ["ip", "address", "add", "198.18.77.1/30", "dev", name],
+        ["ip", "address", "add", f"{net}.{base + 1}/30", "dev", name],
         ["ip", "link", "set", name, "up"],
-        [*inside, "ip", "address", "add", "198.18.77.2/30", "dev", "far"],
+        [*inside, "ip", "address", "add", f"{net}.{base + 2}/30", "dev", "far"],
         [*inside, "ip", "link", "set", "far", "up"],
     ):
         subprocess.run(command, check=True)
     drop = [*inside, "ip", "address", "flush", "dev", "far"]
-    yield site.server("far", address="198.18.77.2", wrap=inside), lambda: subprocess.run(drop, check=True)
+    yield (
+        site.server("far", address=f"{net}.{base + 2}", wrap=inside),
+        lambda: subprocess.run(drop, check=True),
+    )
     subprocess.run(["ip", "link", "delete", name], check=True)
     holder.stdin.close()
-    holder.wait(10)
+    holder.wait(60)
     holder.stdout.close()
 
 
 def test_a_network_that_falls_silent_is_noticed_in_the_time_given(site, far):
     server, cut = far
-    transport = connected(site, server, timeout=2.0)
+    transport = connected(site, server, timeout=5.0)
     channel = transport.open("cat")
     channel.write(b"hello")
     assert channel.read(100) == b"hello"
@@ -443,7 +454,7 @@ def test_a_network_that_falls_silent_is_noticed_in_the_time_given(site, far):
     began = time.monotonic()
     channel.write(b"anybody there?")
     assert channel.read(100) == b"" and channel.exit_status(0) is None
-    assert 1 < time.monotonic() - began < 15
+    assert 1 < time.monotonic() - began < 40
 
 
 def test_a_network_that_is_silent_from_the_start(site, far):

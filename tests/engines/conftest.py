@@ -105,7 +105,7 @@ def zoo() -> Iterator[Zoo]:
     try:
         yield made
         with suppress(TimeoutError):
-            procs.wait_for(lambda: set(made.left()) <= before, 10, "nothing left behind")
+            procs.wait_for(lambda: set(made.left()) <= before, procs.PATIENCE, "nothing left behind")
         assert set(made.left()) <= before
     finally:
         made.end()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import bisect
 import json
+import math
 import os
 import re
+import struct
 import subprocess
 import sys
 import threading
@@ -24,6 +26,8 @@ MARK = f"HPROFILER_ENGINES_TEST={os.getpid()}"
 """Stands in the environment of all that these tests' runs start."""
 TURN = 0.1
 """Seconds between two readings of a program's counters."""
+HEARD = 0.3
+"""Seconds in which a line of the command's is heard."""
 FREQUENCY = 997
 """Hz; no multiple of any rhythm of the programs."""
 
@@ -138,27 +142,42 @@ class Run:
 
     def grown(self, program: Program, event: str = "cpu") -> Dict[str, float]:
         """What the program's own counters grew by while it was recorded."""
-        seconds = self.recording(program, event)["seconds"]
-        return self._trails[program.outer.pid].grown(self.began, self.began + seconds)
+        begin, end = self._window(program) or (self.began, self.began + self._seconds(program, event))
+        return self._trails[program.outer.pid].grown(begin, end)
 
     def cpu_seconds_agree(self, program: Program) -> bool:
-        """That the profile's nanoseconds and the agent's seconds are within 5 % of the kernel's account."""
-        told = (self.stacks(program, "cpu", "cpu").total, 1e9 * self.recording(program)["cpu_seconds"])
-        return self.agree(program, "cpu", "process.ns", 0.05, *told)
+        """That the profile's nanoseconds and the agent's seconds are within 5 % of the kernel's account.
 
-    def agree(self, program: Program, event: str, counter: str, within: float, *told: float) -> bool:
-        """That what is told is so near to what a counter grew by; AssertionError has the numbers.
-
-        The command says that it records once all processes are; the first may have been for as long as
-        starting took. Where the load is uneven that makes a difference.
+        They are of the agent's own clock, of which it is known how long it went, and within narrow bounds
+        when it began: at one of these moments both must be right. AssertionError has the numbers.
         """
-        seconds, trail = self.recording(program, event)["seconds"], self._trails[program.outer.pid]
-        first, last = self.began - self.host["timings"]["start"] - 0.3, self.began + 0.3
-        begins = [first + (last - first) * part / 40 for part in range(41)]
-        truths = [trail.grown(begin, begin + seconds)[counter] for begin in begins]
-        agrees = any(all(near(one, truth, within) for one in told) for truth in truths)
-        assert agrees, f"{told} beside {min(truths):.0f} to {max(truths):.0f}"
+        told = (self.stacks(program, "cpu", "cpu").total, 1e9 * self.recording(program)["cpu_seconds"])
+        seconds, trail = self._seconds(program, "cpu"), self._trails[program.outer.pid]
+        first, last = self._clock_began(program, seconds)
+        begins = [first + (last - first) * part / 20 for part in range(21)]
+        truths = [trail.grown(begin, begin + seconds)["process.ns"] for begin in begins]
+        agrees = any(all(near(one, truth, 0.05) for one in told) for truth in truths)
+        assert agrees, f"{told} beside {min(truths):.0f} to {max(truths):.0f} ({last - first:.2f} s apart)"
         return agrees
+
+    def _clock_began(self, program: Program, seconds: float) -> Tuple[float, float]:
+        """The earliest and the latest moment at which the agent's clock began.
+
+        It goes only while the engine records. Where the engine does not say when that was: after the command
+        had asked for the start, and before it said that all processes are recorded.
+        """
+        window = self._window(program)
+        if window:
+            return window[0], max(window[0], window[1] - seconds)
+        return self.began - self.host["timings"]["start"] - HEARD, self.began
+
+    def _seconds(self, program: Program, event: str) -> float:
+        return float(self.recording(program, event)["seconds"])
+
+    def _window(self, program: Program) -> Optional[Tuple[float, float]]:
+        """When async-profiler began and ended, by the recording itself, where that was kept."""
+        raw = next(self.folder.glob(f"hosts/*/{program.outer.pid}/recording.jfr"), None)
+        return jfr_window(raw.read_bytes()) if raw else None
 
     def path(self, program: Program, name: str) -> Path:
         (path,) = self.folder.glob(f"hosts/*/{program.outer.pid}/{name}")
@@ -250,6 +269,30 @@ def near(value: float, truth: float, within: float) -> bool:
     return abs(value - truth) <= within * truth
 
 
-def points(samples: int, share: float, least: float = 0.03) -> float:
-    """By how much a share of so many samples may be off: `least`, or four standard deviations."""
-    return max(least, 4 * (share * (1 - share) / max(1, samples)) ** 0.5)
+def points(samples: float, share: float, slack: float = 0.02) -> float:
+    """By how much a share of so many samples may be off: what is not chance, and what chance does."""
+    return slack + SIGMAS * (share * (1 - share) / max(1.0, samples)) ** 0.5
+
+
+SIGMAS = 4.5
+"""Standard deviations that chance is given: one test in 150,000 is further off."""
+
+
+def scatter(amount: float, size: int, interval: int) -> float:
+    """The standard deviation, as a part, of an estimate of so many bytes from samples `interval` bytes apart.
+
+    They were allocated as objects of `size` bytes, each of which is sampled or not.
+    """
+    chance = -math.expm1(-size / interval)
+    return float(((1 - chance) / chance * size / max(1.0, amount)) ** 0.5)
+
+
+def jfr_window(recording: bytes) -> Tuple[float, float]:
+    """When a JFR recording began and ended, by the headers of its chunks; as `time.monotonic` has it."""
+    chunks, at = [], 0
+    while at < len(recording):
+        size, _, _, begin, lasted = struct.unpack_from(">5Q", recording, at + 8)
+        chunks.append((begin, begin + lasted))
+        at += size
+    epoch = time.time() - time.monotonic()
+    return chunks[0][0] / 1e9 - epoch, chunks[-1][1] / 1e9 - epoch

@@ -25,7 +25,7 @@ def execute(pid: int, command: str, *arguments: str) -> str:
     if not _is_socket(door):
         _ask_for_a_door(pid, inner, uid, gid, door)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(20)
+        connection.settimeout(procs.PATIENCE)
         _connect_as(connection, door, uid, gid)
         words = ["1", command, *arguments, *[""] * (3 - len(arguments))]
         connection.sendall(b"".join(word.encode() + b"\0" for word in words))
@@ -72,7 +72,7 @@ def _ask_for_a_door(pid: int, inner: int, uid: int, gid: int, door: Path) -> Non
     try:
         os.chown(trigger, uid, gid)
         os.kill(pid, signal.SIGQUIT)
-        procs.wait_for(lambda: _is_socket(door), 10, f"attach socket of {pid}")
+        procs.wait_for(lambda: _is_socket(door), procs.PATIENCE, f"attach socket of {pid}")
     finally:
         trigger.unlink(missing_ok=True)
 

@@ -6,11 +6,14 @@ import os
 import select
 import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Optional, TypeVar
 
 T = TypeVar("T")
+PATIENCE = 60.0
+"""Seconds after which what is waited for does not come any more, on a busy machine either."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Identity:
     def alive(self) -> bool:
         return Identity.of(self.pid) == self
 
-    def kill(self, sig: int = signal.SIGKILL, timeout: float = 20.0) -> None:
+    def kill(self, sig: int = signal.SIGKILL, timeout: float = PATIENCE) -> None:
         """Signal exactly this process and, for SIGKILL and SIGTERM, wait until it is gone."""
         try:
             handle = os.pidfd_open(self.pid)
@@ -74,14 +77,8 @@ def inside(namespace: str) -> Iterator[Seen]:
 
 
 def family(pid: int) -> List[int]:
-    """The process and all that it started, whichever of its threads did; empty when it is gone."""
-    children: List[int] = []
-    for file in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children += map(int, file.read_text().split())
-        except OSError:
-            continue  # the thread ended while we looked
-    return [pid, *(member for child in children for member in family(child))]
+    """The process and all that it started."""
+    return [pid, *(member for child in children(pid) for member in family(child))]
 
 
 def cpu_seconds(pid: int) -> float:
@@ -106,11 +103,28 @@ def status(pid: int) -> Dict[str, List[str]]:
 
 
 def children(pid: int) -> List[int]:
-    """Pids of the children of a process's main thread; none when it is gone."""
+    """Pids of what a process started, whichever of its threads did; none when it is gone."""
+    found: List[int] = []
+    for thread in threads(pid):
+        with suppress(OSError):  # the thread ended while we looked
+            found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
+    return found
+
+
+def threads(pid: int) -> List[int]:
+    """The ids of a process's threads; none when it is gone."""
     try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
     except OSError:
         return []
+
+
+def name(pid: int) -> str:
+    """What the kernel calls the process (its main thread); empty when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().rstrip("\n")
+    except OSError:
+        return ""
 
 
 def wait_for(probe: Callable[[], Optional[T]], timeout: float, what: str) -> T:

@@ -132,7 +132,7 @@ def test_a_jvm_that_ends_in_the_middle_keeps_what_was_sampled(
     running = coordinator.start("-f", "200", "-t", "8", "-j", "brief", "-h", "host1,host2", *ROOT)
     running.wait_until_recording(2)
     before = short.counters()
-    procs.wait_for(lambda: (short.counters() - before).nanos > 4e8, 20, "CPU time while recorded")
+    procs.wait_for(lambda: (short.counters() - before).nanos > 4e8, procs.PATIENCE, "CPU time while recorded")
     short.finish()
     result = running.result()
     assert result.code in (0, 3), str(result)
@@ -158,7 +158,7 @@ def test_a_jvm_that_is_killed_in_the_middle_is_told(
     assert result.pids("host2") == [longer.pid]
     assert result.line("host1", doomed.pid)["status"] in ("failed", "degraded")
     longer.finish()
-    witness.wait_until_clean(20)
+    witness.wait_until_clean()
 
 
 def test_every_jdk_is_recorded(coordinator: Coordinator, lab: Lab, burn: Burn) -> None:

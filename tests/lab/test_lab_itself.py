@@ -21,7 +21,7 @@ def ssh(lab: Lab, user: str, host: str, command: str) -> str:
     options = f"-F {keys}/config -i {keys}/id -o UserKnownHostsFile={keys}/known_hosts -o BatchMode=yes"
     words = ["ssh", *options.split(), f"{user}@{host}", command]
     return subprocess.run(
-        lab.coordinator(words), check=True, capture_output=True, text=True, timeout=30
+        lab.coordinator(words), check=True, capture_output=True, text=True, timeout=procs.PATIENCE
     ).stdout
 
 
@@ -73,7 +73,9 @@ def test_a_cable_can_be_pulled(lab: Lab) -> None:
 
 def test_a_burner_burns_its_shares(job: Dict[str, Burner]) -> None:
     before = job["host1"].counters()
-    procs.wait_for(lambda: (job["host1"].counters() - before).nanos > 2e8, 20, "CPU time of a burner")
+    procs.wait_for(
+        lambda: (job["host1"].counters() - before).nanos > 2e8, procs.PATIENCE, "CPU time of a burner"
+    )
     burnt = job["host1"].counters() - before
     shares = [round(100 * part / burnt.nanos) for part in (burnt.hot, burnt.warm, burnt.cool)]
     assert shares == pytest.approx([70, 20, 10], abs=2)
@@ -83,7 +85,7 @@ def test_a_burner_belongs_to_yarn_and_ends_by_itself_when_told_to(lab: Lab, burn
     burner = burn(lab.hosts["host1"], role="alloc", load=0.5, seconds=1)
     owners = {seen.uid for seen in lab.hosts["host1"].processes() if seen.pid == burner.outer.pid}
     assert owners == {2001}
-    assert burner.process.wait(20) == 0
+    assert burner.process.wait(procs.PATIENCE) == 0
 
 
 @pytest.mark.parametrize("version", jdks.VERSIONS)
@@ -124,7 +126,11 @@ def test_tied_hosts_die_with_their_maker(workshop: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", script], cwd=cache.CHECKOUT, timeout=60)
     assert (folder / "state.json").exists()
-    procs.wait_for(lambda: not Lab(folder, hosts.default_plans(1)).hosts, 10, "hosts ending with their maker")
+
+    def gone() -> bool:
+        return not Lab(folder, hosts.default_plans(1)).hosts
+
+    procs.wait_for(gone, procs.PATIENCE, "hosts ending with their maker")
 
 
 def _namespaces_in_use() -> Set[str]:

@@ -42,7 +42,7 @@ def profiled(job: Dict[str, Burner]) -> bool:
 def test_after_success(coordinator: Coordinator, job: Dict[str, Burner], witness: Witness) -> None:
     result = coordinator.run("-t", "2", "-j", JOB, "-h", ALL, *ROOT)
     assert result.code == 0, str(result)
-    witness.wait_until_clean(5)
+    witness.wait_until_clean()
     assert all(attach.profiler_libraries(burner.outer.pid) for burner in job.values())
     assert active_profilers(job.values()) == []
 
@@ -53,9 +53,11 @@ def test_ctrl_c_keeps_and_reports_what_was_recorded(
     running = coordinator.start("-f", "200", *LONG)
     running.wait_until_recording()
     before = job["host1"].counters()
-    procs.wait_for(lambda: (job["host1"].counters() - before).nanos > 6e8, 20, "CPU time while recorded")
+    procs.wait_for(
+        lambda: (job["host1"].counters() - before).nanos > 6e8, procs.PATIENCE, "CPU time while recorded"
+    )
     running.signal(signal.SIGINT)
-    result = running.result(30)
+    result = running.result()
     assert result.code == 130, str(result)
     assert "Traceback" not in result.err
     assert result.run["interrupted"] is True
@@ -63,7 +65,7 @@ def test_ctrl_c_keeps_and_reports_what_was_recorded(
     assert result.stacks("hosts/host1/cpu").share(HOT["alpha"]) == pytest.approx(70, abs=15)
     assert result.folder
     assert (result.folder / "report.html").stat().st_size > 1000
-    witness.wait_until_clean(10)
+    witness.wait_until_clean()
     assert active_profilers(job.values()) == []
 
 
@@ -71,12 +73,12 @@ def test_ctrl_c_before_anything_was_recorded(
     coordinator: Coordinator, job: Dict[str, Burner], witness: Witness
 ) -> None:
     running = coordinator.start(*LONG)
-    procs.wait_for(witness.leftovers, 20, "a connection to a host")
+    procs.wait_for(witness.leftovers, procs.PATIENCE, "a connection to a host")
     running.signal(signal.SIGINT)
-    result = running.result(30)
+    result = running.result()
     assert result.code == 130, str(result)
     assert "Traceback" not in result.err
-    witness.wait_until_clean(15)
+    witness.wait_until_clean()
     assert active_profilers(job.values()) == []
 
 
@@ -99,10 +101,10 @@ def test_after_the_coordinator_was_killed(
 ) -> None:
     running = coordinator.start("-t", "60", "-j", JOB, "-h", ALL, "--user", *user)
     running.wait_until_recording()
-    procs.wait_for(lambda: profiled(job), 10, "profilers at work")
+    procs.wait_for(lambda: profiled(job), procs.PATIENCE, "profilers at work")
     running.signal(number)
-    running.result(30)
-    witness.wait_until_clean(20)
+    running.result()
+    witness.wait_until_clean()
     assert active_profilers(job.values()) == []
 
 
@@ -111,7 +113,7 @@ def test_after_the_connection_dropped(
 ) -> None:
     running = coordinator.start("-t", "60", "-j", JOB, "-h", ALL, *ROOT, "--timeout", "5")
     running.wait_until_recording()
-    procs.wait_for(lambda: profiled(job), 10, "profilers at work")
+    procs.wait_for(lambda: profiled(job), procs.PATIENCE, "profilers at work")
     lab.plug(cable, False)
     procs.wait_for(lambda: not profiled({cable: job[cable]}), 50, "the lease of the cut-off host to end")
 
@@ -120,10 +122,10 @@ def test_after_the_connection_dropped(
             line for line in witness.leftovers() if line.startswith(cable) and "command='sshd" not in line
         ]
 
-    procs.wait_for(lambda: not left(), 10, "a clean host at the end of its lease")
+    procs.wait_for(lambda: not left(), procs.PATIENCE, "a clean host at the end of its lease")
     assert profiled({"host1": job["host1"]}), "the other hosts go on"
     running.signal(signal.SIGINT)
-    result = running.result(30)
+    result = running.result()
     assert result.code == 130, str(result)
     assert result.pids("host1") == [job["host1"].pid]
     assert result.outcomes(cable, "failed")
@@ -149,9 +151,11 @@ def test_an_agent_that_is_killed_is_told_and_its_profiler_ends_by_itself(
     assert result.code == 3, str(result)
     assert result.outcomes("host2", "failed")
     assert result.pids("host1") == [job["host1"].pid]
-    procs.wait_for(lambda: not active_profilers(job.values()), 40, "the profiler's own time limit")
+    procs.wait_for(
+        lambda: not active_profilers(job.values()), procs.PATIENCE, "the profiler's own time limit"
+    )
     assert coordinator.run("cleanup", "-h", ALL, *ROOT).code == 0
-    witness.wait_until_clean(5)
+    witness.wait_until_clean()
 
 
 def test_cleanup_stops_a_profiler_whose_agent_was_killed(
@@ -159,7 +163,7 @@ def test_cleanup_stops_a_profiler_whose_agent_was_killed(
 ) -> None:
     running = coordinator.start(*LONG)
     running.wait_until_recording()
-    procs.wait_for(lambda: profiled(job), 10, "profilers at work")
+    procs.wait_for(lambda: profiled(job), procs.PATIENCE, "profilers at work")
     for name in job:
         kill_agent(lab, name)
     assert running.result().code == 4
@@ -167,7 +171,7 @@ def test_cleanup_stops_a_profiler_whose_agent_was_killed(
     result = coordinator.run("cleanup", "-h", ALL, *ROOT)
     assert result.code == 0, str(result)
     assert active_profilers(job.values()) == []
-    witness.wait_until_clean(5)
+    witness.wait_until_clean()
 
 
 def test_cleanup_takes_the_private_folder_too(
@@ -179,4 +183,4 @@ def test_cleanup_takes_the_private_folder_too(
     result = coordinator.run("cleanup", "-h", ALL, *ROOT)
     assert result.code == 0, str(result)
     assert not [folder for folder in folders if folder.exists()]
-    witness.wait_until_clean(5)
+    witness.wait_until_clean()

@@ -10,6 +10,7 @@ from typing import Dict, Iterator, List
 import pytest
 
 from tests.burners.burner import Burner, arguments
+from tests.lab import procs
 from tests.lab.conftest import JOB, Burn
 from tests.lab.coordinator import ALL, Coordinator, Result
 from tests.lab.hosts import Host, Lab
@@ -32,7 +33,7 @@ def wrapper(lab: Lab) -> Iterator[subprocess.Popen[str]]:
     for seen in lab.hosts["host1"].processes():
         if f": {words}" in seen.command or seen.command == "sleep 600":
             lab.hosts["host1"].run(["kill", "-9", str(seen.inner_pid)], check=False)
-    process.wait(10)
+    process.wait(procs.PATIENCE)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ class Witness:
         """New processes and files now, each with its host; empty when the hosts are clean."""
         return [left for host in self.hosts for left in (*self._new_processes(host), *self._new_files(host))]
 
-    def wait_until_clean(self, timeout: float = 60) -> None:
+    def wait_until_clean(self, timeout: float = procs.PATIENCE) -> None:
         """Wait until nothing new is left; TimeoutError lists what is."""
         try:
             procs.wait_for(lambda: not self.leftovers(), timeout, "clean hosts")

@@ -78,7 +78,7 @@ class Program:
     def kill(self) -> None:
         """End it whatever its state; harmless when it has ended."""
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(60)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:
                 pipe.close()

@@ -57,6 +57,8 @@ def prepared(*pids):
     say("ready", processes=[{"pid": pid} for pid in pids])
 def recording(*pids):
     read()
+    recorded(*pids)
+def recorded(*pids):
     for pid in pids:
         say("started", pid=pid, engine="async-profiler", sources={"cpu": "perf_events"})
     say("recording", processes=len(pids))

@@ -51,7 +51,7 @@ def test_what_comes_through(pipe, pids):
 )
 def test_a_pipe_that_fails_says_so(pipe, says):
     with pytest.raises(HostError, match=says) as caught:
-        pids_of_pipe(local(), pipe, PROCESSES, 0.5 if "sleep" in pipe else 10)
+        pids_of_pipe(local(), pipe, PROCESSES, 0.5 if "sleep" in pipe else 60)
     assert caught.value.stage == "find"
 
 

@@ -28,7 +28,7 @@ def talk(stand_ins):
 
     def talked(body: str) -> AgentSession:
         transport = local()
-        timer = threading.Timer(20, transport.close)
+        timer = threading.Timer(60, transport.close)
         timer.daemon = True
         timer.start()
         opened.append((transport, timer))

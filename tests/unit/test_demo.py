@@ -78,7 +78,7 @@ def test_the_jvms_end_when_their_parent_is_killed(temp: Path) -> None:
     assert folders(temp) == []
     for pidfd in pidfds:
         # An end of process makes its pidfd readable.
-        assert select.select([pidfd], [], [], 10)[0]
+        assert select.select([pidfd], [], [], 60)[0]
         os.close(pidfd)
 
 
