@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
+import shutil
+import tempfile
 from pathlib import Path
+from typing import Callable
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -14,3 +19,19 @@ def folder(name: str) -> Path:
     path = base / "hprofiler" / "lab" / name
     path.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def made(base: Path, name: str, key: bytes, make: Callable[[Path], None]) -> Path:
+    """The folder of `base` for this name and key, filled by `make`: once, and whole or not at all."""
+    folder = base / f"{name}-{hashlib.sha256(key).hexdigest()[:12]}"
+    with (base / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            partial = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=base))
+            try:
+                make(partial)
+                partial.chmod(0o755)
+                partial.rename(folder)
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+    return folder

@@ -1,0 +1,163 @@
+"""The lab's container images, made of this machine's own files: no registry is asked for anything.
+
+| image | what is in it |
+|---|---|
+| lab.local/pause | `init`, for the pods' own containers |
+| lab.local/java | a JDK and the libraries it loads, and nothing else: no shell |
+| lab.local/jvm | that, a shell, `cat` and `init` |
+| lab.local/spark | that, and Spark's entry point; Spark itself is mounted |
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import platform
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Set
+
+from tests.lab import cache, jdks
+
+HERE = Path(__file__).parent
+JDK = 17
+JAVA_HOME = "/opt/java"
+ARCHIVE = "images.tar"
+PAUSE, JAVA, JVM, SPARK = (f"lab.local/{name}:1" for name in ("pause", "java", "jvm", "spark"))
+LEFT_OUT = ("jmods", "man", "include", "legal", "docs", "demo", "src.zip", "ct.sym")
+"""Parts of a JDK that no JVM loads."""
+LOADED = re.compile(
+    r"/lib(jvm|jli|java|zip|nio|net|extnet|verify|jimage|instrument|attach|management\w*)\.so$"
+)
+USERS = "root:x:0:0:root:/root:/bin/sh\nspark:x:185:0:spark:/opt/spark:/bin/sh\n"
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+_MEDIA = "application/vnd.oci.image"
+
+Fill = Callable[[tarfile.TarFile], None]
+
+
+def folder() -> Path:
+    """The folder with ARCHIVE, which holds all images. Raises OSError, or jdks.Unavailable."""
+    home = jdks.home(JDK)
+    sources = [Path(__file__), *sorted((HERE / "image").iterdir()), home / "release"]
+    key = b"".join(source.read_bytes() for source in sources)
+    return cache.made(cache.folder("k8s"), "images", key, lambda target: _make(target / ARCHIVE, home))
+
+
+def _make(target: Path, home: Path) -> None:
+    archive = _Archive()
+    with tempfile.TemporaryDirectory() as scratch:
+        init = Path(scratch) / "init"
+        subprocess.run(["gcc", "-Os", "-static", "-s", "-o", init, HERE / "image/init.c"], check=True)
+        only_init = archive.layer(lambda tar: tar.add(init, "init", filter=_of_root))
+        java = archive.layer(lambda tar: _fill_java(tar, home))
+        shell = archive.layer(lambda tar: _fill_tools(tar, init))
+        entry = archive.layer(
+            lambda tar: tar.add(HERE / "image/spark.sh", "opt/entrypoint.sh", filter=_of_root)
+        )
+    variables = [f"PATH={JAVA_HOME}/bin:/usr/bin:/bin", f"JAVA_HOME={JAVA_HOME}"]
+    archive.image(PAUSE, [only_init], {"Entrypoint": ["/init"]})
+    archive.image(JAVA, [java], {"Env": variables})
+    archive.image(JVM, [java, shell], {"Env": variables, "Cmd": ["/bin/sh"]})
+    spark = {"Env": variables, "Entrypoint": ["/opt/entrypoint.sh"], "User": "185", "WorkingDir": "/tmp"}
+    archive.image(SPARK, [java, shell, entry], spark)
+    archive.write(target)
+
+
+class _Archive:
+    """An OCI layout under way: blobs by digest, and the images that point to them."""
+
+    def __init__(self) -> None:
+        self._blobs: Dict[str, bytes] = {}
+        self._images: List[Dict[str, Any]] = []
+
+    def layer(self, fill: Fill) -> Dict[str, Any]:
+        """What an image lists for the layer that `fill` writes."""
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as tar:
+            fill(tar)
+        return self._blob(buffer.getvalue(), "layer.v1.tar")
+
+    def image(self, name: str, layers: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> None:
+        """An image of these layers, the lowest first."""
+        machine = {"architecture": ARCHITECTURES[platform.machine()], "os": "linux"}
+        files = {"type": "layers", "diff_ids": [layer["digest"] for layer in layers]}
+        described = self._document({**machine, "config": config, "rootfs": files}, "config.v1+json")
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": f"{_MEDIA}.manifest.v1+json",
+            "config": described,
+            "layers": layers,
+        }
+        entry = self._document(manifest, "manifest.v1+json")
+        self._images.append({**entry, "platform": machine, "annotations": {"io.containerd.image.name": name}})
+
+    def write(self, target: Path) -> None:
+        with tarfile.open(target, "w") as tar:
+            _add(tar, "oci-layout", json.dumps({"imageLayoutVersion": "1.0.0"}).encode(), 0o644)
+            index = {"schemaVersion": 2, "manifests": self._images}
+            _add(tar, "index.json", json.dumps(index).encode(), 0o644)
+            for digest, content in self._blobs.items():
+                _add(tar, f"blobs/sha256/{digest}", content, 0o644)
+
+    def _document(self, content: Mapping[str, Any], kind: str) -> Dict[str, Any]:
+        return self._blob(json.dumps(content).encode(), kind)
+
+    def _blob(self, content: bytes, kind: str) -> Dict[str, Any]:
+        digest = hashlib.sha256(content).hexdigest()
+        self._blobs[digest] = content
+        return {"mediaType": f"{_MEDIA}.{kind}", "digest": f"sha256:{digest}", "size": len(content)}
+
+
+def _fill_java(tar: tarfile.TarFile, home: Path) -> None:
+    _add_folders(tar, ("etc", "proc", "sys", "dev", "run", "root", "opt"))
+    _add_folders(tar, ("tmp",), 0o1777)
+    _add(tar, "etc/passwd", USERS.encode(), 0o644)
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / "java"  # Debian's JDK links its settings to /etc
+        shutil.copytree(home, copy, ignore=shutil.ignore_patterns(*LEFT_OUT), ignore_dangling_symlinks=True)
+        tar.add(copy, JAVA_HOME.lstrip("/"), filter=_of_root)
+        programs = [copy / "bin/java", *(path for path in copy.rglob("*.so") if LOADED.search(str(path)))]
+        _add_libraries(tar, programs, outside=copy)
+
+
+def _fill_tools(tar: tarfile.TarFile, init: Path) -> None:
+    shell, cat = (Path(str(shutil.which(name))).resolve() for name in ("sh", "cat"))
+    _add_folders(tar, ("bin", "usr", "usr/bin"))
+    for source, name in ((shell, "bin/sh"), (cat, "bin/cat"), (init, "bin/init")):
+        tar.add(source, name, filter=_of_root)
+    _add_libraries(tar, [shell, cat], outside=shell)
+
+
+def _add_libraries(tar: tarfile.TarFile, programs: Iterable[Path], outside: Path) -> None:
+    """The shared libraries that programs load, where they look for them; not those below `outside`."""
+    found: Set[str] = set()
+    for program in programs:
+        said = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+        found.update(re.findall(r"(/\S+) \(0x", said))
+    for library in sorted(path for path in found if not path.startswith(str(outside))):
+        tar.add(Path(library).resolve(), library.lstrip("/"), filter=_of_root)
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(content), mode
+    tar.addfile(entry, io.BytesIO(content))
+
+
+def _add_folders(tar: tarfile.TarFile, names: Iterable[str], mode: int = 0o755) -> None:
+    for name in names:
+        entry = tarfile.TarInfo(name)
+        entry.type, entry.mode = tarfile.DIRTYPE, mode
+        tar.addfile(entry)
+
+
+def _of_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = "root"
+    return entry

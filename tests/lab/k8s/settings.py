@@ -1,0 +1,157 @@
+"""What the cluster's programs are told: their files and their command lines."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any, Dict, List
+
+from tests.lab.k8s import images
+
+SERVICES = "10.96.0.0/16"
+API_ADDRESS = "10.96.0.1"
+"""Where pods find the API server."""
+CONTROLLERS = (
+    "deployment,replicaset,statefulset,job,endpointslice,serviceaccount,root-ca-cert-publisher,namespace,"
+    "garbage-collector-controller"
+)
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata"}],
+}
+
+
+def kubeconfig(server: str, authority: bytes, token: str, namespace: str = "default") -> str:
+    """A kubeconfig (JSON is YAML) of one user."""
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {
+                    "name": "lab",
+                    "cluster": {
+                        "server": server,
+                        "certificate-authority-data": base64.b64encode(authority).decode(),
+                    },
+                }
+            ],
+            "users": [{"name": "lab", "user": {"token": token}}],
+            "contexts": [
+                {"name": "lab", "context": {"cluster": "lab", "user": "lab", "namespace": namespace}}
+            ],
+            "current-context": "lab",
+        },
+        indent=1,
+    )
+
+
+def etcd() -> List[str]:
+    return ["etcd", "--data-dir=/data/etcd", "--unsafe-no-fsync", "--log-level=warn"]
+
+
+def apiserver(folder: str, address: str) -> List[str]:
+    keys = f"{folder}/keys"
+    return [
+        "kube-apiserver", "--etcd-servers=http://127.0.0.1:2379", "--bind-address=0.0.0.0",
+        f"--advertise-address={address}", "--secure-port=443", "--endpoint-reconciler-type=none",
+        f"--service-cluster-ip-range={SERVICES}", "--allow-privileged=true",
+        "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+        f"--client-ca-file={keys}/ca.crt", f"--token-auth-file={folder}/tokens.csv",
+        f"--tls-cert-file={keys}/apiserver.crt", f"--tls-private-key-file={keys}/apiserver.key",
+        f"--kubelet-client-certificate={keys}/client.crt", f"--kubelet-client-key={keys}/client.key",
+        f"--kubelet-certificate-authority={keys}/ca.crt", "--kubelet-preferred-address-types=InternalIP",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={keys}/accounts.pub",
+        f"--service-account-signing-key-file={keys}/accounts.key",
+        f"--audit-policy-file={folder}/audit.json", "--audit-log-path=/data/audit.log",
+    ]  # fmt: skip
+
+
+def controller_manager(folder: str) -> List[str]:
+    return [
+        "kube-controller-manager", f"--kubeconfig={folder}/controllers.kubeconfig", "--leader-elect=false",
+        "--bind-address=127.0.0.1", f"--controllers={CONTROLLERS}",
+        "--use-service-account-credentials=false", "--flex-volume-plugin-dir=/data/flex",
+        f"--service-account-private-key-file={folder}/keys/accounts.key",
+        f"--root-ca-file={folder}/keys/ca.crt",
+    ]  # fmt: skip
+
+
+def scheduler(folder: str) -> List[str]:
+    own = f"--kubeconfig={folder}/scheduler.kubeconfig"
+    return ["kube-scheduler", own, "--leader-elect=false", "--bind-address=127.0.0.1"]
+
+
+def names(folder: str, address: str) -> List[str]:
+    return ["dns", f"{folder}/dns.kubeconfig", f"{address}:53", API_ADDRESS]
+
+
+def kubelet(folder: str, keys: str, name_server: str) -> Dict[str, Any]:
+    """kubelet's configuration file."""
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
+        "cgroupDriver": "cgroupfs",
+        "failSwapOn": False,
+        "clusterDNS": [name_server],
+        "clusterDomain": "cluster.local",
+        "makeIPTablesUtilChains": False,
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": f"{keys}/ca.crt"},
+        },
+        "authorization": {"mode": "Webhook"},
+        "tlsCertFile": f"{folder}/kubelet.crt",
+        "tlsPrivateKeyFile": f"{folder}/kubelet.key",
+        "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+        "imageGCHighThresholdPercent": 100,
+        "maxPods": 60,
+        "volumePluginDir": "/data/volume-plugins",
+        "syncFrequency": "5s",
+        "nodeStatusUpdateFrequency": "5s",
+        "serializeImagePulls": False,
+        "registryPullQPS": 0,
+    }
+
+
+def containerd(system: Path, network: str) -> str:
+    """containerd's configuration file."""
+    return f"""\
+version = 2
+root = "/data/containerd"
+state = "/run/containerd"
+disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs",
+  "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs"]
+[grpc]
+  address = "/run/containerd/containerd.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{images.PAUSE}"
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  stream_server_address = "127.0.0.1"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "{system}/usr/lib/cni"
+    conf_dir = "{network}"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      BinaryName = "{system}/usr/sbin/runc"
+"""
+
+
+def network(pods: str) -> Dict[str, Any]:
+    """The network plugin's configuration: a bridge on the node; pods are routed, not translated."""
+    addresses = {
+        "type": "host-local",
+        "dataDir": "/run/pod-addresses",
+        "ranges": [[{"subnet": pods}]],
+        "routes": [{"dst": "0.0.0.0/0"}],
+    }
+    bridge = {"type": "bridge", "bridge": "pods", "isGateway": True, "ipMasq": False, "ipam": addresses}
+    return {"cniVersion": "0.4.0", "name": "lab", "plugins": [bridge]}

@@ -1,0 +1,152 @@
+"""Spark on the lab's Kubernetes: the Spark of the YARN lab, with what Kubernetes needs beside it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, List, Sequence, Tuple
+from urllib.parse import quote
+
+from tests.lab import cache
+from tests.lab.hosts import LabError
+from tests.lab.k8s import images
+from tests.lab.k8s.api import Object
+from tests.lab.k8s.cluster import INSIDE, UP_SECONDS, KubeCluster
+from tests.lab.procs import wait_for
+from tests.lab.yarn.software import Unavailable
+from tests.lab.yarn.software import software as of_yarn
+
+POM = Path(__file__).with_name("spark.xml")
+ACCOUNT = "spark"
+RESOURCES = "pods services configmaps persistentvolumeclaims"
+RULES: List[Object] = [
+    {
+        "apiGroups": [""],
+        "resources": ["pods", "services", "configmaps", "persistentvolumeclaims"],
+        "verbs": ["*"],
+    }
+]
+"""What a driver does in its namespace."""
+
+
+@dataclass(frozen=True)
+class Spark:
+    """Folders with jars: Spark's, those for Kubernetes, and the lab's jobs; and the JDK that submits."""
+
+    jars: Path
+    kubernetes: Path
+    jobs: Path
+    java_home: Path
+
+    def mounts(self) -> Dict[str, str]:
+        """Where the pods see them, by name."""
+        named = {"jars": self.jars, "kubernetes": self.kubernetes, "jobs": self.jobs}
+        return {name: str(path) for name, path in named.items()}
+
+    def show(self) -> List[Path]:
+        """What the lab's hosts have to see."""
+        return [self.jars, self.kubernetes, self.jobs]
+
+
+def software() -> Spark:
+    """Fetched once. Raises Unavailable."""
+    found = of_yarn()
+
+    def fetch(folder: Path) -> None:
+        words = [
+            "mvn",
+            "-B",
+            "-q",
+            "-f",
+            str(POM),
+            "dependency:copy-dependencies",
+            f"-DoutputDirectory={folder}",
+        ]
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
+        if done.returncode:
+            raise OSError(f"mvn failed: {done.stdout[-1500:]}")
+
+    try:
+        kubernetes = cache.made(cache.folder("k8s"), "spark", POM.read_bytes(), fetch)
+    except (OSError, subprocess.SubprocessError) as failure:
+        raise Unavailable(f"Spark for Kubernetes: {failure}") from failure
+    return Spark(found.spark, kubernetes, found.jobs.parent, found.java_home)
+
+
+class Application:
+    """A Spark job in cluster mode: a driver pod, and the executor pods that it asked for."""
+
+    def __init__(self, cluster: KubeCluster, spark: Spark, name: str) -> None:
+        self.cluster = cluster
+        self.spark = spark
+        self.name = name
+
+    def submit(self, *arguments: str, executors: int = 2) -> Application:
+        """Submit the lab's SparkBurn with these arguments, and wait until all executors run."""
+        found = self.cluster.api.find(f"/api/v1/namespaces/default/serviceaccounts/{ACCOUNT}")
+        if not found:
+            self.cluster.account(ACCOUNT, RULES)
+        coord = self.cluster.lab.coord
+        coord.run(
+            ["bash", "-c", 'exec "$@" 2>&1', "submit", *self._command(arguments, executors)],
+            timeout=UP_SECONDS,
+        )
+        wait_for(lambda: len(self.running("executor")) >= executors, UP_SECONDS, f"executors of {self.name}")
+        return self
+
+    def pods(self, role: str = "") -> List[Object]:
+        """Its pods, or those of a role: driver, executor."""
+        chosen = f"spark-app-name={self.name}" + (f",spark-role={role}" if role else "")
+        listed = self.cluster.api.get(f"/api/v1/namespaces/default/pods?labelSelector={quote(chosen)}")
+        items: List[Object] = listed["items"]
+        return items
+
+    def running(self, role: str) -> List[Object]:
+        found = self.pods(role)
+        failed = [pod for pod in found if pod["status"]["phase"] == "Failed"]
+        if failed:
+            raise LabError(f"{self.name}: {json.dumps(failed[0]['status'])[-2000:]}")
+        return [pod for pod in found if pod["status"]["phase"] == "Running"]
+
+    def kill(self) -> None:
+        """Remove the driver; the executors belong to it and go with it."""
+        for role in ("driver", "executor"):
+            self.cluster.remove(*(pod["metadata"]["name"] for pod in self.pods(role)))
+
+    def _command(self, arguments: Sequence[str], executors: int) -> List[str]:
+        server = self.cluster.server
+        settings = [
+            word for name, value in self._settings(executors) for word in ("--conf", f"{name}={value}")
+        ]
+        return [
+            "env", f"KUBECONFIG={INSIDE}/{self.cluster.kubeconfig.name}",
+            f"{self.spark.java_home}/bin/java", "-Xmx256m",
+            "-cp", f"{self.spark.jars}/*:{self.spark.kubernetes}/*",
+            "org.apache.spark.deploy.SparkSubmit", "--master", f"k8s://{server}", "--deploy-mode", "cluster",
+            "--name", self.name,
+            "--driver-memory", "512m", "--executor-memory", "512m", "--executor-cores", "1",
+            *settings, "--class", "SparkBurn", "local:///opt/spark/jobs/jobs.jar", *arguments,
+        ]  # fmt: skip
+
+    def _settings(self, executors: int) -> List[Tuple[str, str]]:
+        base = "spark.kubernetes"
+        settings = [
+            ("spark.ui.enabled", "false"),
+            ("spark.executor.instances", str(executors)),
+            (f"{base}.container.image", images.SPARK),
+            (f"{base}.container.image.pullPolicy", "Never"),
+            (f"{base}.authenticate.driver.serviceAccountName", ACCOUNT),
+            (f"{base}.submission.waitAppCompletion", "false"),
+        ]
+        for role in ("driver", "executor"):
+            settings.append((f"{base}.{role}.request.cores", "50m"))
+            for name, path in self.spark.mounts().items():
+                volume = f"{base}.{role}.volumes.hostPath.{name}"
+                settings += [
+                    (f"{volume}.mount.path", f"/opt/spark/{name}"),
+                    (f"{volume}.mount.readOnly", "true"),
+                    (f"{volume}.options.path", path),
+                ]
+        return settings
