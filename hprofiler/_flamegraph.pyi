@@ -43,6 +43,7 @@ __all__ = [
     "DiffNode",
     "Difference",
     "Distance",
+    "FlameChart",
     "Frame",
     "MeanMerger",
     "Method",
@@ -51,7 +52,6 @@ __all__ = [
     "Outliers",
     "Profile",
     "Stack",
-    "flame_chart",
 ]
 
 READ_FORMATS: Tuple[str, ...]
@@ -63,6 +63,8 @@ class OptionError(ValueError):
     """What was asked for makes no sense, or is not in this profile; the message says what there is."""
 
 _Path = Union[str, "os.PathLike[str]"]
+# An int is the number of a file that is open: it is read from where it stands, and stays open.
+_Source = Union[_Path, int]
 _Value = Union[int, str]
 
 class _Look(TypedDict, total=False):
@@ -93,12 +95,26 @@ class _Look(TypedDict, total=False):
 class _Picture(_Look, total=False):
     title: Optional[str]
 
-def flame_chart(path: _Path, target: Union[_Path, BinaryIO], **options: Unpack[_Picture]) -> int:
-    """Draw folded text with its stacks in the order of its lines; the last line stands leftmost.
+@final
+class FlameChart:
+    """Folded text with its stacks in the order of its lines, of which only neighbours are merged."""
 
-    Only neighbours are merged. Other formats are merged when they are read, have no order left, and are a
-    ValueError. Returns the number of malformed lines, which were left out; `target` is as for `write`.
-    """
+    @staticmethod
+    def open(path: _Source, format: Optional[str] = None, *, reverse: bool = False) -> FlameChart:
+        """Read folded text with one count a line, compressed or not; with `reverse` every stack turned round.
+
+        Other formats are merged when they are read, have no order left, and are an OptionError.
+        """
+    @property
+    def malformed_lines(self) -> int:
+        """Lines that were counted and left out."""
+    @property
+    def warnings(self) -> List[str]:
+        """What else of the input could not be read, and why."""
+    def total(self) -> int:
+        """The sum of all counts."""
+    def write(self, target: Union[_Path, BinaryIO], **options: Unpack[_Picture]) -> None:
+        """Draw it as SVG, the last line leftmost; without `reverse`. `target` is as for `Profile.write`."""
 
 @final
 class Method:
@@ -274,11 +290,11 @@ class Profile:
     def warnings(self) -> List[str]:
         """What could not be read of the input, and why; the first few of many."""
     @staticmethod
-    def read(path: _Path, format: Optional[str] = None) -> Profile:
+    def read(path: _Source, format: Optional[str] = None) -> Profile:
         """Open one file; see `open`."""
     @staticmethod
     def open(
-        paths: Union[_Path, Sequence[_Path]],
+        paths: Union[_Source, Sequence[_Source]],
         format: Optional[str] = None,
         *,
         mean: bool = False,
@@ -303,8 +319,9 @@ class Profile:
         are the values offcpu_samples and offcpu too, below a frame that says what they wait for; only the
         samples from one second to another, counted from the start. The others are stackcollapse-perf.pl's,
         for perf.data and `perf script` text: `pid` and `tid` in the root frame, `kernel` and `jit`
-        annotations, `addrs` for frames without a symbol, samples of one event only. Events of one file are
-        values of one profile.
+        annotations, `addrs` for frames without a symbol, samples of one event only (an OptionError where
+        there is no such event). An option that is not for the file's format is an OptionError, too. Events of
+        one file are values of one profile.
         Folded text with two counts on every line has the values "before" and "after".
         """
     @staticmethod
@@ -366,6 +383,11 @@ class Profile:
 
         Frames in brackets that a stack begins with (thread, kind of wait) stay above it.
         """
+    def into_callers(self, patterns: Union[str, Sequence[str]], *, kernel: bool = False) -> Profile:
+        """All stacks, without the innermost frames as long as one of the regular expressions is found in them
+        or, with `kernel`, they are the kernel's: what they cost is their caller's. Totals never change.
+        """
+
     def threads(self) -> Profile:
         """Thread frames `[pool-1-thread-7 tid=71]` at the root become groups, `[pool-N-thread-N]`.
 

@@ -95,6 +95,30 @@ fn below_the_roots_are_their_stacks_alone_with_thread_and_wait_on_top() {
 }
 
 #[test]
+fn what_innermost_frames_cost_may_be_their_callers() {
+    let profile = samples(
+        "[park];run;take;park;schedule_[k] 2\n[park];park 3\nrun;park;work 4\nrun;take 8\n\
+         schedule_[k] 16\npark;schedule_[k] 32\nrun;io_[k] 64\n",
+    );
+    let callers = |kernel| {
+        text(
+            &profile
+                .into_callers(&patterns(&["^park$"]), kernel)
+                .unwrap(),
+        )
+    };
+    assert_eq!(
+        callers(true),
+        "[park];park 3\n[park];run;take 2\npark 32\nrun 64\nrun;park;work 4\nrun;take 8\nschedule_[k] 16\n"
+    );
+    assert_eq!(
+        callers(false),
+        "[park];park 3\n[park];run;take;park;schedule_[k] 2\npark;schedule_[k] 32\nrun;io_[k] 64\n\
+         run;park;work 4\nrun;take 8\nschedule_[k] 16\n"
+    );
+}
+
+#[test]
 fn an_expression_that_is_none_says_why() {
     let reason = error(Pattern::new("a("));
     assert!(reason.starts_with("not a regular expression: "), "{reason}");

@@ -93,7 +93,7 @@ def _print_event(event: EventReport) -> None:
         return
     left_out = f", {event.left_out:.1%} left out by --trim" if event.whole > event.total else ""
     print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
-    print(hottest(event.hottest, event.total))
+    print(hottest(event.hottest, event.telling))
 
 
 def _print_failures(result: RunResult) -> None:
@@ -193,7 +193,7 @@ def _process_records(result: RunResult) -> List[Dict[str, object]]:
 
 
 def _event_record(event: EventReport) -> Dict[str, object]:
-    """`self` and `total` of the hottest methods count the `value`, in its `unit`."""
+    """The hottest methods count the `value`, in its `unit`; they are parts of `hottest_of`."""
     from hprofiler.measures import measure_of
     from hprofiler.report import outliers_record
 
@@ -208,5 +208,6 @@ def _event_record(event: EventReport) -> Dict[str, object]:
         "unit": unit,
         "left_out": event.left_out,
         "hottest": methods,
+        "hottest_of": event.telling,
         "outliers": outliers_record(event.compared),
     }

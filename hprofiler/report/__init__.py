@@ -23,6 +23,7 @@ from hprofiler.report.outliers import find_outliers, outliers_record, outliers_t
 from hprofiler.report.page import Page, Scope
 from hprofiler.report.reading import Names
 from hprofiler.report.tables import facts_section, hosts_section, ledger_section
+from hprofiler.report.telling import telling
 from hprofiler.report.words import coverage
 from hprofiler.store import RunFolder
 
@@ -45,9 +46,10 @@ _TOLD = 5
 class EventReport:
     """What became of one event, which `recorded` processes yielded.
 
-    `totals` are the cluster's sums by value name, empty without one sample. `hottest` are the methods with
-    the most of the value that is shown (`measures.Measure`); `total` is its sum, `whole` what it was before
-    trimming. `compared` tells which hosts and processes are unlike the others.
+    `totals` are the cluster's sums by value name, empty without one sample. `total` is the sum of the value
+    that is shown (`measures.Measure`), `whole` what it was before trimming. `hottest` are the methods with
+    the most of `telling`, a part of `total` (`report.telling`). `compared` tells which hosts and processes
+    are unlike the others.
     """
 
     event: str
@@ -57,6 +59,7 @@ class EventReport:
     whole: int
     totals: Mapping[str, int]
     hottest: Tuple[Method, ...]
+    telling: int
     compared: Compared
 
     @property
@@ -122,10 +125,19 @@ def _event_report(folder: RunFolder, facts: RunFacts, names: Names, problems: Li
     recorded = sum(host.recorded for host in facts.hosts) - len(gathered.problems)
     cluster = gathered.cluster
     if cluster is None:
-        return EventReport(facts.event, out, recorded, 0, gathered.whole, {}, (), gathered.compared)
-    totals, methods = totals_of(cluster), tuple(m for m in cluster.top(_TOLD) if m.self_value)
-    total, whole = cluster.total(), gathered.whole
-    return EventReport(facts.event, out, recorded, total, whole, totals, methods, gathered.compared)
+        return EventReport(facts.event, out, recorded, 0, gathered.whole, {}, (), 0, gathered.compared)
+    told = telling(facts.event, cluster).profile
+    return EventReport(
+        event=facts.event,
+        page=out,
+        recorded=recorded,
+        total=cluster.total(),
+        whole=gathered.whole,
+        totals=totals_of(cluster),
+        hottest=tuple(method for method in told.top(_TOLD) if method.self_value),
+        telling=told.total(),
+        compared=gathered.compared,
+    )
 
 
 def write_page(profile: Profile, out: Path, title: str) -> None:
@@ -152,7 +164,7 @@ def _run_page(facts: RunFacts, gathered: Gathered, spool: BinaryIO) -> Page:
         return Page(title, sections, [], lambda file: None)
     covered, _ = coverage(facts, len(gathered.problems))
     sections["headline"] = headline(facts, cluster, gathered)
-    sections["hottest"] = hottest_section(cluster, gathered.hosts)
+    sections["hottest"] = hottest_section(telling(facts.event, cluster).profile, gathered.hosts)
     trimmed = left_out(facts, cluster.total(), gathered.whole)
     trimmed = trimmed[:1].upper() + trimmed[1:]
     wider = measure_of(facts.event).share_of

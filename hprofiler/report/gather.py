@@ -13,6 +13,7 @@ from hprofiler.report.comparison import Compared
 from hprofiler.report.facts import HostFacts, RunFacts
 from hprofiler.report.pictures import remove_pictures, write_pictures
 from hprofiler.report.reading import HostProfile, Names, Reader
+from hprofiler.report.telling import telling
 from hprofiler.report.words import coverage, percent, short_name
 from hprofiler.store import RunFolder, safe_name
 
@@ -24,18 +25,19 @@ _REMEMBERED = 200
 class Shares:
     """What is kept of a host once its pictures are written: its total, and what its hottest methods cost.
 
-    `whole` is the total before trimming.
+    `whole` is the total before trimming; `telling` is that of which the hottest methods are parts.
     """
 
     key: str
     name: str
     total: int
     whole: int
+    telling: int
     hottest: Dict[str, int]
 
     def share(self, method: str) -> float:
-        """The method's own part of this host's total; 0 for a method that is not among the remembered."""
-        return self.hottest.get(method, 0) / self.total
+        """The method's own part of what tells; 0 for a method that is not among the remembered."""
+        return self.hottest.get(method, 0) / self.telling
 
 
 @dataclass
@@ -116,9 +118,9 @@ def _write_host(
         picture_title(facts, host.name),
         f"{processes} · {_subtitle(facts, profile, left_out(facts, profile.total(), read.whole))}",
     )
-    methods = profile.top(_REMEMBERED)
-    hottest = {method.name: method.self_value for method in methods if method.self_value > 0}
-    gathered.hosts.append(Shares(host.key, host.name, profile.total(), read.whole, hottest))
+    told = telling(facts.event, profile).profile
+    hottest = {method.name: method.self_value for method in told.top(_REMEMBERED) if method.self_value > 0}
+    gathered.hosts.append(Shares(host.key, host.name, profile.total(), read.whole, told.total(), hottest))
 
 
 def _write_cluster(folder: RunFolder, facts: RunFacts, gathered: Gathered) -> None:
@@ -146,7 +148,8 @@ def left_out(facts: RunFacts, left: int, whole: int) -> str:
 
 
 def _subtitle(facts: RunFacts, profile: Profile, trimmed: str) -> str:
-    hottest = profile.top(1)[0]
-    share = percent(hottest.self_value, profile.total())
+    named = telling(facts.event, profile).profile
+    hottest = named.top(1)[0]
+    share = percent(hottest.self_value, named.total())
     told = [f"{in_words(facts.event, totals_of(profile))}, {sampled(facts)}", trimmed]
     return " · ".join([*filter(None, told), f"hottest: {short_name(hottest.name)[:80]} {share}"])

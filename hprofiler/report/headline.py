@@ -13,6 +13,7 @@ from hprofiler.report.facts import RunFacts
 from hprofiler.report.gather import Gathered, left_out, sampled, totals_of
 from hprofiler.report.html import method, text
 from hprofiler.report.outliers import sentence
+from hprofiler.report.telling import telling
 from hprofiler.report.words import coverage, followed_by, moment, over_hosts, percent
 from hprofiler.store import page_name
 
@@ -23,17 +24,16 @@ _THEME = '<button id="theme" title="Dark or light (t)" aria-label="Dark or light
 def headline(facts: RunFacts, cluster: Profile, gathered: Gathered) -> str:
     """The answer of an event with samples."""
     hosts = gathered.hosts
-    total = cluster.total()
-    top = cluster.top(3)
-    measure = measure_of(facts.event)
-    answer = _answer(top[0], total, f" of {measure.share_of}", measure.verb)
+    told = telling(facts.event, cluster)
+    total, top = told.profile.total(), told.profile.top(3)
+    answer = _answer(top[0], total, f" of {told.share_of}", measure_of(facts.event).verb)
     second = over_hosts(top[0].self_value / total, {host.name: host.share(top[0].name) for host in hosts})
     if not second:
         second = followed_by([(one.name, one.self_value / total) for one in top[1:]])
     counts = f"<b>{text(in_words(facts.event, totals_of(cluster)))}</b>"
     chips = [*_chips(facts, len(gathered.problems)), counts]
     if facts.trimmed:
-        chips.append(f"<b>{text(left_out(facts, total, gathered.whole))}</b>")
+        chips.append(f"<b>{text(left_out(facts, cluster.total(), gathered.whole))}</b>")
     unlike = sentence(gathered.compared)
     if unlike and _same_matter(gathered.compared, top[0]):
         second = ""

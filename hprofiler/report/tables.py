@@ -114,7 +114,7 @@ def _hottest(facts: RunFacts, host: HostFacts, shares: Optional[Shares]) -> str:
     if not shares.hottest:
         return ""
     name, value = next(iter(shares.hottest.items()))
-    return f'{method(name)} <span class="soft">{percent(value, shares.total)}</span>'
+    return f'{method(name)} <span class="soft">{percent(value, shares.telling)}</span>'
 
 
 def _idle(facts: RunFacts) -> str:

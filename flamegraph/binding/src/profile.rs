@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flamegraph::{Error, Keep, NameRules, Pattern, ValueType, WriteFormat, WriteOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::arguments::{Number, Paths, Patterns, Value, Values};
+use crate::arguments::{Number, Patterns, Source, Sources, Value, Values};
 use crate::diff::Diff;
 use crate::output::{check_thread_label, to_bytes, write_options, write_to, Output, Target};
 use crate::picture::{check_no_options, Look};
@@ -53,7 +52,7 @@ impl Profile {
 impl Profile {
     #[staticmethod]
     #[pyo3(signature = (path, format=None))]
-    fn read(py: Python<'_>, path: PathBuf, format: Option<&str>) -> PyResult<Profile> {
+    fn read(py: Python<'_>, path: Source, format: Option<&str>) -> PyResult<Profile> {
         let options = reading::options(format, None)?;
         detached(py, || reading::read(&path, &options)).map(Profile::new)
     }
@@ -62,7 +61,7 @@ impl Profile {
     #[pyo3(signature = (paths, format=None, *, mean=false, **options))]
     fn open(
         py: Python<'_>,
-        paths: Paths,
+        paths: Sources,
         format: Option<&str>,
         mean: bool,
         options: Option<&Bound<'_, PyDict>>,
@@ -204,6 +203,12 @@ impl Profile {
     fn below(&self, py: Python<'_>, roots: Patterns) -> PyResult<Profile> {
         let roots = roots.compiled()?;
         self.derived(py, |profile| profile.below(&roots))
+    }
+
+    #[pyo3(signature = (patterns, *, kernel=false))]
+    fn into_callers(&self, py: Python<'_>, patterns: Patterns, kernel: bool) -> PyResult<Profile> {
+        let patterns = patterns.compiled()?;
+        self.derived(py, |profile| profile.into_callers(&patterns, kernel))
     }
 
     fn threads(&self, py: Python<'_>) -> PyResult<Profile> {

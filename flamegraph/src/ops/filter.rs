@@ -1,6 +1,7 @@
 //! Some stacks of a profile, by regular expressions on their frames.
 
 use crate::error::Result;
+use crate::frames::Kind;
 use crate::ops::pattern::Pattern;
 use crate::ops::rebuild::Rebuild;
 use crate::profile::Profile;
@@ -53,6 +54,47 @@ impl Profile {
                 place => place,
             },
         )
+    }
+
+    /// All stacks, without the innermost frames as long as a pattern is found in them or, with `kernel`, they are the
+    /// kernel's: what they cost is their caller's. A stack of nothing else keeps its outermost frame, and
+    /// frames in brackets at the root stay, so totals never change.
+    pub fn into_callers(&self, patterns: &[Pattern], kernel: bool) -> Result<Profile> {
+        let means = self.named_by(patterns);
+        let heads = self.heads();
+        let mut ends: Vec<Node> = (0..self.tree.len() as Node).collect();
+        for node in self.tree.nodes() {
+            let (frame, parent) = (self.tree.frame(node), self.tree.parent(node));
+            let goes = means[frame.name() as usize] || kernel && frame.kind() == Kind::Kernel;
+            if goes && heads[parent as usize] != parent {
+                ends[node as usize] = ends[parent as usize];
+            }
+        }
+        self.ending_at(&ends)
+    }
+
+    /// A copy whose stacks end in the nodes given for each, which are on the way to it.
+    fn ending_at(&self, ends: &[Node]) -> Result<Profile> {
+        let mut needed = vec![false; self.tree.len()];
+        for node in self.tree.nodes().rev() {
+            if self.has_self(node) {
+                needed[ends[node as usize] as usize] = true;
+            }
+            if needed[node as usize] {
+                needed[self.tree.parent(node) as usize] = true;
+            }
+        }
+        let mut copy = Rebuild::of(self);
+        let mut nodes = vec![ROOT; self.tree.len()];
+        copy.add_selves(ROOT, ROOT)?;
+        for node in self.tree.nodes() {
+            if needed[node as usize] {
+                let parent = nodes[self.tree.parent(node) as usize];
+                nodes[node as usize] = copy.child(parent, self.tree.frame(node))?;
+            }
+            copy.add_selves(node, nodes[ends[node as usize] as usize])?;
+        }
+        Ok(copy.finish())
     }
 
     /// For each node the last of the bracketed frames that its stack begins with; the root where there is none.

@@ -26,15 +26,20 @@ impl Pattern {
 }
 
 impl Profile {
-    /// For each node whether any of the patterns is found in its frame or in one above it.
-    /// Each name is looked at once, however many nodes have it.
-    pub(crate) fn reached(&self, patterns: &[Pattern]) -> Vec<bool> {
-        let names: Vec<bool> = (0..self.frames.len() as u32)
+    /// For each name whether any of the patterns is found in it.
+    pub(crate) fn named_by(&self, patterns: &[Pattern]) -> Vec<bool> {
+        (0..self.frames.len() as u32)
             .map(|name| {
                 let name = self.frames.name(name);
                 patterns.iter().any(|pattern| pattern.is_in(name))
             })
-            .collect();
+            .collect()
+    }
+
+    /// For each node whether any of the patterns is found in its frame or in one above it.
+    /// Each name is looked at once, however many nodes have it.
+    pub(crate) fn reached(&self, patterns: &[Pattern]) -> Vec<bool> {
+        let names = self.named_by(patterns);
         let mut reached = vec![false; self.tree.len()];
         debug_assert!(!reached[ROOT as usize]);
         for node in self.tree.nodes() {

@@ -1,0 +1,61 @@
+"""What of a profile names the method to look at.
+
+The stack of a thread that waits ends in the scheduler, whatever it waits for, and every allocation of native
+memory ends in malloc. Pictures show that; tables and sentences name who waits, and who allocates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, Tuple
+
+from hprofiler._flamegraph import Profile
+from hprofiler.measures import measure_of
+
+_IDLE = r"^\[idle pool thread\]$"
+_LIBRARIES = r"(?:^|/)(?:ld-|libc[.-]|libpthread|libjvm)[^/]*$"
+_JAVA = r"^(?:java|jdk|sun)[./]"
+
+# How threads wait: the C library, the JVM, the JDK's ways to block. Who calls these is who waits.
+_WAITS = (
+    _LIBRARIES,
+    r"^_*(?:GI_)?_*(?:futex|lll_lock|pthread_|sem_|syscall|start_thread$|clone3?$)",
+    r"^_*(?:GI_)?_*(?:libc_)?(?:clock_nanosleep|nanosleep|usleep|epoll_p?wait|p?poll|p?select|recv|send|accept|connect)",
+    r"^(?:Parker|PlatformEvent|ParkEvent|ObjectMonitor|ObjectSynchronizer|Monitor|Semaphore|PosixSemaphore)::",
+    r"^(?:PlatformParker|PlatformMonitor|os|JavaThread|OSThread)::\w*(?:park|sleep|wait)",
+    r"^(?:Unsafe_Park|JVM_Sleep|JVM_MonitorWait|SharedRuntime::|Runtime1::|OptoRuntime::)",
+    _JAVA + r".*[./]Unsafe\.park$",
+    _JAVA + r"util[./]concurrent[./](?:locks[./]|\w*Queue|CountDownLatch|CyclicBarrier|Phaser|Semaphore)",
+    _JAVA
+    + r"util[./]concurrent[./](?:FutureTask|CompletableFuture|ForkJoin\w*)[.$](?:get|join|await|Signaller)",
+    _JAVA + r"lang[./](?:Object\.wait|Thread\.(?:sleep|join|park))",
+)
+# How native memory is allocated: the engine's own functions, the C library's, the JVM's, the JDK's.
+_ALLOCATORS = (
+    _LIBRARIES,
+    r"^_*(?:libc_)?(?:m|c|re)alloc(?:_hook)?$",
+    r"^(?:posix_memalign|aligned_alloc|memalign)(?:_hook)?$",
+    r"^(?:os::(?:m|re)alloc|AllocateHeap|Unsafe_AllocateMemory|Unsafe_ReallocateMemory|operator new)",
+    _JAVA + r".*[./]Unsafe\.(?:re)?allocateMemory0?$",
+)
+_HOW: Dict[str, Tuple[str, ...]] = {"offcpu": _WAITS, "wall": _WAITS, "nativemem": _ALLOCATORS}
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A profile whose stacks end where there is something to look at; `share_of` says what its total is."""
+
+    profile: Profile
+    share_of: str
+
+
+def telling(event: str, profile: Profile) -> Telling:
+    """A profile of the event without what all its stacks end in, and off CPU without idle pool threads."""
+    share_of = measure_of(event).share_of
+    if event not in _HOW:
+        return Telling(profile, share_of)
+    if event == "offcpu":
+        busy = profile.filter(exclude=_IDLE)
+        if 0 < busy.total() < profile.total():
+            profile, share_of = busy, f"{share_of} besides idle pool threads"
+    return Telling(profile.into_callers(list(_HOW[event]), kernel=event != "nativemem"), share_of)

@@ -1,0 +1,58 @@
+"""Tables and sentences name who waits and who allocates, not how."""
+
+from __future__ import annotations
+
+from typing import Dict
+
+import pytest
+
+from hprofiler import Profile
+from hprofiler.report.telling import telling
+
+KERNEL = "entry_SYSCALL_64_[k];do_futex_[k];futex_wait_queue_[k];schedule_[k]"
+PARKED = f"Unsafe_Park;Parker::park;pthread_cond_timedwait;__futex_abstimed_wait_common64;{KERNEL}"
+PARK = f"java/util/concurrent/locks/LockSupport.park_[j];jdk/internal/misc/Unsafe.park_[0];{PARKED}"
+
+
+def told(event: str, *stacks: str) -> Dict[str, int]:
+    """The methods with a value of their own."""
+    profile = Profile.from_bytes("\n".join(stacks).encode(), "folded")
+    return {one.name: one.self_value for one in telling(event, profile).profile.top(20) if one.self_value}
+
+
+@pytest.mark.parametrize("event", ["offcpu", "wall"])
+def test_who_waits(event: str) -> None:
+    stacks = [
+        f"Shop.sell_[j];java/util/concurrent/locks/ReentrantLock.lock_[j];{PARK} 5",
+        f"Shop.buy_[j];java/util/concurrent/LinkedBlockingQueue.take_[j];{PARK} 3",
+        f"Shop.nap_[0];java/lang/Thread.sleep_[0];JVM_Sleep;os::sleep;/lib/x86_64/libc.so.6;{KERNEL} 2",
+        f"Shop.ask_[j];sun/nio/ch/Net.poll_[0];__poll;{KERNEL} 7",
+    ]
+    assert told(event, *stacks) == {"sun/nio/ch/Net.poll": 7, "Shop.sell": 5, "Shop.buy": 3, "Shop.nap": 2}
+
+
+def test_what_runs_on_the_wall_clock_stays() -> None:
+    stacks = ["Shop.sell_[j];java/util/concurrent/ConcurrentHashMap.get_[j] 4", "Shop.sell_[j];memcpy 2"]
+    assert told("wall", *stacks) == {"java/util/concurrent/ConcurrentHashMap.get": 4, "memcpy": 2}
+
+
+def test_idle_pool_threads_are_left_out_and_that_is_said() -> None:
+    idle = f"[idle pool thread];java/util/concurrent/ThreadPoolExecutor.getTask_[j];{PARK} 90"
+    waiting = f"[park];Shop.sell_[j];{PARK} 5"
+    assert told("offcpu", idle, waiting) == {"Shop.sell": 5}
+    both = Profile.from_bytes(f"{idle}\n{waiting}\n".encode(), "folded")
+    assert telling("offcpu", both).share_of == "off-CPU time besides idle pool threads"
+    assert told("offcpu", idle) == {"java/util/concurrent/ThreadPoolExecutor.getTask": 90}
+
+
+def test_who_allocates_native_memory() -> None:
+    stacks = [
+        "Shop.map_[j];java/nio/DirectByteBuffer.<init>_[j];jdk/internal/misc/Unsafe.allocateMemory_[i];"
+        "jdk/internal/misc/Unsafe.allocateMemory0_[0];Unsafe_AllocateMemory0;os::malloc;malloc_hook 64",
+        "start_thread;zip_open;malloc_hook 8",
+    ]
+    assert told("nativemem", *stacks) == {"java/nio/DirectByteBuffer.<init>": 64, "zip_open": 8}
+
+
+def test_cpu_time_is_told_as_it_is() -> None:
+    assert told("cpu", f"Shop.sell_[j];{PARK} 5") == {"schedule": 5}
