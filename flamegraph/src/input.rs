@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::fs::File;
+#[cfg(feature = "recordings")]
+use std::io::Seek;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 use std::str::FromStr;
@@ -158,8 +160,8 @@ impl<'a> Input<'a> {
         Ok(Input::Stream(Cursor::new(head), rest))
     }
 
-    /// Takes compression off, and tells the format. `garbage` is set where something stands behind what was
-    /// compressed, once all of it has been read.
+    /// Takes compression off, and tells the format. `garbage` has what stands behind what was compressed,
+    /// once all of it has been read.
     pub(crate) fn recognised(
         mut self,
         options: &ReadOptions,
@@ -248,19 +250,24 @@ pub fn read_stream<'a>(input: impl Read + Send + 'a, options: &ReadOptions) -> R
 
 /// Reads a profile from a file; see [`read`].
 pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Profile> {
-    let file = File::open(path)?;
+    read_file(File::open(path)?, options)
+}
+
+/// Reads a profile from a file that is open, from where it stands; see [`read`].
+pub fn read_file(file: File, options: &ReadOptions) -> Result<Profile> {
     #[cfg(feature = "recordings")]
-    if file.metadata()?.is_file()
-        && options
-            .format
-            .is_none_or(|format| format == Format::PerfData)
-    {
+    if (options.format).is_none_or(|format| format == Format::PerfData) && is_whole(&file)? {
         if let Some(profile) = perf_data::read_file(&file, options)? {
-            check_time(Format::PerfData, options)?;
             return Ok(profile);
         }
     }
     read_stream(file, options)
+}
+
+/// Whether it is a file in which one can go back and forth, and nothing of it was read yet.
+#[cfg(feature = "recordings")]
+fn is_whole(mut file: &File) -> Result<bool> {
+    Ok(file.metadata()?.is_file() && file.stream_position()? == 0)
 }
 
 /// Layers of compression that are taken off: a pprof file, which is gzipped, may be compressed again.
@@ -269,25 +276,12 @@ const MOST_LAYERS: usize = 3;
 fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let garbage = Garbage::default();
     let (format, input) = input.recognised(options, &garbage)?;
-    #[cfg(feature = "recordings")]
-    check_time(format, options)?;
+    options.check_for(format)?;
     let mut profile = (format.entry().read)(input, options)?;
-    profile.add_warnings(garbage.warning());
+    profile.add_warnings(garbage.warnings());
     #[cfg(feature = "recordings")]
     add_a_value(&mut profile)?;
     Ok(profile)
-}
-
-/// Only where the samples of a time can be told apart may they be asked for.
-#[cfg(feature = "recordings")]
-fn check_time(format: Format, options: &ReadOptions) -> Result<()> {
-    if options.time.is_none() || format == Format::Jfr {
-        return Ok(());
-    }
-    let name = format.name();
-    Err(Error::Usage(format!(
-        "the samples of a time can be had of JFR recordings only, and this is {name}"
-    )))
 }
 
 /// A recording in which nothing happened may name no event; a profile has a value all the same.

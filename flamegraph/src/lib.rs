@@ -43,7 +43,7 @@ mod write;
 
 pub use error::{Error, Result};
 pub use frames::Kind;
-pub use input::{read, read_path, read_stream, Format};
+pub use input::{read, read_file, read_path, read_stream, Format};
 pub use limits::Limits;
 pub use many::{read_all, read_mean};
 pub use merge::Merger;

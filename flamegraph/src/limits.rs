@@ -35,6 +35,10 @@ impl Default for Limits {
     }
 }
 
+/// What one sample of perf can stand for: as nanoseconds these are two years. More is a damaged record.
+#[cfg(feature = "recordings")]
+pub(crate) const MOST_PERIOD: u64 = 1 << 56;
+
 /// Passes on at most `limit` bytes; one more is an error, not a silent end.
 pub(crate) struct Bounded<R> {
     inner: R,

@@ -1,8 +1,7 @@
 //! Reading many profiles at once and summing them up.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::error::{Error, Result};
@@ -16,18 +15,18 @@ use crate::values::{self, ValueType};
 /// Each processor adds up what it read, so that memory grows with distinct stacks and not with files. The
 /// error is that of the first file in the list that has one. `read` says of its errors whose they are;
 /// `name` does so where a file's values are not those of the first.
-pub fn read_all<P: AsRef<Path> + Sync>(
-    paths: &[P],
-    read: impl Fn(&Path) -> Result<Profile> + Sync,
-    name: fn(&Path, Error) -> Error,
+pub fn read_all<F: Sync>(
+    files: &[F],
+    read: impl Fn(&F) -> Result<Profile> + Sync,
+    name: fn(&F, Error) -> Error,
 ) -> Result<Option<Profile>> {
-    let shared = Shared::new(paths.len());
-    let mergers = on_all_processors(paths.len(), || {
+    let shared = Shared::new(files.len());
+    let mergers = on_all_processors(files.len(), || {
         let mut merger = Merger::new();
-        shared.work(paths, &read, |profile| merger.add(profile));
+        shared.work(files, &read, |profile| merger.add(profile));
         merger
     });
-    shared.check(paths, name)?;
+    shared.check(files, name)?;
     let mut sum = Merger::new();
     for merger in mergers {
         if let Some(part) = merger.finish()? {
@@ -43,17 +42,17 @@ pub fn read_all<P: AsRef<Path> + Sync>(
 
 /// The same for the host-fair mean; an error of no files. Only reading is shared out: what is read is added
 /// to one sum, whose order does not matter.
-pub fn read_mean<P: AsRef<Path> + Sync>(
-    paths: &[P],
-    read: impl Fn(&Path) -> Result<Profile> + Sync,
-    name: fn(&Path, Error) -> Error,
+pub fn read_mean<F: Sync>(
+    files: &[F],
+    read: impl Fn(&F) -> Result<Profile> + Sync,
+    name: fn(&F, Error) -> Error,
 ) -> Result<Profile> {
-    let shared = Shared::new(paths.len());
+    let shared = Shared::new(files.len());
     let mean = Mutex::new(MeanMerger::new());
-    on_all_processors(paths.len(), || {
-        shared.work(paths, &read, |profile| lock(&mean).add(&profile));
+    on_all_processors(files.len(), || {
+        shared.work(files, &read, |profile| lock(&mean).add(&profile));
     });
-    shared.check(paths, name)?;
+    shared.check(files, name)?;
     let mut mean = lock(&mean).finish()?;
     shared.warn(&mut mean);
     Ok(mean)
@@ -102,18 +101,18 @@ impl Shared {
     }
 
     /// Takes file after file until there are no more or one failed.
-    fn work<P: AsRef<Path>>(
+    fn work<F>(
         &self,
-        paths: &[P],
-        read: &impl Fn(&Path) -> Result<Profile>,
+        files: &[F],
+        read: &impl Fn(&F) -> Result<Profile>,
         mut add: impl FnMut(Profile) -> Result<()>,
     ) {
         loop {
             let place = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(path) = paths.get(place) else {
+            let Some(file) = files.get(place) else {
                 return;
             };
-            let added = read(path.as_ref()).and_then(|mut profile| {
+            let added = read(file).and_then(|mut profile| {
                 lock(&self.values)[place] = Some(profile.values().to_vec());
                 lock(&self.warnings).push((place, profile.take_warnings()));
                 add(profile)
@@ -141,7 +140,7 @@ impl Shared {
     }
 
     /// The first failure, or the first file that does not fit the very first.
-    fn check<P: AsRef<Path>>(&self, paths: &[P], name: fn(&Path, Error) -> Error) -> Result<()> {
+    fn check<F>(&self, files: &[F], name: fn(&F, Error) -> Error) -> Result<()> {
         let values = lock(&self.values);
         let ours = values.first().and_then(Option::as_ref);
         let fits = |theirs: &Option<Vec<ValueType>>| {
@@ -159,17 +158,15 @@ impl Shared {
             (_, Some(place), Some(ours)) => {
                 let theirs = values[place].as_deref().unwrap_or_default();
                 let (ours, theirs) = (values::list(ours), values::list(theirs));
-                Err(name(
-                    paths[place].as_ref(),
-                    Error::UnlikeValues { ours, theirs },
-                ))
+                Err(name(&files[place], Error::UnlikeValues { ours, theirs }))
             }
             _ => Ok(()),
         }
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+/// What a mutex holds; a thread that panicked with it is told by its panic.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -177,10 +174,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn profile(path: &Path) -> Result<Profile> {
-        let name = path.display().to_string();
+    fn profile(file: &impl AsRef<str>) -> Result<Profile> {
+        let name = file.as_ref();
         if name.starts_with("broken") {
-            return Err(Error::Usage(name));
+            return Err(Error::Usage(name.to_string()));
         }
         let value = if name.starts_with("cpu") {
             ValueType::cpu()
@@ -188,12 +185,12 @@ mod tests {
             ValueType::samples()
         };
         let mut profile = Profile::new(vec![value]);
-        profile.add_stack(&["all", &name], &[1])?;
+        profile.add_stack(&["all", name], &[1])?;
         Ok(profile)
     }
 
-    fn named(path: &Path, error: Error) -> Error {
-        Error::Usage(format!("{}: {error}", path.display()))
+    fn named(file: &impl AsRef<str>, error: Error) -> Error {
+        Error::Usage(format!("{}: {error}", file.as_ref()))
     }
 
     #[test]
@@ -206,10 +203,10 @@ mod tests {
 
     #[test]
     fn in_a_mean_every_file_weighs_the_same_whoever_reads_it() {
-        let weighted = |path: &Path| {
+        let weighted = |file: &&str| {
             let mut profile = Profile::new(vec![ValueType::samples()]);
-            let (stack, amount) = match path.to_str() {
-                Some("large") => ("l", 1000),
+            let (stack, amount) = match *file {
+                "large" => ("l", 1000),
                 _ => ("s", 10),
             };
             profile.add_stack(&[stack], &[amount])?;
@@ -225,9 +222,9 @@ mod tests {
     #[test]
     fn warnings_stand_in_the_order_of_files() {
         let paths: Vec<String> = (0..60).map(|number| format!("f{number}")).collect();
-        let warned = |path: &Path| {
-            let mut profile = profile(path)?;
-            profile.add_warnings([path.display().to_string()]);
+        let warned = |file: &String| {
+            let mut profile = profile(file)?;
+            profile.add_warnings([file.clone()]);
             Ok(profile)
         };
         let sum = read_all(&paths, warned, named).unwrap().unwrap();

@@ -69,7 +69,7 @@ impl Merger {
 /// The sum of profiles of like values whose nodes stand in order; there is at least one.
 fn added_up(mut profiles: Vec<Profile>) -> Result<Profile> {
     let nodes = union(&profiles.iter().collect::<Vec<_>>())?;
-    let mut sum = profiles.swap_remove(0);
+    let mut sum = profiles.remove(0);
     for other in &profiles {
         sum.check_sums(other)?;
         sum.absorb(other);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 #[cfg(feature = "recordings")]
 use std::sync::Arc;
 
+use crate::error::{Error, Result};
 use crate::input::Format;
 use crate::limits::Limits;
 use crate::threads::Threads;
@@ -41,6 +42,52 @@ impl ReadOptions {
             ..ReadOptions::default()
         }
     }
+
+    /// Refuses what a format has nothing for: passed over, it would seem to have been done.
+    pub(crate) fn check_for(&self, format: Format) -> Result<()> {
+        const JFR: &[&str] = &["jfr"];
+        const PERF: &[&str] = &["perf-data", "perf-script"];
+        let perf = &self.perf;
+        let asked = [
+            ("time", self.time.is_some(), JFR),
+            ("estimate", self.estimate, JFR),
+            ("off-cpu", self.off_cpu, JFR),
+            ("pid", perf.pid, PERF),
+            ("tid", perf.tid, PERF),
+            ("kernel", perf.kernel, PERF),
+            ("jit", perf.jit, PERF),
+            ("addrs", perf.addrs, PERF),
+            ("event-filter", perf.event_filter.is_some(), PERF),
+        ];
+        let is = format.name();
+        let unfit = |&&(_, asked, formats): &&(_, bool, &[&str])| asked && !formats.contains(&is);
+        match asked.iter().find(unfit) {
+            None => Ok(()),
+            Some((option, _, formats)) => Err(Error::Usage(format!(
+                "the option {option} is for {} only, and this is {is}",
+                formats.join(" and ")
+            ))),
+        }
+    }
+}
+
+/// An event was asked for that a recording has not; it has these.
+#[cfg(feature = "recordings")]
+pub(crate) fn no_event<'a>(wanted: &str, there_are: impl Iterator<Item = &'a str>) -> Error {
+    const SHOWN: usize = 32;
+    let mut names: Vec<&str> = Vec::new();
+    for name in there_are {
+        if !names.contains(&name) && names.len() <= SHOWN {
+            names.push(name);
+        }
+    }
+    if names.len() > SHOWN {
+        names[SHOWN] = "and others";
+    }
+    let names = names.join(", ");
+    Error::Usage(format!(
+        "no event {wanted:?} in this recording; there are: {names}"
+    ))
 }
 
 /// The options of `stackcollapse-perf.pl`, by its names.

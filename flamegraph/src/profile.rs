@@ -80,6 +80,11 @@ impl Profile {
         &self.values
     }
 
+    /// The same for people: `samples (count), cpu (nanoseconds)`.
+    pub fn value_list(&self) -> String {
+        values::list(&self.values)
+    }
+
     /// Adds a value that nothing has yet; nodes times values stay within `cells`. Returns its index.
     #[cfg(feature = "recordings")]
     pub(crate) fn push_value(&mut self, value: ValueType, cells: usize) -> Result<usize> {
@@ -216,8 +221,10 @@ impl Profile {
     /// Before anything is changed: a merge that fails leaves the profile as it was.
     pub(crate) fn check_sums(&self, other: &Profile) -> Result<()> {
         self.check_same_values(&other.values)?;
-        for value in 0..self.values.len() {
-            self.sum(value, other.totals[value])?;
+        let totals = self.totals.iter().zip(&other.totals).zip(&self.values);
+        for ((ours, theirs), value) in totals {
+            let sum = ours.checked_add(*theirs);
+            sum.ok_or_else(|| Error::Overflow(format!("{value} of several profiles")))?;
         }
         Ok(())
     }
@@ -364,9 +371,9 @@ impl Profile {
         if value < self.values.len() {
             return Ok(());
         }
-        let there_are = values::list(&self.values);
         Err(Error::Usage(format!(
-            "no value {value} in this profile; there are: {there_are}"
+            "no value {value} in this profile; there are: {}",
+            self.value_list()
         )))
     }
 

@@ -305,17 +305,81 @@ fn what_is_no_profile_is_told_what_would_be_one() {
 }
 
 #[test]
-fn what_stands_behind_gzipped_data_is_a_warning() {
+fn what_stands_behind_compressed_data_is_a_warning() {
     let mut profile = Profile::new(vec![ValueType::samples()]);
     profile.add_stack(&["a"], &[1]).unwrap();
-    let mut message = written(&profile, WriteFormat::Pprof);
-    assert!(detected(&message).unwrap().warnings().is_empty());
-    message.extend_from_slice(b"-- signature --");
-    let read = detected(&message).unwrap();
-    assert_eq!(folded(&read, 0), "a 1\n");
+    let plain = written(&profile, WriteFormat::Folded);
+    for (name, mut bytes) in [("gzip", gz(&plain)), ("zstd", zst(&plain))] {
+        assert!(detected(&bytes).unwrap().warnings().is_empty());
+        bytes.extend_from_slice(b"-- signature --");
+        let read = detected(&bytes).unwrap();
+        assert_eq!(folded(&read, 0), "a 1\n");
+        let warning =
+            format!("{name}: 15 bytes behind the compressed data are no part of it: ignored");
+        assert_eq!(read.warnings(), [warning]);
+    }
+}
+
+#[test]
+fn options_of_other_formats_are_refused() {
+    let perf = b"java 1 2.5: 10 cycles:\n\tff f+0x1 (/x)\n\n";
+    let refused = |bytes: &[u8], set: fn(&mut ReadOptions)| {
+        let mut options = ReadOptions::default();
+        set(&mut options);
+        let read = read(bytes, &options);
+        read.err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
+    };
+    let cases: [(&str, fn(&mut ReadOptions)); 9] = [
+        ("time", |options| options.time = Some((0.0, 1.0))),
+        ("estimate", |options| options.estimate = true),
+        ("off-cpu", |options| options.off_cpu = true),
+        ("pid", |options| options.perf.pid = true),
+        ("tid", |options| options.perf.tid = true),
+        ("kernel", |options| options.perf.kernel = true),
+        ("jit", |options| options.perf.jit = true),
+        ("addrs", |options| options.perf.addrs = true),
+        ("event-filter", |options| {
+            options.perf.event_filter = Some("cycles".to_string());
+        }),
+    ];
+    for (number, (name, set)) in cases.into_iter().enumerate() {
+        let error = refused(b"a 1\n", set);
+        let expected = format!("the option {name} is for ");
+        assert!(error.starts_with(&expected), "{error}");
+        assert!(error.ends_with(" only, and this is folded"), "{error}");
+        let error = refused(perf, set);
+        assert_eq!(
+            error.ends_with("jfr only, and this is perf-script"),
+            number < 3,
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn an_event_that_there_is_not_is_told_those_there_are() {
+    let text = b"java 1 2.5: 10 cycles:u:\n\tff f (/x)\n\njava 1 2.6: 10 faults:\n\tff f (/x)\n\n";
+    let mut options = ReadOptions::default();
+    options.perf.event_filter = Some("cache".to_string());
+    let error = read(text, &options).err().unwrap();
+    assert!(error.is_usage());
     assert_eq!(
-        read.warnings(),
-        ["gzip: what stands behind the compressed data is ignored"]
+        error.to_string(),
+        "no event \"cache\" in this recording; there are: cycles:u, faults"
+    );
+    options.perf.event_filter = Some("cycles".to_string());
+    assert_eq!(read(text, &options).unwrap().total(0).unwrap(), 10);
+}
+
+#[test]
+fn an_absurd_period_is_malformed_and_the_rest_counts() {
+    let text = b"java 1 2.5: 9223372036854775808 cycles:\n\tff f (/x)\n\njava 1 2.6: 10 cycles:\n\tff g (/x)\n\n";
+    let profile = detected(text).unwrap();
+    assert_eq!(
+        (folded(&profile, 0).as_str(), profile.malformed_lines()),
+        ("java;g 10\n", 1)
     );
 }
 

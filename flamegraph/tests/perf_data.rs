@@ -216,6 +216,51 @@ fn options_name_the_root_and_choose_the_event() {
 }
 
 #[test]
+fn an_event_that_there_is_not_is_told_those_there_are() {
+    let mut wanted = options();
+    wanted.perf.event_filter = Some("cycles".to_string());
+    for bytes in [file(&story()), piped(&story())] {
+        let error = fold(&bytes, &wanted).err().unwrap();
+        let expected = "no event \"cycles\" in this recording; there are: cpu-clock, page-faults";
+        assert_eq!(error, expected);
+    }
+}
+
+/// A file like `file`'s, whose events say the period with each sample.
+fn file_with_periods(periods: &[u64]) -> Vec<u8> {
+    let sample = |(number, &period): (usize, &u64)| {
+        let place = [words(&[0x1800]), halves(&[7, 7])];
+        let rest = words(&[20 + number as u64, 1, period, 1, 0x1800]);
+        record(9, MISC_USER, &[place.concat(), rest].concat())
+    };
+    let samples = periods.iter().enumerate().map(sample);
+    let mut bytes = file(&[vec![comm(7, "main", 10)], samples.collect()].concat());
+    for event in [104, 104 + 144] {
+        bytes[event + 25] |= 1;
+    }
+    bytes
+}
+
+#[test]
+fn an_absurd_period_is_malformed_and_the_rest_counts() {
+    let bytes = file_with_periods(&[5, 1 << 63, u64::MAX, i64::MAX as u64, 6]);
+    let profile = fold(&bytes, &options()).unwrap();
+    let totals = (profile.total(0).unwrap(), profile.total(1).unwrap());
+    assert_eq!((totals, profile.malformed_lines()), ((2, 11), 3));
+}
+
+#[test]
+fn what_cannot_be_held_is_an_error_with_its_place() {
+    let bytes = file_with_periods(&[1 << 56; 200]);
+    let error = fold(&bytes, &options()).err().unwrap();
+    assert!(error.starts_with("perf.data: byte "), "{error}");
+    assert!(
+        error.ends_with("the sum does not fit in 64 bits"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_recording_that_was_killed_gives_what_it_has() {
     let mut bytes = file(&story());
     // The size of the data is written at the end.

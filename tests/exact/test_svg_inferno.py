@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Tuple
 import pytest
 
 from hprofiler import Profile
-from hprofiler._flamegraph import flame_chart
+from hprofiler._flamegraph import FlameChart
 from tests.exact import recordings
 from tests.exact.peers import inferno
 from tests.exact.pictures import Picture, by_inferno, hue, made_up, parse
@@ -129,7 +129,7 @@ def test_a_flame_chart_has_the_same_order(tmp_path: Path, reverse: bool) -> None
     folded = made_up(5, stacks=200)
     (tmp_path / "in.folded").write_bytes(folded)
     out = tmp_path / "out.svg"
-    flame_chart(tmp_path / "in.folded", out, min_width=0, reverse=reverse)
+    FlameChart.open(tmp_path / "in.folded", reverse=reverse).write(out, min_width=0)
     mine = parse(out.read_bytes())
     if reverse:
         stacks = [line.rsplit(b" ", 1) for line in folded.splitlines()]

@@ -12,7 +12,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support import expected_conditions
 from selenium.webdriver.support.ui import WebDriverWait
 
-from hprofiler._flamegraph import Profile, flame_chart
+from hprofiler._flamegraph import FlameChart, Profile
 from tests.viewer.browser import Viewer
 
 HOSTILE = "</text></g><script>window.hacked=1</script><image href=x onerror=window.hacked=1>"
@@ -157,7 +157,7 @@ def test_the_legend_shows_both_hues(changed: webdriver.Chrome) -> None:
 
 def test_a_flame_chart_zooms_into_one_of_equal_stacks(viewer: Viewer, tmp_path: Path) -> None:
     (tmp_path / "in.folded").write_bytes(b"a;b 30\nc 10\na;b 10\n")
-    flame_chart(tmp_path / "in.folded", tmp_path / "chart.svg", inverted=True)
+    FlameChart.open(tmp_path / "in.folded").write(tmp_path / "chart.svg", inverted=True)
     driver = viewer.driver
     driver.get((tmp_path / "chart.svg").as_uri())
     viewer.complaints()

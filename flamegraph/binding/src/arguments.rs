@@ -1,8 +1,11 @@
 //! Arguments that Python users may give in more than one form.
 
+use std::fs::File;
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
-use flamegraph::{Pattern, Profile};
+use flamegraph::{Error, Pattern, Profile};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
@@ -27,18 +30,23 @@ where
 /// What Python calls an overflow is a wrong value, and is said with what it is of; other errors stay.
 pub(crate) fn within_bounds(error: PyErr, what: &str, value: &Bound<'_, PyAny>) -> PyErr {
     if error.is_instance_of::<PyOverflowError>(value.py()) {
-        // A number of more than 4,300 digits has no text.
-        let number = value
-            .str()
-            .map_or("it".to_string(), |text| text.to_string());
+        let number = text_of(value);
         return PyValueError::new_err(format!("{what}: {number} is out of bounds"));
     }
     error
 }
 
+fn text_of(number: &Bound<'_, PyAny>) -> String {
+    // One of more than 4,300 digits has no text.
+    let text = number.str();
+    text.map_or("so large".to_string(), |text| text.to_string())
+}
+
 /// A value of a profile, by its place or by its name.
 pub(crate) enum Value {
     Index(usize),
+    /// A number that is no place in any profile.
+    Nowhere(String),
     Name(String),
 }
 
@@ -47,8 +55,8 @@ impl FromPyObject<'_, '_> for Value {
 
     fn extract(argument: Borrowed<'_, '_, PyAny>) -> PyResult<Value> {
         if argument.is_instance_of::<PyInt>() {
-            let index: Number<usize> = argument.extract()?;
-            return Ok(Value::Index(index.0));
+            let nowhere = |_| Value::Nowhere(text_of(&argument));
+            return Ok(argument.extract().map_or_else(nowhere, Value::Index));
         }
         argument.extract().map(Value::Name)
     }
@@ -59,6 +67,10 @@ impl Value {
     pub(crate) fn of(&self, profile: &Profile) -> flamegraph::Result<usize> {
         match self {
             Value::Index(index) => profile.total(*index).map(|_| *index),
+            Value::Nowhere(number) => Err(Error::Usage(format!(
+                "no value {number} in this profile; there are: {}",
+                profile.value_list()
+            ))),
             Value::Name(name) => profile.value_named(name),
         }
     }
@@ -96,18 +108,49 @@ impl Values {
     }
 }
 
-/// One path or several.
+/// A file to read: the number of one that is open, which is read from where it stands, or a path.
 #[derive(FromPyObject)]
-pub(crate) enum Paths {
-    One(PathBuf),
-    Many(Vec<PathBuf>),
+pub(crate) enum Source {
+    Open(i32),
+    Path(PathBuf),
 }
 
-impl Paths {
-    pub(crate) fn into_vec(self) -> Vec<PathBuf> {
+impl Source {
+    pub(crate) fn file(&self) -> io::Result<File> {
         match self {
-            Paths::One(path) => vec![path],
-            Paths::Many(paths) => paths,
+            Source::Path(path) => File::open(path),
+            Source::Open(number) if *number < 0 => Err(io::Error::other("Bad file descriptor")),
+            Source::Open(number) => {
+                // SAFETY: the number is not negative, and used for nothing but a duplicate, of which the
+                // system says whether there can be one.
+                let file = unsafe { BorrowedFd::borrow_raw(*number) };
+                file.try_clone_to_owned().map(File::from)
+            }
+        }
+    }
+
+    /// What errors call it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Source::Open(0) => "stdin".to_string(),
+            Source::Open(number) => format!("file descriptor {number}"),
+            Source::Path(path) => path.display().to_string(),
+        }
+    }
+}
+
+/// One file or several.
+#[derive(FromPyObject)]
+pub(crate) enum Sources {
+    One(Source),
+    Many(Vec<Source>),
+}
+
+impl Sources {
+    pub(crate) fn into_vec(self) -> Vec<Source> {
+        match self {
+            Sources::One(source) => vec![source],
+            Sources::Many(sources) => sources,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod diff;
+mod flame_chart;
 mod merging;
 mod outliers;
 mod output;
@@ -67,11 +68,12 @@ mod _flamegraph {
     #[pymodule_export]
     use crate::diff::Diff;
     #[pymodule_export]
+    use crate::flame_chart::FlameChart;
+    #[pymodule_export]
     use crate::merging::MeanMerger;
     #[pymodule_export]
     use crate::outliers::{Difference, Distance, Outliers};
     #[pymodule_export]
-    use crate::picture::flame_chart;
     #[pymodule_export]
     use crate::profile::Profile;
     #[pymodule_export]

@@ -1,7 +1,8 @@
 //! Many profiles to one.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use flamegraph::{Error, Merger};
 use pyo3::prelude::*;
 
 use crate::detached;
@@ -53,16 +54,11 @@ pub(crate) fn merged(profiles: &Bound<'_, PyAny>, mean: bool) -> PyResult<Profil
         }
         return merger.finish(py);
     }
-    let mut sum: Option<Profile> = None;
+    let mut sum = Merger::new();
     for profile in profiles.try_iter()? {
-        let profile = profile?;
-        let profile = profile.cast::<Profile>()?.get();
-        match &sum {
-            Some(sum) => sum.merge(py, profile)?,
-            None => sum = Some(Profile::shared(profile.now())),
-        }
+        let profile = profile?.cast::<Profile>()?.get().now();
+        detached(py, || sum.add(Arc::unwrap_or_clone(profile)))?;
     }
-    sum.ok_or_else(|| {
-        crate::value_error(flamegraph::Error::Empty("a sum of no profiles".to_string()))
-    })
+    let nothing = || Error::Empty("a sum of no profiles".to_string());
+    detached(py, || sum.finish()?.ok_or_else(nothing)).map(Profile::new)
 }

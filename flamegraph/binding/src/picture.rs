@@ -5,14 +5,14 @@ use std::io::{BufReader, ErrorKind, Write};
 use std::path::PathBuf;
 
 use flamegraph::svg::{FlameChart, MinWidth, Options, PaletteMap, Shades};
-use flamegraph::{Error, Profile, ReadOptions, WriteFormat};
+use flamegraph::{Error, Profile, WriteFormat};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arguments::within_bounds;
 use crate::output::{write_to, Target};
-use crate::{detached, value_error};
+use crate::value_error;
 
 /// The names of all keywords.
 const KEYWORDS: &str = "title, subtitle, width, height, min_width, font_type, font_size, font_width, count_name, \
@@ -116,7 +116,12 @@ impl Look {
         }
     }
 
-    fn draw_chart(&mut self, chart: &FlameChart, out: &mut dyn Write) -> flamegraph::Result<()> {
+    /// Draws a flame chart; new names are remembered.
+    pub(crate) fn draw_chart(
+        &mut self,
+        chart: &FlameChart,
+        out: &mut dyn Write,
+    ) -> flamegraph::Result<()> {
         let map = self.palette.as_mut().map(|(_, map)| map);
         chart.write_svg(out, &self.options, map)
     }
@@ -170,24 +175,4 @@ pub(crate) fn check_no_options(
         }
         _ => Ok(()),
     }
-}
-
-/// Draws a flame chart of a folded text; returns how many lines were malformed.
-#[pyfunction]
-#[pyo3(signature = (path, target, **options))]
-pub(crate) fn flame_chart(
-    py: Python<'_>,
-    path: PathBuf,
-    target: Target,
-    options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<u64> {
-    let mut look = Look::of(options)?;
-    let reverse = look.options.reverse;
-    let chart = detached(py, || {
-        FlameChart::open(&path, reverse, &ReadOptions::default())
-            .map_err(|error| Error::File(path.display().to_string(), Box::new(error)))
-    })?;
-    write_to(py, &target, |out| look.draw_chart(&chart, out))?;
-    look.keep_palette(py)?;
-    Ok(chart.malformed_lines())
 }

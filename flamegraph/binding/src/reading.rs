@@ -1,14 +1,13 @@
 //! What a reader may be asked, as keywords; reading one file or many.
 
 use std::io;
-use std::path::{Path, PathBuf};
 
 use flamegraph::{Error, ReadOptions, Threads};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arguments::within_bounds;
+use crate::arguments::{within_bounds, Source};
 use crate::{value_error, words};
 
 /// The options of a reader; an unknown keyword is an error that lists the known ones.
@@ -73,31 +72,37 @@ fn threads(value: &Bound<'_, PyAny>) -> PyResult<Threads> {
 }
 
 /// Reads one file; its name is in the error.
-pub(crate) fn read(path: &Path, options: &ReadOptions) -> flamegraph::Result<flamegraph::Profile> {
-    flamegraph::read_path(path, options).map_err(|error| of_file(path, error))
+pub(crate) fn read(
+    source: &Source,
+    options: &ReadOptions,
+) -> flamegraph::Result<flamegraph::Profile> {
+    let file = source.file().map_err(Error::from);
+    let profile = file.and_then(|file| flamegraph::read_file(file, options));
+    profile.map_err(|error| of_source(source, error))
 }
 
-/// Reads files and merges each as it comes; sums are made on all processors.
+/// Reads files and merges each as it comes, on all processors.
 pub(crate) fn read_all(
-    paths: &[PathBuf],
+    sources: &[Source],
     options: &ReadOptions,
     mean: bool,
 ) -> flamegraph::Result<flamegraph::Profile> {
     let nothing = || Error::Usage("no file to open".to_string());
     if !mean {
-        let read = |path: &Path| read(path, options);
-        return flamegraph::read_all(paths, read, of_file)?.ok_or_else(nothing);
+        let read = |source: &Source| read(source, options);
+        return flamegraph::read_all(sources, read, of_source)?.ok_or_else(nothing);
     }
-    if paths.is_empty() {
+    if sources.is_empty() {
         return Err(nothing());
     }
-    flamegraph::read_mean(paths, |path: &Path| read(path, options), of_file)
+    flamegraph::read_mean(sources, |source| read(source, options), of_source)
 }
 
-fn of_file(path: &Path, error: Error) -> Error {
+/// The error with the name of the file.
+pub(crate) fn of_source(source: &Source, error: Error) -> Error {
     let error = match error {
         Error::Io(error) => Error::Io(io::Error::other(words(&error))),
         other => other,
     };
-    Error::File(path.display().to_string(), Box::new(error))
+    Error::File(source.name(), Box::new(error))
 }

@@ -1,24 +1,25 @@
-//! gzip: member after member. Something else behind the last one does no harm, as with gzip itself: a file
-//! system or a tape may have filled its last block up.
+//! gzip: member after member.
 
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
+use super::counted::Counted;
 use super::{Garbage, GZIP};
 
 pub(super) struct Decoder<R> {
     /// None at the end.
-    member: Option<GzDecoder<R>>,
-    first: bool,
+    member: Option<GzDecoder<Counted<R>>>,
+    /// How many bytes the members before are; none before the second one.
+    before: Option<u64>,
     garbage: Garbage,
 }
 
 impl<R: BufRead> Decoder<R> {
     pub(super) fn new(source: R, garbage: Garbage) -> Decoder<R> {
         Decoder {
-            member: Some(GzDecoder::new(source)),
-            first: true,
+            member: Some(GzDecoder::new(Counted::new(source))),
+            before: None,
             garbage,
         }
     }
@@ -29,17 +30,22 @@ impl<R: BufRead> Decoder<R> {
             return Ok(());
         };
         let mut source = ended.into_inner();
-        match source.fill_buf()? {
-            [] => {}
-            [first, ..] if *first == GZIP[0] => {
-                self.member = Some(GzDecoder::new(source));
-                self.first = false;
-            }
-            _ => {
-                if !only_zeros(source)? {
-                    self.garbage.found();
-                }
-            }
+        let before = source.taken();
+        if source.fill_buf()?.first() == Some(&GZIP[0]) {
+            self.member = Some(GzDecoder::new(source));
+            self.before = Some(before);
+        } else if !source.rest_is_padding()? {
+            self.garbage.found("gzip", source.taken() - before);
+        }
+        Ok(())
+    }
+
+    /// It only looked like the beginning of another member: with all that follows it is none.
+    fn leave(&mut self, before: u64) -> io::Result<()> {
+        if let Some(member) = self.member.take() {
+            let mut source = member.into_inner();
+            source.rest_is_padding()?;
+            self.garbage.found("gzip", source.taken() - before);
         }
         Ok(())
     }
@@ -47,21 +53,6 @@ impl<R: BufRead> Decoder<R> {
 
 fn is_no_header<R>(error: &io::Error, member: &GzDecoder<R>) -> bool {
     error.kind() == io::ErrorKind::InvalidInput && member.header().is_none()
-}
-
-/// Whether there are but zeros to the end, which pad and are no mistake.
-fn only_zeros(mut source: impl BufRead) -> io::Result<bool> {
-    loop {
-        let bytes = source.fill_buf()?;
-        if bytes.is_empty() {
-            return Ok(true);
-        }
-        if bytes.iter().any(|&byte| byte != 0) {
-            return Ok(false);
-        }
-        let count = bytes.len();
-        source.consume(count);
-    }
 }
 
 impl<R: BufRead> Read for Decoder<R> {
@@ -73,12 +64,10 @@ impl<R: BufRead> Read for Decoder<R> {
             match member.read(buffer) {
                 Ok(0) => self.next_member()?,
                 Ok(count) => return Ok(count),
-                // It only looked like the beginning of another member.
-                Err(error) if is_no_header(&error, member) && !self.first => {
-                    self.garbage.found();
-                    self.member = None;
-                }
-                Err(error) => return Err(error),
+                Err(error) => match self.before {
+                    Some(before) if is_no_header(&error, member) => self.leave(before)?,
+                    _ => return Err(error),
+                },
             }
         }
         Ok(0)
@@ -100,14 +89,14 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// What comes out, and whether there was garbage.
-    fn decoded(bytes: &[u8]) -> io::Result<(Vec<u8>, bool)> {
+    /// What comes out, and what is said of garbage.
+    fn decoded(bytes: &[u8]) -> io::Result<(Vec<u8>, String)> {
         let garbage = Garbage::default();
         let mut text = Vec::new();
         // One byte at a time: nothing may depend on how much lies in the buffer.
         let source = io::BufReader::with_capacity(1, bytes);
         Decoder::new(source, garbage.clone()).read_to_end(&mut text)?;
-        Ok((text, garbage.warning().is_some()))
+        Ok((text, garbage.warnings().concat()))
     }
 
     #[test]
@@ -122,12 +111,11 @@ mod tests {
             (b"-- signature --", true),
             (b"\x1f\x00 looks like one at first", true),
         ] {
-            let bytes = [&two[..], behind].concat();
-            assert_eq!(
-                decoded(&bytes).unwrap(),
-                (text.clone(), garbage),
-                "{behind:?}"
-            );
+            let (out, warning) = decoded(&[&two[..], behind].concat()).unwrap();
+            assert_eq!(out, text, "{behind:?}");
+            let expected = format!("gzip: {} bytes behind ", behind.len());
+            assert!(!garbage || warning.starts_with(&expected), "{warning}");
+            assert_eq!(!warning.is_empty(), garbage, "{behind:?}");
         }
     }
 

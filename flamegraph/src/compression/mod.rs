@@ -1,18 +1,20 @@
 //! What may lie around any format: gzip and, with the feature `formats`, zstd.
 //!
-//! Decoders are streams of bounded memory; how much may come out of them is each reader's limit.
+//! Decoders are streams of bounded memory; how much may come out of them is each reader's limit. Something else
+//! behind the last member or frame does no harm: a file system or a tape may have filled its last block up.
 
 #[cfg(feature = "formats")]
 mod zstd;
 
+mod counted;
 mod gzip;
 
 use std::io::{self, BufRead, BufReader, Read};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::error::Result;
 use crate::input::Input;
+use crate::many::lock;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 /// What a decoder hands out at once.
@@ -24,19 +26,21 @@ pub(crate) enum Opened<'a> {
     Compressed(Box<dyn BufRead + Send + 'a>),
 }
 
-/// Set by a decoder that finds something else behind what it decodes.
+/// What decoders found behind what they decode, in words; known once all was read.
 #[derive(Clone, Default)]
-pub(crate) struct Garbage(Arc<AtomicBool>);
+pub(crate) struct Garbage(Arc<Mutex<Vec<String>>>);
 
 impl Garbage {
-    fn found(&self) {
-        self.0.store(true, Ordering::Relaxed);
+    fn found(&self, format: &str, bytes: u64) {
+        let warning = format!(
+            "{format}: {bytes} bytes behind the compressed data are no part of it: ignored"
+        );
+        lock(&self.0).push(warning);
     }
 
-    /// What there is to say of it once all was read.
-    pub(crate) fn warning(&self) -> Option<String> {
-        let found = self.0.load(Ordering::Relaxed);
-        found.then(|| "gzip: what stands behind the compressed data is ignored".to_string())
+    /// What there is to say of it; nothing the second time.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        std::mem::take(&mut *lock(&self.0))
     }
 }
 
@@ -47,7 +51,7 @@ pub(crate) fn open<'a>(input: Input<'a>, garbage: &Garbage) -> Result<Opened<'a>
     }
     #[cfg(feature = "formats")]
     if zstd::detect(input.head()) {
-        return Ok(decoded("zstd", zstd::Decoder::new(input)));
+        return Ok(decoded("zstd", zstd::Decoder::new(input, garbage.clone())));
     }
     Ok(Opened::Plain(input))
 }

@@ -11,3 +11,4 @@ mod write;
 
 pub(crate) use read::read_input;
 pub use read::{is_differential, read, read_differential};
+pub(crate) use stacks::split_count;

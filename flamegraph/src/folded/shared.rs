@@ -1,13 +1,14 @@
 //! Reading one text with several threads: each takes the next block and adds it to a profile of its own.
 
 use std::io::Read;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 
 use super::blocks::Blocks;
 use super::stacks::{Columns, Stacks, Tally};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
+use crate::many::lock;
 use crate::merge::Merger;
 use crate::profile::Profile;
 
@@ -100,8 +101,4 @@ impl<R: Read + Send> Shared<'_, R> {
             *failure = Some((line, error));
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -101,13 +101,12 @@ impl<'a> Stacks<'a> {
             return Ok(false);
         };
         match self.columns {
-            Columns::One => self.add_stack(stack, before, &[(0, number(last)?)])?,
+            Columns::One => self.add_stack(stack, before, &[(0, last)])?,
             Columns::Two => {
                 let Some((stack, first)) = split_count(stack) else {
                     return Ok(false);
                 };
-                let amounts = [(0, number(first)?), (1, number(last)?)];
-                self.add_stack(stack, before, &amounts)?;
+                self.add_stack(stack, before, &[(0, first), (1, last)])?;
             }
         }
         Ok(true)
@@ -188,20 +187,15 @@ fn shared_prefix(one: &[u8], other: &[u8]) -> usize {
     shared + rest.take_while(|(one, other)| one == other).count()
 }
 
-/// `stack count` as its two parts, when what follows the last space is all digits.
-pub(super) fn split_count(line: &[u8]) -> Option<(&[u8], &[u8])> {
+/// `stack count` as its two parts, when what follows the last space is a number of 63 bits.
+pub(crate) fn split_count(line: &[u8]) -> Option<(&[u8], i64)> {
     let space = memrchr(b' ', line)?;
-    let (stack, count) = (&line[..space], &line[space + 1..]);
-    (!count.is_empty() && count.iter().all(u8::is_ascii_digit)).then_some((stack, count))
-}
-
-fn number(digits: &[u8]) -> Result<i64> {
-    digits
-        .iter()
-        .try_fold(0i64, |sum, digit| {
-            sum.checked_mul(10)?.checked_add(i64::from(digit - b'0'))
-        })
-        .ok_or_else(|| Error::Overflow(format!("count {}", String::from_utf8_lossy(digits))))
+    let (stack, digits) = (&line[..space], &line[space + 1..]);
+    let number = digits.iter().try_fold(0i64, |number, digit| {
+        let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })?;
+    (!digits.is_empty()).then_some((stack, number))
 }
 
 #[cfg(test)]

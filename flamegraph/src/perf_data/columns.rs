@@ -1,6 +1,8 @@
 //! Which values the events of a file count to.
 
 use super::event::Event;
+use crate::error::Result;
+use crate::options::{no_event, ReadOptions};
 use crate::values::ValueType;
 
 /// The values of a profile: for each event that is asked for its samples, and behind them their periods.
@@ -47,6 +49,18 @@ impl Columns {
                 .collect(),
         };
         columns
+    }
+
+    /// Refuses an event that none is; the error says which there are.
+    pub(crate) fn check(&self, events: &[Event], options: &ReadOptions) -> Result<()> {
+        let Some(wanted) = &options.perf.event_filter else {
+            return Ok(());
+        };
+        let mut there_are = events.iter().filter(|event| !event.is_dummy()).peekable();
+        if there_are.peek().is_none() || there_are.clone().any(|event| event.is_called(wanted)) {
+            return Ok(());
+        }
+        Err(no_event(wanted, there_are.map(|event| &*event.name)))
     }
 
     /// How many events there are values for, or that none are wanted of.

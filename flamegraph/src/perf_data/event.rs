@@ -1,6 +1,7 @@
 //! The events a file was recorded with, and how their samples are laid out.
 
 use super::wire::Bytes;
+use crate::limits::MOST_PERIOD;
 
 mod format {
     pub(super) const IP: u64 = 1;
@@ -148,7 +149,7 @@ impl Event {
         Some((body.u32()?, body.u32()?, time))
     }
 
-    /// Reads the body of a sample of this event; `None` when it is cut short.
+    /// Reads the body of a sample of this event; `None` when it is cut short or stands for more than can be.
     pub(crate) fn sample<'a>(&self, mut body: Bytes<'a>) -> Option<RawSample<'a>> {
         let has = |bit: u64| self.layout & bit != 0;
         let mut sample = RawSample {
@@ -179,7 +180,7 @@ impl Event {
             let count = usize::try_from(body.u64()?).ok()?;
             sample.chain = Some(body.take(count.checked_mul(8)?)?);
         }
-        Some(sample)
+        (sample.period <= MOST_PERIOD).then_some(sample)
     }
 
     fn skip_counters(&self, body: &mut Bytes<'_>) -> Option<()> {

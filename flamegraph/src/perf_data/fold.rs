@@ -42,8 +42,10 @@ pub(crate) fn fold<R: Read + Seek>(
         let grown = thread::Builder::new().spawn_scoped(scope, grow)?;
         let read = namer.read(&mut samples);
         // A tree that cannot grow any more ended the reading, too.
-        let grown = grown.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+        let grown = grown.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let grown = grown.map_err(|error| samples.broken(&error))?;
         read?;
+        namer.columns.check(samples.events(), options)?;
         namer.finish(grown, &samples)
     })
 }
@@ -170,7 +172,7 @@ impl<'o> Namer<'o> {
             shared,
             steps: steps - shared,
             value,
-            period: i64::try_from(sample.period).unwrap_or(i64::MAX),
+            period: sample.period as i64,
         });
         self.last.insert(sample.tid, last);
         Ok(())

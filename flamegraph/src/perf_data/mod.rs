@@ -44,7 +44,7 @@ use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
 
 use crate::error::Result;
-use crate::input::Input;
+use crate::input::{Format, Input};
 use crate::options::ReadOptions;
 use crate::profile::Profile;
 
@@ -73,6 +73,7 @@ pub(crate) fn read_file(file: &File, options: &ReadOptions) -> Result<Option<Pro
     if !detect(&head) {
         return Ok(None);
     }
+    options.check_for(Format::PerfData)?;
     fold(input, options).map(Some)
 }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use super::event::Event;
 use super::files::Files;
+use super::header::broken;
 use super::modules::{Modules, SymbolId, NOWHERE};
 use super::processes::{Bounds, Mode, Processes};
 use super::records::{kind, Records};
 use super::resolve::{self, Generations, Place, Step};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::SymbolOptions;
 
 /// Most modules of one recording.
@@ -34,7 +35,7 @@ pub(crate) struct Samples<'a, R> {
     files: Files<'a>,
     /// The sample's stack, leaf first.
     pub(crate) steps: Vec<Step>,
-    /// Samples that were too short to be read, and records cut off at the end.
+    /// Samples that are damaged, and records cut off at the end.
     pub(crate) malformed: u64,
 }
 
@@ -84,6 +85,11 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
         }
         self.malformed += std::mem::take(&mut self.records.cut_short);
         Ok(None)
+    }
+
+    /// The error of a recording that is damaged, or more than can be held, somewhere before where it is read.
+    pub(crate) fn broken(&self, error: &Error) -> Error {
+        broken(self.records.offset(), &format!("read so far: {error}"))
     }
 
     /// Mappings that were left out because there were too many.

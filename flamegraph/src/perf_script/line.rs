@@ -12,7 +12,7 @@ pub(super) struct Header<'a> {
     /// `perf script` prints it only when asked to (`-F +pid`).
     pub(super) pid: Option<&'a [u8]>,
     pub(super) tid: &'a [u8],
-    pub(super) period: Option<i64>,
+    pub(super) period: Option<u64>,
     pub(super) event: Option<&'a [u8]>,
     /// There is a time stamp.
     pub(super) timed: bool,
@@ -124,11 +124,15 @@ fn all_digits(token: &[u8]) -> bool {
     !token.is_empty() && token.iter().all(u8::is_ascii_digit)
 }
 
-fn number(token: &[u8]) -> Option<i64> {
-    if !all_digits(token) {
-        return None;
-    }
-    std::str::from_utf8(token).ok()?.parse().ok()
+/// A number; one that is too large for any is the largest.
+fn number(token: &[u8]) -> Option<u64> {
+    let digits = Some(token).filter(|token| all_digits(token))?;
+    Some(
+        std::str::from_utf8(digits)
+            .ok()?
+            .parse()
+            .unwrap_or(u64::MAX),
+    )
 }
 
 /// Takes a line of a stack apart.

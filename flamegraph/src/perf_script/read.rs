@@ -8,8 +8,9 @@ use super::symbols::Symbols;
 use crate::error::{Error, Result};
 use crate::frames::Frame;
 use crate::input::Input;
+use crate::limits::MOST_PERIOD;
 use crate::lines::Lines;
-use crate::options::{PerfOptions, ReadOptions};
+use crate::options::{no_event, PerfOptions, ReadOptions};
 use crate::profile::Profile;
 use crate::stack::Stack;
 use crate::values::ValueType;
@@ -50,7 +51,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
 
 /// The sample whose lines are being read.
 struct Sample {
-    /// `None`: it is of an event that was filtered out.
+    /// `None`: it is left out, as are those of other events than the one that is wanted.
     value: Option<usize>,
     weight: i64,
     java: bool,
@@ -63,6 +64,8 @@ struct Reader<'o> {
     profile: Profile,
     /// The event of each value.
     events: Vec<String>,
+    /// Events that were filtered out.
+    others: Vec<String>,
     symbols: Symbols,
     sample: Option<Sample>,
     /// The frames before those of the stack: thread and command.
@@ -79,6 +82,7 @@ impl<'o> Reader<'o> {
             options,
             profile: Profile::bounded(Vec::new(), options.limits.cells),
             events: Vec::new(),
+            others: Vec::new(),
             symbols: Symbols::default(),
             sample: None,
             roots: Vec::new(),
@@ -127,11 +131,16 @@ impl<'o> Reader<'o> {
             // Not a sample: what --show-mmap-events and its like print.
             return Ok(());
         }
-        let value = self.value_of(header.event)?;
+        let mut value = self.value_of(header.event)?;
         let single = line::stack_line(header.rest);
+        let period = header.period.unwrap_or(1).max(1);
+        if value.is_some() && period > MOST_PERIOD {
+            self.malformed += 1;
+            value = None;
+        }
         self.sample = Some(Sample {
             value,
-            weight: header.period.filter(|&period| period != 0).unwrap_or(1),
+            weight: period as i64,
             java: header.comm.starts_with(b"java"),
             single: single.is_some(),
         });
@@ -142,7 +151,10 @@ impl<'o> Reader<'o> {
     /// The value an event counts to; a new one for an event seen first.
     fn value_of(&mut self, event: Option<&[u8]>) -> Result<Option<usize>> {
         let name = match (event, self.options.perf.event_filter.as_deref()) {
-            (Some(event), Some(wanted)) if !is_event(event, wanted) => return Ok(None),
+            (Some(event), Some(wanted)) if !is_event(event, wanted) => {
+                self.pass_over(event);
+                return Ok(None);
+            }
             // What does not say its event is taken for the one that is wanted.
             (_, Some(wanted)) => Cow::Borrowed(wanted),
             (Some(event), None) => String::from_utf8_lossy(event),
@@ -162,6 +174,15 @@ impl<'o> Reader<'o> {
         self.profile
             .push_value(value, self.options.limits.cells)
             .map(Some)
+    }
+
+    /// Remembers an event that is filtered out, if there are not too many.
+    fn pass_over(&mut self, event: &[u8]) {
+        let known = self.others.iter().any(|other| other.as_bytes() == event);
+        if !known && self.others.len() <= MOST_EVENTS {
+            self.others
+                .push(String::from_utf8_lossy(event).into_owned());
+        }
     }
 
     fn set_roots(&mut self, header: &Header<'_>) -> Result<()> {
@@ -267,6 +288,10 @@ impl<'o> Reader<'o> {
                 line: 1,
                 reason,
             });
+        }
+        let wanted = self.options.perf.event_filter.as_deref();
+        if let Some(wanted) = wanted.filter(|_| self.events.is_empty() && !self.others.is_empty()) {
+            return Err(no_event(wanted, self.others.iter().map(String::as_str)));
         }
         if self.events.len() == 1 {
             self.profile.rename_value(0, ValueType::samples());

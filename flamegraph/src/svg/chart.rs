@@ -2,9 +2,7 @@
 //!
 //! A [`Profile`](crate::Profile) has no order: equal stacks are one. So a chart is read from the text itself.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::io::{BufRead, BufReader, Read, Write};
 
 use super::bars::{Bar, Bars, Visit};
 use super::options::Options;
@@ -26,6 +24,7 @@ pub struct FlameChart {
     spans: Vec<Span>,
     total: i64,
     malformed_lines: u64,
+    warnings: Vec<String>,
 }
 
 /// A frame and the time it lasted; a parent stands before what it called.
@@ -46,6 +45,7 @@ impl FlameChart {
             spans: Vec::new(),
             total: 0,
             malformed_lines: 0,
+            warnings: Vec::new(),
         };
         let mut open = Vec::new();
         for (number, line) in BufReader::new(bounded).split(b'\n').enumerate() {
@@ -61,10 +61,14 @@ impl FlameChart {
     }
 
     /// Reads a file of folded text, compressed or not; other formats have no order of time once read.
-    pub fn open(path: &Path, reverse: bool, options: &ReadOptions) -> Result<FlameChart> {
-        let file = BufReader::new(File::open(path)?);
-        let (format, text) =
-            Input::stream(Box::new(file))?.recognised(options, &Garbage::default())?;
+    pub fn open(
+        file: impl Read + Send,
+        reverse: bool,
+        options: &ReadOptions,
+    ) -> Result<FlameChart> {
+        let garbage = Garbage::default();
+        let input = Input::stream(Box::new(BufReader::new(file)))?;
+        let (format, text) = input.recognised(options, &garbage)?;
         let whole = text.head().len() < HEAD_BYTES;
         if format != Format::Folded || folded::is_differential(text.head(), whole) {
             return Err(Error::Usage(
@@ -73,12 +77,20 @@ impl FlameChart {
                     .to_string(),
             ));
         }
-        FlameChart::read(text, reverse, &options.limits)
+        options.check_for(format)?;
+        let mut chart = FlameChart::read(text, reverse, &options.limits)?;
+        chart.warnings = garbage.warnings();
+        Ok(chart)
     }
 
     /// Lines that were counted and left out.
     pub fn malformed_lines(&self) -> u64 {
         self.malformed_lines
+    }
+
+    /// What else there is to say of what was read.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// The sum of all counts.
@@ -111,7 +123,7 @@ impl FlameChart {
         limits: &Limits,
         open: &mut Vec<usize>,
     ) -> Result<()> {
-        let Some((stack, count)) = split_count(line) else {
+        let Some((stack, count)) = folded::split_count(line) else {
             self.malformed_lines += 1;
             return Ok(());
         };
@@ -195,14 +207,6 @@ impl Bars for FlameChart {
 
 fn is_separator(byte: &u8) -> bool {
     *byte == b';'
-}
-
-/// `stack count` as its parts, when what follows the last space is a count.
-fn split_count(line: &[u8]) -> Option<(&[u8], i64)> {
-    let space = line.iter().rposition(|&byte| byte == b' ')?;
-    let digits = std::str::from_utf8(&line[space + 1..]).ok()?;
-    let count = digits.parse().ok().filter(|_| !digits.starts_with('+'))?;
-    (count >= 0).then_some((&line[..space], count))
 }
 
 #[cfg(test)]
