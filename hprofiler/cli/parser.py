@@ -7,7 +7,7 @@ import importlib
 from typing import Callable, List, Optional, Sequence
 
 from hprofiler import __version__
-from hprofiler.cli import convert_options, sampling_options, yarn_options
+from hprofiler.cli import convert_options, kubernetes_options, sampling_options, yarn_options
 from hprofiler.cli.numbers import whole_number
 
 # verb -> (module in hprofiler.cli, one line for the help)
@@ -35,6 +35,7 @@ examples:
   hprofiler -t 30 -i -j kafka-broker                  what its threads wait for
   hprofiler -t 30 -j impala-daemon --hosts-file nodes.txt   native processes, with the host's perf
   hprofiler -t 30 -j 're:Main --job \\d+' -h 'node[01-40]' --become sudo -o results
+  hprofiler -f 300 -t 60 -j k8s:spark-role=executor,spark-app-name=etl -n analytics   pods of Kubernetes
 
 exit status: 0 all recorded, 2 bad usage, 3 recorded in part, 4 nothing recorded, 130 interrupted
 """
@@ -129,11 +130,13 @@ def _selection_options(parser: argparse.ArgumentParser, required: bool) -> None:
     group.add_argument(
         "-j",
         "--selector",
+    kubernetes_options.add_to(parser)
         required=required,
         metavar="SELECTOR",
         help="a name (`hprofiler selectors` lists them); pid:123,456; a shell pipe over the process list "
         "('grep X | grep -v Y'); re:REGEX or plain text found in the command line; the id of a YARN "
-        "application, or yarn:name=nightly*,user=…,queue=…,tag=…,type=…",
+        "application, or yarn:name=nightly*,user=…,queue=…,tag=…,type=…; pods: k8s:LABEL=VALUE,… or "
+        "k8s:pod/NAME (deployment/, statefulset/, job/, sparkapplication/)",
     )
     _selector_directory_option(group)
 
@@ -247,6 +250,7 @@ def _ps_options(parser: argparse.ArgumentParser) -> None:
 
 def _selectors_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
+    kubernetes_options.add_to(parser)
     _selector_directory_option(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
 
