@@ -17,7 +17,7 @@ PROCESS = "process"
 
 @dataclass(frozen=True)
 class Target:
-    """What the user asked for: `kind` is `local`, `hosts` or `yarn`; `name` is what they typed."""
+    """What the user asked for: `kind` is local, hosts, yarn or kubernetes; `name` is what they typed."""
 
     kind: str
     name: str
@@ -28,7 +28,10 @@ class Host:
     """One machine as a resolver yields it. `name` is what the reports show; `address` is where to connect.
 
     `containers` is what the resolver knows of the processes there: labels by container id. Where there are
-    any, only their processes are meant.
+    any, only their processes are meant. An `optional` host is one that nobody named: where it cannot be
+    visited nothing is missing.
+
+    By the API server of Kubernetes a host is a container, and its address NAMESPACE/POD/CONTAINER.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Host:
     port: Optional[int] = None
     labels: Labels = field(default_factory=dict)
     containers: Mapping[str, Labels] = field(default_factory=dict)
+    optional: bool = False
 
 
 @dataclass(frozen=True)

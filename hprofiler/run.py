@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Set, Tuple
 from hprofiler import __version__
 from hprofiler.collect import Listener, Reach, Stop, collect, on_interrupt
 from hprofiler.errors import PicturesError, RunFolderError
-from hprofiler.model import HostResult, Outcome, Recording, Sampling, Selector, Status
+from hprofiler.model import Host, HostResult, Outcome, Recording, Sampling, Selector, Status
 from hprofiler.resolvers import Located
 from hprofiler.store import FORMAT, RunFolder
 
@@ -88,6 +88,7 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
         results = tuple(
             collect(request.located.hosts, request.selector, request.sampling, reach, sink, listener, stop)
         )
+        results += tuple(_not_visited(line) for line in request.located.absent)
         coverage = coverage_of(results, len(request.sampling.events))
         interrupted = stop.level > 0
         if not interrupted:
@@ -101,6 +102,11 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
     except KeyboardInterrupt:
         raise KeyboardInterrupt(later) from None
     return RunResult(folder, coverage, results, interrupted, report)
+
+
+def _not_visited(line: Outcome) -> HostResult:
+    """What belongs to the target and cannot be visited counts as a host."""
+    return HostResult(Host(line.host, ""), None, (), (line,))
 
 
 def _with_lines(results: Tuple[HostResult, ...], lines: Sequence[Outcome]) -> Tuple[HostResult, ...]:

@@ -52,7 +52,9 @@ class Launched(NamedTuple):
     pushed: bool
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
+    """What a script says on its marked line."""
+
     word: str
     arch: str
     folder: str
@@ -76,7 +78,7 @@ def launch(
         wire = Wire(channel)
         with contextlib.suppress(HostError):  # where the agent is missing nobody reads it
             greet(wire)
-        answer = _answer(channel, wire)
+        answer = marked(channel, wire)
         if answer.word == "exec":
             return Launched(channel, wire, answer.arch, pushed)
         channel.close()
@@ -86,7 +88,7 @@ def launch(
         pushed = True
 
 
-def _wanted(binaries: AgentBinaries, answer: _Answer, pushed: bool) -> Blob:
+def _wanted(binaries: AgentBinaries, answer: Answer, pushed: bool) -> Blob:
     if answer.word == "nowhere":
         raise HostError(
             "push",
@@ -105,7 +107,7 @@ def _wanted(binaries: AgentBinaries, answer: _Answer, pushed: bool) -> Blob:
 def start_command(binaries: AgentBinaries, become: Optional[str]) -> str:
     """The one command line that starts the agent, or says on a marked line what is missing."""
     arms = "".join(
-        f"{_plain(arch)}) s={_plain(blob.sha256)} n={blob.path.stat().st_size};; "
+        f"{plain(arch)}) s={plain(blob.sha256)} n={blob.path.stat().st_size};; "
         for arch, blob in sorted(binaries.agents.items())
     )
     prefix = {"sudo": "sudo -n ", None: ""}[become]
@@ -113,7 +115,8 @@ def start_command(binaries: AgentBinaries, become: Optional[str]) -> str:
     return f"exec sh -c '{script}'"
 
 
-def _plain(word: str) -> str:
+def plain(word: str) -> str:
+    """A word that can stand in a script as it is, or ValueError."""
     if not word.replace("_", "").isalnum():
         raise ValueError(f"{word!r} cannot stand in the script")
     return word
@@ -157,7 +160,7 @@ _PUSH = _lines(
 )
 
 
-def _answer(channel: Channel, wire: Wire) -> _Answer:
+def marked(channel: Channel, wire: Wire) -> Answer:
     """The marked line; whatever the user's shell start-up files print before it is skipped."""
     try:
         for _ in range(_NOISE_LINES):
@@ -166,7 +169,7 @@ def _answer(channel: Channel, wire: Wire) -> _Answer:
                 break
             words = line.decode("utf-8", "replace").rstrip("\r").split(" ", 3)
             if len(words) == 4 and words[0] == MARK:
-                return _Answer(words[1], printable(words[2]), words[3])
+                return Answer(words[1], printable(words[2]), words[3])
     except BadEvent as error:
         raise HostError(
             "connect", f"the host's shell prints too much before it starts the agent: {error}"
@@ -180,14 +183,14 @@ def _answer(channel: Channel, wire: Wire) -> _Answer:
 def push(transport: Transport, blob: Blob, folder: str) -> None:
     """Store the agent's binary in the private folder, checked by size and SHA-256. Raises HostError."""
     size = blob.path.stat().st_size
-    script = _PUSH.format(folder=_quoted(folder), sha256=_plain(blob.sha256), size=size, mark=MARK)
+    script = _PUSH.format(folder=_quoted(folder), sha256=plain(blob.sha256), size=size, mark=MARK)
     channel = transport.open("exec sh -c " + shlex.quote(script))
     try:
         with contextlib.suppress(HostError):  # where there is no room cat ends early; the answer says so
             for piece in pieces(blob.path):
                 channel.write(piece)
             channel.end_input()
-        answer = _answer(channel, Wire(channel))
+        answer = marked(channel, Wire(channel))
         if answer.word != "stored":
             said = printable(channel.stderr_tail()) or "size or SHA-256 differ"
             raise HostError(

@@ -28,7 +28,7 @@ from typing import (
     Union,
 )
 
-from hprofiler.agent import bootstrap, events
+from hprofiler.agent import bootstrap, events, visiting
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
 from hprofiler.agent.coordinator import own_processes
 from hprofiler.agent.events import (
@@ -89,7 +89,8 @@ class AgentSession:
             "lease_seconds": LEASE_SECONDS,
             "exclude": own_processes(),
         }
-        launched = bootstrap.launch(transport, binaries, lambda wire: wire.send(greeting), enter)
+        launch = visiting.launch if transport.leaves_nothing else bootstrap.launch
+        launched = launch(transport, binaries, lambda wire: wire.send(greeting), enter)
         try:
             return cls(transport, launched)
         except BaseException:
@@ -122,17 +123,25 @@ class AgentSession:
         return self._parsed(events.parse_listed, self._answer("processes"))
 
     def find(
-        self, query: Optional[Mapping[str, Any]], native: bool = False, containers: Iterable[str] = ()
+        self,
+        query: Optional[Mapping[str, Any]],
+        native: bool = False,
+        containers: Iterable[str] = (),
+        own: Optional[str] = None,
     ) -> Found:
         """The processes that the protocol's selector object `query` means; `native`: not only JVMs.
 
         With `containers` (ids) only what is in them, each process with its container's id as a label; there
-        `query` may be None for all of it.
+        `query` may be None for all of it. `own` is the one of them that the agent itself is in.
         """
         self.stage = "find"
         ids = list(containers)
         request: Dict[str, Any] = {"type": "find", "selector": query and dict(query), "native": native}
-        self._send({**request, "containers": ids} if ids else request)
+        if ids:
+            request["containers"] = ids
+        if own is not None:
+            request["own"] = own
+        self._send(request)
         event = self._answer("found")
         found = self._parsed(lambda found: events.parse_found(found, self._transport.host.name), event)
         if ids and not {process.labels.get("container", "") for process in found.processes} <= set(ids):

@@ -19,7 +19,7 @@ def command(options: argparse.Namespace) -> int:
     from hprofiler.collect import clean
 
     located = chosen.hosts(options)
-    cleaned = clean(located.hosts, chosen.reach(options, located.target))
+    cleaned = clean(located.hosts, chosen.reach(options, located))
     failed = [outcome for host in cleaned for outcome in _failed(host)]
     if options.json:
         record = [

@@ -10,10 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, List, Optional
 
-from hprofiler.cli import yarn_options
+from hprofiler.cli import kubernetes_options, yarn_options
 from hprofiler.cli.sampling_options import chosen_events
 from hprofiler.errors import UsageError
-from hprofiler.model import Sampling, Selector, Target
+from hprofiler.model import Sampling, Selector
 
 if TYPE_CHECKING:
     from hprofiler.agent import AgentBinaries
@@ -33,10 +33,11 @@ def selector_directories(options: argparse.Namespace) -> List[Path]:
 
 
 def selector(options: argparse.Namespace) -> Selector:
-    """The processes that are meant; without --match all of an application's."""
+    """The processes that are meant; without --match all of an application's, or of the pods'."""
     from hprofiler.selection import job_roots, parse_selector
 
-    text, directories = yarn_options.selector_text(options), selector_directories(options)
+    pods, directories = kubernetes_options.asked_for(options), selector_directories(options)
+    text = yarn_options.selector_text(options) if pods is None else options.match
     if text is None:
         chosen = Selector(options.selector, "containers", {}, roots=job_roots(directories))
     else:
@@ -48,11 +49,14 @@ def target(options: argparse.Namespace) -> Located:
     """The hosts that are meant; TooMany where the user does not agree to so many containers."""
     from hprofiler.resolvers import TargetOptions
 
+    limit = None if options.yes else yarn_options.CONTAINERS
     targets = TargetOptions(
         hosts=options.hosts,
         hosts_file=options.hosts_file,
         application=yarn_options.asked_for(options),
-        yarn=yarn_options.cluster(options, None if options.yes else yarn_options.CONTAINERS),
+        yarn=yarn_options.cluster(options, limit),
+        pods=kubernetes_options.asked_for(options),
+        kubernetes=kubernetes_options.cluster(options, limit),
     )
     return yarn_options.locate(targets)
 
@@ -99,13 +103,16 @@ def local_reach(options: argparse.Namespace) -> Reach:
     return Reach(lambda host: LocalTransport(host, become), _binaries(options), 1, timeout)
 
 
-def reach(options: argparse.Namespace, where: Target) -> Reach:
+def reach(options: argparse.Namespace, located: Located) -> Reach:
     """How to reach the target's hosts."""
-    if where.kind == "local":
+    if located.target.kind == "local":
         return local_reach(options)
     from hprofiler.collect import Reach
-    from hprofiler.transports import SshConnector, SshOptions
+    from hprofiler.transports import ExecConnector, SshConnector, SshOptions
 
+    if located.cluster is not None:
+        containers = ExecConnector(located.cluster)
+        return Reach(containers.transport, _binaries(options), options.parallel, options.timeout)
     ssh = SshOptions(
         user=options.user,
         port=options.port,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Sequence
 
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
-from hprofiler.model import Process, Status
+from hprofiler.model import Host, Outcome, Process, Status
 
 if TYPE_CHECKING:
     from hprofiler.collect import HostFound
@@ -25,12 +25,19 @@ def command(options: argparse.Namespace) -> int:
     selector = chosen.selector(options)
     located = chosen.target(options)
     chosen.print_notes(located)
-    found = find_only(located.hosts, selector, chosen.reach(options, located.target))
-    (_print_json if options.json else _print_table)(found)
+    found = find_only(located.hosts, selector, chosen.reach(options, located))
+    (_print_json if options.json else _print_table)([*found, *map(_not_visited, located.absent)])
     failed = any(outcome.status is Status.FAILED for host in found for outcome in host.outcomes)
     if not any(host.processes for host in found):
         return Exit.NOTHING
     return Exit.PARTIAL if failed else Exit.OK
+
+
+def _not_visited(line: Outcome) -> HostFound:
+    """What belongs to the target and cannot be visited."""
+    from hprofiler.collect import HostFound
+
+    return HostFound(Host(line.host, ""), None, 0, (), (), (line,))
 
 
 def _print_table(found: Sequence[HostFound]) -> None:

@@ -28,7 +28,7 @@ def command(options: argparse.Namespace) -> int:
     selector = chosen.selector(options)
     located = chosen.target(options)
     chosen.print_notes(located)
-    return record(options, located, selector, chosen.reach(options, located.target))
+    return record(options, located, selector, chosen.reach(options, located))
 
 
 def record(options: argparse.Namespace, located: Located, selector: Selector, reach: Reach) -> int:

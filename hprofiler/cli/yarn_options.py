@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Optional
 
+from hprofiler.cli import kubernetes_options
 from hprofiler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--match",
         metavar="SELECTOR",
-        help="with -j application_… or yarn:…: only the processes of it that this selector means",
+        help="with -j application_…, yarn:… or k8s:…: only the processes of it that this selector means",
     )
     group.add_argument(
         "--host-map",
@@ -56,6 +57,8 @@ def asked_for(options: argparse.Namespace) -> Optional[str]:
     hosts_named = options.hosts is not None or options.hosts_file is not None
     if typed.startswith(PREFIX):
         return typed[len(PREFIX) :].strip()
+    if typed.startswith(kubernetes_options.PREFIX) and options.yarn is None:
+        return None
     if hosts_named and options.yarn is None:
         return None
     if _is_application(typed) and (options.yarn is not None or _is_configured()):
@@ -106,7 +109,8 @@ def locate(targets: TargetOptions) -> Located:
         print(f"{much.reason}. Profile all of them? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise
-        return resolve(replace(targets, yarn=replace(targets.yarn, limit=None)))
+        yarn = replace(targets.yarn, limit=None)
+        return resolve(replace(targets, yarn=yarn, kubernetes=replace(targets.kubernetes, limit=None)))
 
 
 def _whole(options: argparse.Namespace) -> bool:

@@ -145,10 +145,10 @@ class Visit(ABC):
             pipe = str(selector.query.get("pipe", selector.text))
             self.limit(2 * self.reach.timeout)  # the pipe keeps its own time, and says more when it is over
             query = {"kind": "pids", "pids": pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)}
-        found = session.find(query, selector.native, self.host.containers)
+        found = session.find(query, selector.native, self.host.containers, self.transport.inside)
+        if query is None and found.processes:
+            self._tell_empty(found.processes)
         processes = tuple(self._known(process) for process in found.processes)
-        if query is None and processes:
-            self._tell_empty(processes)
         self.processes = len(processes)
         return replace(found, processes=processes)
 
@@ -159,13 +159,21 @@ class Visit(ABC):
         return replace(process, label=label, labels={**process.labels, **known})
 
     def _tell_empty(self, processes: Sequence[Process]) -> None:
-        """Ledger lines of containers in which there is nothing to record."""
-        full = {process.labels.get("container") for process in processes}
-        for container, labels in self.host.containers.items():
-            if container not in full and len(self.outcomes) < _EMPTY_TOLD:
-                name = f"{labels[PROCESS]} ({container})" if PROCESS in labels else container
+        """Ledger lines of containers (of pods, where they have some) in which there is nothing to record."""
+        known = self.host.containers
+        full = {self._pod(process.labels.get("container", "")) for process in processes}
+        for container, labels in known.items():
+            pod = self._pod(container)
+            if pod not in full and len(self.outcomes) < _EMPTY_TOLD:
+                full.add(pod)
+                name = f"{labels[PROCESS]} ({pod})" if PROCESS in labels else pod
                 reason = f"no JVM of {name} was found"
                 self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "find", reason))
+
+    def _pod(self, container: str) -> str:
+        """The pod that a container is of; itself, where there are no pods."""
+        labels = self.host.containers.get(container, {})
+        return "/".join(labels[name] for name in ("namespace", "pod") if name in labels) or container
 
     def check(self) -> None:
         """Raises HostError once the user has stopped the run, or when the visit was aborted."""
@@ -178,7 +186,8 @@ class Visit(ABC):
         """The ledger line of a host that could not do its part."""
         why = self._why or error
         stage = why.stage if isinstance(why, HostError) else self.ledger_stage
-        self.outcomes.append(Outcome(self.host.name, Status.FAILED, stage, why.reason, why.remedy))
+        status = Status.DEGRADED if self.host.optional and not self.processes else Status.FAILED
+        self.outcomes.append(Outcome(self.host.name, status, stage, why.reason, why.remedy))
         self.tell("failed", why.reason)
 
     def finish(self, session: AgentSession) -> None:

@@ -9,15 +9,32 @@ from __future__ import annotations
 from typing import Tuple
 
 from hprofiler.errors import UsageError
-from hprofiler.resolvers import host_list, hosts_file, local, yarn
-from hprofiler.resolvers.options import Located, Resolver, TargetOptions, TooMany, YarnOptions
+from hprofiler.resolvers import host_list, hosts_file, kubernetes, local, yarn
+from hprofiler.resolvers.options import (
+    KubernetesOptions,
+    Located,
+    Resolver,
+    TargetOptions,
+    TooMany,
+    YarnOptions,
+)
 
-__all__ = ["RESOLVERS", "Located", "Resolver", "TargetOptions", "TooMany", "YarnOptions", "resolve"]
+__all__ = [
+    "RESOLVERS",
+    "KubernetesOptions",
+    "Located",
+    "Resolver",
+    "TargetOptions",
+    "TooMany",
+    "YarnOptions",
+    "resolve",
+]
 
 RESOLVERS: Tuple[Resolver, ...] = (
     host_list.RESOLVER,
     hosts_file.RESOLVER,
     yarn.RESOLVER,
+    kubernetes.RESOLVER,
 )
 
 

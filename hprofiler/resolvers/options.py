@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Callable, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.errors import UsageError
+from hprofiler.kubernetes import Access
 from hprofiler.model import Host, Outcome, Target
 from hprofiler.resolvers.host_names import HostEntry
+
+if TYPE_CHECKING:
+    from hprofiler.kubernetes.cluster import Cluster
 
 
 class TooMany(UsageError):
@@ -29,17 +33,41 @@ class YarnOptions:
 
 
 @dataclass(frozen=True)
+class KubernetesOptions:
+    """Which pods of which cluster, and the way in.
+
+    `namespace` None is the context's own. `container` is the name of those that are meant, `fields` a field
+    selector. `via` is `exec`, `ssh`, or None: exec, and where that is forbidden SSH if `ssh_configured`.
+    With `debug_image` a debug container of that image is put beside each container. `limit` as with YARN.
+    """
+
+    access: Access = field(default_factory=Access)
+    namespace: Optional[str] = None
+    all_namespaces: bool = False
+    container: Optional[str] = None
+    fields: Optional[str] = None
+    via: Optional[str] = None
+    ssh_configured: bool = False
+    debug_image: Optional[str] = None
+    host_map: Mapping[str, HostEntry] = field(default_factory=dict)
+    limit: Optional[int] = None
+
+
+@dataclass(frozen=True)
 class TargetOptions:
     """`hosts` is the text of -H; `hosts_file` the path of --hosts-file (`-` is standard input).
 
     `application` asks `yarn` for an application by its id, for those that filters mean
-    (`name=nightly*,user=etl`), or for all that run ("").
+    (`name=nightly*,user=etl`), or for all that run (""). `pods` asks `kubernetes` for pods: a label selector,
+    `KIND/NAME`, or all ("").
     """
 
     hosts: Optional[str] = None
     hosts_file: Optional[str] = None
     application: Optional[str] = None
     yarn: YarnOptions = YarnOptions()
+    pods: Optional[str] = None
+    kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
 
 
 def _nothing_came() -> Sequence[Outcome]:
@@ -51,12 +79,15 @@ class Located:
     """The hosts of a target. `notes` say what could not be learnt of it.
 
     `came_since` gives the ledger lines of what belongs to the target by now, and did not when it was located.
+    `absent` are those of what belongs to it and cannot be visited. With a `cluster` the hosts are containers.
     """
 
     target: Target
     hosts: List[Host]
     notes: Tuple[str, ...] = ()
     came_since: Callable[[], Sequence[Outcome]] = _nothing_came
+    absent: Tuple[Outcome, ...] = ()
+    cluster: Optional[Cluster] = None
 
 
 @dataclass(frozen=True)

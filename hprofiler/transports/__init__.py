@@ -1,12 +1,18 @@
-"""Ways to reach a host: `local` for this machine, `ssh` for others. Importing this imports no paramiko."""
+"""Ways to reach a host: `local` for this machine, `ssh` for others, `exec` for containers of Kubernetes.
+
+Importing this imports none of their libraries.
+"""
 
 from hprofiler.transports.base import Channel, Completed, Transport
+from hprofiler.transports.exec import ExecConnector, ExecTransport
 from hprofiler.transports.local import LocalTransport
 from hprofiler.transports.ssh import SshConnector, SshOptions, SshTransport
 
 __all__ = [
     "Channel",
     "Completed",
+    "ExecConnector",
+    "ExecTransport",
     "LocalTransport",
     "SshConnector",
     "SshOptions",

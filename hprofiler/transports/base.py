@@ -49,10 +49,16 @@ class Completed(NamedTuple):
 
 
 class Transport(Protocol):
-    """One host's connection. `become` is None or `sudo`: how the agent gets to be root there."""
+    """One host's connection. `become` is None or `sudo`: how the agent gets to be root there.
+
+    Where a transport `leaves_nothing` the agent is not kept for the next run. `inside` is the id of the
+    container in which commands run, None on a host.
+    """
 
     host: Host
     become: Optional[str]
+    leaves_nothing: bool
+    inside: Optional[str]
     bytes_sent: int
     bytes_received: int
 

@@ -21,6 +21,8 @@ class LocalTransport:
     def __init__(self, host: Host, become: Optional[str] = None) -> None:
         self.host = host
         self.become = become
+        self.leaves_nothing = False
+        self.inside: Optional[str] = None
         self.bytes_sent = 0
         self.bytes_received = 0
         self._lock = threading.Lock()

@@ -23,8 +23,9 @@ ALLOWED = {
     "resources": ({"errors"}, set()),
     "selection": (BASE | {"selector_file"}, set()),
     "selector_file": (BASE, {"yaml"}),
-    "resolvers": (BASE, {"requests", "requests_gssapi"}),
-    "transports": (BASE, {"paramiko"}),
+    "kubernetes": (BASE, {"lightkube", "httpx2", "httpcore2", "httpx", "httpcore", "wsproto", "yaml"}),
+    "resolvers": (BASE | {"kubernetes"}, {"requests", "requests_gssapi"}),
+    "transports": (BASE | {"kubernetes"}, {"paramiko"}),
     "agent": (BASE | {"transports"}, set()),
     "store": (BASE, set()),
     "sink": (BASE | {"store", "measures", "_flamegraph"}, set()),
@@ -52,6 +53,7 @@ ALLOWED = {
         | {
             "run",
             "resolvers",
+            "kubernetes",
             "selection",
             "collect",
             "transports",
@@ -133,6 +135,7 @@ def test_help_imports_nothing_heavy():
     for heavy in (
         "paramiko",
         "requests",
+        "lightkube",
         "rich",
         "yaml",
         "cryptography",

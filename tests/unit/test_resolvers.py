@@ -151,7 +151,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_two_targets() -> None:
     with pytest.raises(UsageError, match="-H and --hosts-file name two targets"):
         resolve(TargetOptions(hosts="a", hosts_file="b"))
-    assert [resolver.option for resolver in RESOLVERS] == ["-H", "--hosts-file", "-c"]
+    assert [resolver.option for resolver in RESOLVERS] == ["-H", "--hosts-file", "-c", "-j k8s:"]
 
 
 @given(st.text(max_size=60))

@@ -26,6 +26,8 @@ class SshTransport:
     def __init__(self, host: Host, options: SshOptions, connect: Connect, attempt: Attempt) -> None:
         self.host = host
         self.become = options.become
+        self.leaves_nothing = False
+        self.inside: Optional[str] = None
         self.bytes_sent = 0
         self.bytes_received = 0
         self._timeout = options.timeout

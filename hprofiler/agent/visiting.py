@@ -1,0 +1,185 @@
+"""Starting the agent where nothing may stay: it is sent each time, and gone when it ends.
+
+In a container there may be no more than sh and cat. The binary comes over the same stream by which the
+agent is then talked to: so many bytes, counted by head. Where there is no head, cat takes them until the
+input ends, and a second command starts what was stored. Where nothing can make a file executable (no
+chmod) the system's dynamic loader can run it all the same (see `loadable`).
+
+The agent deletes its own binary as soon as it runs, and keeps what it is given in memory; the shell waits for
+its end, and deletes the binary if it never came to run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from typing import Callable, Iterator, NamedTuple
+
+from hprofiler.agent.bootstrap import MARK, AgentBinaries, Blob, Launched, marked, pieces, plain
+from hprofiler.agent.loadable import loadable
+from hprofiler.agent.wire import PIECE, Wire
+from hprofiler.errors import HostError
+from hprofiler.transports.base import Channel, Transport
+from hprofiler.transports.text import printable
+
+_LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
+_FULL = "free some space in the container's writable folders"
+
+
+class _Place(NamedTuple):
+    """Where the binary goes. `way` is how it gets there and how it runs, in the script's words."""
+
+    arch: str
+    way: str
+    file: str
+
+
+def launch(
+    transport: Transport,
+    binaries: AgentBinaries,
+    greet: Callable[[Wire], None],
+    enter: Callable[[str], None] = lambda stage: None,
+) -> Launched:
+    """Send the agent and start it. Raises HostError."""
+    channel = transport.open(_find_command(binaries))
+    wire = Wire(channel)
+    place = _place(channel, wire)
+    blob = binaries.agents.get(place.arch)
+    if blob is None:
+        channel.close()
+        known = ", ".join(sorted(binaries.agents))
+        raise HostError("push", f"there is no agent for the architecture {place.arch!r} (only {known})")
+    enter("push")
+    counted, direct = place.way[:1] == "c", place.way[1:] == "d"
+    with contextlib.suppress(HostError):  # where there is no room the reader ends early; the answer says so
+        for piece in pieces(blob.path) if direct else _loadable(blob):
+            channel.write(piece)
+        if not counted:
+            channel.end_input()
+    _expect(channel, wire, "stored")
+    if not counted:
+        channel.close()
+        channel = transport.open(_RUN.format(file=_quoted(place.file), mark=MARK, how=place.way[1:]))
+        wire = Wire(channel)
+        _expect(channel, wire, "stored")
+    greet(wire)
+    return Launched(channel, wire, place.arch, True)
+
+
+def _place(channel: Channel, wire: Wire) -> _Place:
+    answer = marked(channel, wire)
+    if answer.word == "nowhere":
+        channel.close()
+        raise HostError(
+            "push",
+            "no folder of the container can be written to, or programs cannot be run there: tried /tmp, "
+            "/var/tmp, $HOME, /dev/shm and everything that is mounted writable",
+            "mount an emptyDir at /tmp, or go by SSH to the node with --via ssh",
+        )
+    if answer.word == "none":
+        channel.close()
+        return _Place(answer.arch, "", "")
+    way, _, file = answer.folder.partition(" ")
+    if way[:1] not in ("c", "e") or way[1:] not in ("d", *_LOADERS):
+        raise HostError("push", f"the container's shell answers nonsense: {printable(way[:100])!r}")
+    return _Place(answer.arch, way, file)
+
+
+def _expect(channel: Channel, wire: Wire, word: str) -> None:
+    try:
+        answer = marked(channel, wire)
+    except HostError as error:
+        channel.close()
+        raise HostError("push", f"the agent could not be stored: {error.reason}", _FULL) from error
+    if answer.word != word:
+        said = printable(channel.stderr_tail())
+        channel.close()
+        raise HostError("push", f"the agent could not be stored: {said or 'it did not arrive whole'}", _FULL)
+
+
+def _loadable(blob: Blob) -> Iterator[bytes]:
+    changed = loadable(blob.path.read_bytes())
+    for start in range(0, len(changed), PIECE):
+        yield changed[start : start + PIECE]
+
+
+def _find_command(binaries: AgentBinaries) -> str:
+    sizes = {plain(arch): blob.path.stat().st_size for arch, blob in sorted(binaries.agents.items())}
+    arms = "".join(f"{arch}) n={size};;\n" for arch, size in sizes.items())
+    return _FIND.format(arms=arms, mark=MARK, token=secrets.token_hex(8), loaders=" ".join(_LOADERS))
+
+
+def _quoted(file: str) -> str:
+    """The file's name as a word of the script; it came from the container, so it may hold anything."""
+    if not file.startswith("/"):
+        raise HostError("push", f"the container names no usable file: {printable(file)!r}")
+    return "'" + file.replace("'", "'\\''") + "'"
+
+
+# How the agent runs, and what becomes of its binary. Braces are doubled for str.format.
+_START = """
+run() {{
+  case $2 in
+  d) "$1" --once "$1";;
+  *) l=$2; "$l" "$1" --once "$1";;
+  esac
+  s=$?
+  gone "$1"
+  exit $s
+}}
+gone() {{ rm -f "$1" 2>/dev/null || {{ [ -f "$1" ] && : >"$1"; }}; }} 2>/dev/null
+"""
+
+# Ways: c or e (counted, or until the end of input), then d or the path of a loader. A file is made anew or
+# not at all (set -C), so that nobody can have put a link there.
+_FIND = (
+    _START
+    + """
+umask 077
+has() {{ command -v "$1" >/dev/null 2>&1; }}
+h=
+for l in {loaders}; do
+  [ -x "$l" ] && h=$l
+done
+a=$(uname -m 2>/dev/null)
+if [ -z "$a" ]; then
+  case $h in *x86-64*) a=x86_64;; *aarch64*) a=aarch64;; esac
+fi
+case $a in
+{arms}*) echo {mark} none "$a" -; exit 0;;
+esac
+u=
+while read -r k r e x; do case $k in Uid:) u=$e; break;; esac; done </proc/self/status
+w=c
+has head || w=e
+try() {{
+  [ -d "$1" ] && [ -w "$1" ] || return 1
+  f=${{1%/}}/.hprofiler-once-$u-{token}
+  (set -C; echo "#!$(command -v sh)" >"$f") 2>/dev/null || return 1
+  if has chmod; then
+    chmod 700 "$f" && "$f" </dev/null >/dev/null 2>&1 && {{ r=d; return 0; }}
+  elif [ -n "$h" ]; then
+    r=$h; return 0
+  fi
+  gone "$f"
+  return 1
+}}
+seek() {{
+  for d in /tmp /var/tmp "$HOME" /dev/shm; do try "$d" && return 0; done
+  while read -r x d t o x; do
+    case $o in rw|rw,*) ;; *) continue;; esac
+    case $d in /proc*|/sys*|/dev*|*'\\'*) continue;; esac
+    try "$d" && return 0
+  done </proc/self/mounts
+  return 1
+}}
+seek || {{ echo {mark} nowhere "$a" -; exit 0; }}
+echo {mark} send "$a" $w$r "$f"
+if [ $w = c ]; then head -c $n >"$f"; else cat >"$f"; fi
+if has wc && [ $(wc -c <"$f") != $n ]; then gone "$f"; echo {mark} refused - -; exit 1; fi
+echo {mark} stored - -
+[ $w = e ] || run "$f" $r
+"""
+)
+
+_RUN = _START + "echo {mark} stored - -\nrun {file} '{how}'\n"

@@ -1,0 +1,79 @@
+"""The options that name pods of Kubernetes, and what `-j` means beside them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Optional
+
+from hprofiler.errors import UsageError
+
+if TYPE_CHECKING:
+    from hprofiler.resolvers import KubernetesOptions
+
+PREFIX = "k8s:"
+VIAS = ("exec", "ssh")
+_OWN = ("namespace", "all_namespaces", "context", "kubeconfig", "container", "field_selector", "via")
+_OF_SSH = ("user", "port", "identity", "ssh_config", "become", "host_map")
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("which pods (Kubernetes, with -j k8s:…)")
+    group.add_argument("-n", "--namespace", metavar="NS", help="their namespace (default: the context's own)")
+    group.add_argument("-A", "--all-namespaces", action="store_true", help="pods of all namespaces")
+    group.add_argument("--container", metavar="NAME", help="only the containers of this name")
+    group.add_argument("--field-selector", metavar="FIELDS", help="say spec.nodeName=node7")
+    group.add_argument(
+        "--context", metavar="NAME", help="context of the kubeconfig (default: the current one)"
+    )
+    group.add_argument(
+        "--kubeconfig", metavar="FILE", help="default $KUBECONFIG, ~/.kube/config, or the pod's own account"
+    )
+    group.add_argument(
+        "--via",
+        choices=VIAS,
+        help="the way in: exec into the containers (the default; SSH where it is forbidden and an option of "
+        "SSH is given), or ssh to their nodes",
+    )
+    group.add_argument(
+        "--debug-container",
+        metavar="IMAGE",
+        help="put a debug container of this image (it needs sh) beside each container that has no shell of "
+        "its own; it stays in the pod's list, ended, as long as the pod lives",
+    )
+
+
+def asked_for(options: argparse.Namespace) -> Optional[str]:
+    """What the resolver is asked for (`TargetOptions.pods`); None where no pods are meant."""
+    typed = (options.selector or "").strip()
+    if typed.startswith(PREFIX):
+        return typed[len(PREFIX) :].strip()
+    given = next((name for name in (*_OWN, "debug_container") if getattr(options, name)), None)
+    if given:
+        option = "--" + given.replace("_", "-")
+        raise UsageError(
+            f"{option} is for pods, and -j names none", "write -j k8s:app=etl or -j k8s:pod/NAME"
+        )
+    return None
+
+
+def cluster(options: argparse.Namespace, limit: Optional[int] = None) -> KubernetesOptions:
+    from hprofiler.kubernetes import Access
+    from hprofiler.resolvers import KubernetesOptions
+    from hprofiler.resolvers.yarn.host_map import parse_host_map
+
+    if options.all_namespaces and options.namespace is not None:
+        raise UsageError("-A means all namespaces, and -n one of them", "give one of them")
+    if options.via == "ssh" and options.debug_container is not None:
+        raise UsageError("--debug-container is for the way by exec", "leave out --via ssh")
+    return KubernetesOptions(
+        access=Access(options.kubeconfig, options.context, options.timeout),
+        namespace=options.namespace,
+        all_namespaces=options.all_namespaces,
+        container=options.container,
+        fields=options.field_selector,
+        via=options.via,
+        ssh_configured=any(getattr(options, name) is not None for name in _OF_SSH),
+        debug_image=options.debug_container,
+        host_map={} if options.host_map is None else parse_host_map(options.host_map),
+        limit=limit,
+    )

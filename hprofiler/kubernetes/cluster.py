@@ -1,0 +1,184 @@
+"""One API server: bounded questions and answers, and commands in containers."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from urllib.parse import urlsplit
+
+from lightkube.config.client_adapter import ConnectionParams
+from lightkube.core.exceptions import ConfigError
+
+from hprofiler.errors import UsageError
+from hprofiler.kubernetes import Access
+from hprofiler.kubernetes.configuration import Configuration, configured
+from hprofiler.kubernetes.http import httpx
+from hprofiler.kubernetes.login import PluginLogin
+from hprofiler.kubernetes.problems import KubernetesError, Need, printable, refusal, said
+from hprofiler.kubernetes.websocket import WebSocket, opening_headers, upgraded
+
+MAX_ANSWER = 64 << 20
+PAGE = 500
+MAX_PAGES = 100
+CONNECT_SECONDS = 10.0
+_REACHABLE = "check the address, the VPN and $HTTPS_PROXY; see whether kubectl works"
+
+Params = Mapping[str, str]
+
+
+class Cluster:
+    """Asks and commands; from any thread. `namespace` is the context's, `server` its address for messages."""
+
+    def __init__(self, access: Access) -> None:
+        """Raises HprofilerError for a configuration that makes no sense, and a login that fails."""
+        configuration = configured(access.kubeconfig, access.context)
+        self.namespace: str = configuration.single.namespace
+        self.server = _shown(configuration.single.cluster.server)
+        self._name = configuration.cluster.get("tls-server-name")
+        self._timeout = access.timeout
+        self._client = _client(configuration, access.timeout)
+
+    def get(self, path: str, parameters: Params, need: Need) -> Any:
+        """The JSON at a path. Raises KubernetesError."""
+        return self._answer("GET", path, parameters, need)
+
+    def patch(self, path: str, change: Mapping[str, Any], need: Need) -> Any:
+        """Change an object (strategic merge). Raises KubernetesError."""
+        return self._answer("PATCH", path, {}, need, change)
+
+    def list(self, path: str, parameters: Params, need: Need) -> List[Dict[str, Any]]:
+        """The objects of a list, asked for in pages. Raises KubernetesError."""
+        items: List[Dict[str, Any]] = []
+        page: Dict[str, str] = {**parameters, "limit": str(PAGE)}
+        for _ in range(MAX_PAGES):
+            answer = self.get(path, page, need)
+            found = answer.get("items") if isinstance(answer, dict) else None
+            if not isinstance(found, list):
+                raise KubernetesError(f"{self.server} answered with no list", _REACHABLE)
+            items += [item for item in found if isinstance(item, dict)]
+            metadata = answer.get("metadata")
+            more = metadata.get("continue") if isinstance(metadata, dict) else None
+            if not more:
+                return items
+            page["continue"] = str(more)
+        raise KubernetesError(
+            f"{self.server} lists more than {PAGE * MAX_PAGES} objects", "narrow the selector"
+        )
+
+    def websocket(self, path: str, parameters: Sequence[tuple[str, str]], need: Need) -> WebSocket:
+        """A connection that speaks the protocol of commands in containers. Raises KubernetesError."""
+        with self._translated():
+            request = self._request("GET", path, list(parameters), headers=opening_headers())
+            response = self._client.send(request, stream=True)
+            if response.status_code == 101:
+                return upgraded(response)
+            try:
+                body = b"".join(_bounded(response, 64 << 10, self.server, self._timeout))
+            finally:
+                response.close()
+        raise refusal(said(body, response.status_code), self.server, need)
+
+    def _answer(
+        self, verb: str, path: str, parameters: Params, need: Need, change: Optional[Mapping[str, Any]] = None
+    ) -> Any:
+        content = None if change is None else json.dumps(change).encode()
+        headers = {"Accept": "application/json"}
+        if content is not None:
+            headers["Content-Type"] = "application/strategic-merge-patch+json"
+        with self._translated():
+            request = self._request(verb, path, dict(parameters), content=content, headers=headers)
+            response = self._client.send(request, stream=True)
+            try:
+                body = b"".join(_bounded(response, MAX_ANSWER, self.server, self._timeout))
+            finally:
+                response.close()
+        if response.status_code != 200:
+            raise refusal(said(body, response.status_code), self.server, need)
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise KubernetesError(f"{self.server} answered with no JSON", _REACHABLE) from error
+
+    def _request(self, verb: str, path: str, parameters: Any, **more: Any) -> httpx.Request:
+        extensions: Dict[str, Any] = {"sni_hostname": self._name} if isinstance(self._name, str) else {}
+        extensions["timeout"] = self._client.timeout.as_dict()
+        return self._client.build_request(verb, path, params=parameters, extensions=extensions, **more)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except httpx.ConnectTimeout as error:
+            reason = f"{self.server} cannot be reached within {CONNECT_SECONDS:g} s"
+            raise KubernetesError(reason, _REACHABLE) from error
+        except httpx.TimeoutException as error:
+            raise KubernetesError(
+                f"{self.server} did not answer within {self._timeout:g} s", _REACHABLE
+            ) from error
+        except (httpx.HTTPError, httpx.InvalidURL, ConfigError, OSError, ValueError) as error:
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: BaseException) -> KubernetesError:
+        cause: Optional[BaseException] = error
+        while cause is not None:
+            if isinstance(cause, ssl.SSLError):
+                why = getattr(cause, "verify_message", "") or cause.reason or str(cause)
+                remedy = "check the kubeconfig's certificate-authority, and that this is the right cluster"
+                return KubernetesError(f"{self.server}: TLS: {printable(str(why))}", remedy)
+            cause = cause.__cause__ or cause.__context__
+        why = printable(str(error)) or type(error).__name__
+        return KubernetesError(f"{self.server} cannot be reached: {why}", _REACHABLE)
+
+    def close(self) -> None:
+        """Close idle connections."""
+        self._client.close()
+
+
+def _client(configuration: Configuration, timeout: float) -> httpx.Client:
+    """The connections of a context: TLS, login and proxy as the kubeconfig says."""
+    single, proxy = configuration.single, configuration.cluster.get("proxy-url")
+    patience = httpx.Timeout(timeout, connect=CONNECT_SECONDS)
+    try:
+        made = ConnectionParams(timeout=patience, proxy=proxy if isinstance(proxy, str) else None)
+        parameters = made.httpx_params(single)
+        plugin = configuration.user.get("exec")
+        if isinstance(plugin, dict):
+            login = PluginLogin(plugin, configuration.cluster, single.cluster.server)
+            login.certify(parameters["verify"])
+            parameters["auth"] = login
+        # As many connections as there are containers: each command has its own for as long as it runs.
+        return httpx.Client(**parameters, limits=httpx.Limits(max_connections=None))
+    except ConfigError as error:
+        raise UsageError(f"the kubeconfig cannot be used: {printable(str(error))}") from error
+    except (OSError, ValueError, TypeError) as error:  # certificates and keys that are none, or not there
+        where = getattr(error, "filename", None)
+        why = printable(f"{where}: {error.strerror}" if isinstance(error, OSError) and where else str(error))
+        raise UsageError(
+            f"the kubeconfig's credentials cannot be used: {why}", "see whether kubectl works"
+        ) from error
+
+
+def _bounded(response: httpx.Response, limit: int, server: str, seconds: float) -> Iterator[bytes]:
+    """An answer's body, which may have so many bytes and take so many seconds."""
+    size, end = 0, time.monotonic() + seconds
+    for piece in response.iter_bytes():
+        size += len(piece)
+        if size > limit:
+            raise KubernetesError(
+                f"{server} answered with more than {limit >> 10} KiB", "narrow the selector"
+            )
+        if time.monotonic() > end:
+            raise KubernetesError(f"{server} took over {seconds:g} s to answer", _REACHABLE)
+        yield piece
+
+
+def _shown(server: str) -> str:
+    """An address for people: without what may be a password."""
+    try:
+        parts = urlsplit(server)
+        return printable(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/"))
+    except ValueError:
+        return printable(server.rpartition("@")[2])

@@ -1,0 +1,18 @@
+"""The HTTP libraries that lightkube brings: their names changed when it gave up Python 3.9."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import httpcore2 as httpcore
+    import httpx2 as httpx
+else:
+    try:
+        import httpcore2 as httpcore
+        import httpx2 as httpx
+    except ImportError:
+        import httpcore
+        import httpx
+
+__all__ = ["httpcore", "httpx"]

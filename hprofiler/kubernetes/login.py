@@ -1,0 +1,113 @@
+"""Credential plugins: programs that a kubeconfig names, which log in and print a token or a certificate."""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import subprocess
+import tempfile
+import threading
+from typing import Any, Dict, Generator, List, Mapping, Optional, Tuple
+
+from hprofiler.errors import UsageError
+from hprofiler.kubernetes.http import httpx
+from hprofiler.kubernetes.problems import KubernetesError, printable
+
+_GROUP = "client.authentication.k8s.io"
+_VERSIONS = tuple(f"{_GROUP}/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
+MAX_ANSWER = 1 << 20
+
+
+class PluginLogin(httpx.Auth):
+    """Runs the plugin at once, and again when the API server does not know its token any more."""
+
+    def __init__(self, plugin: Mapping[str, Any], cluster: Mapping[str, Any], server: str) -> None:
+        """`plugin` and `cluster` are as the kubeconfig has them. Raises HprofilerError."""
+        self._command, self._environment = _command(plugin, cluster, server)
+        self._hint = plugin.get("installHint")
+        self._lock = threading.Lock()
+        self._status = self._log_in()
+
+    def certify(self, context: ssl.SSLContext) -> None:
+        """Give the connection the certificate that the plugin printed, if it did."""
+        certificate, key = (self._status.get(f"client{name}Data") for name in ("Certificate", "Key"))
+        if not isinstance(certificate, str) or not isinstance(key, str):
+            return
+        with tempfile.NamedTemporaryFile() as file:  # it is for the owner alone
+            file.write(f"{certificate}\n{key}\n".encode())
+            file.flush()
+            try:
+                context.load_cert_chain(file.name)
+            except (ssl.SSLError, OSError) as error:
+                raise KubernetesError(f"{self._command[0]} gave no usable certificate: {error}") from error
+
+    def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """For httpx: the request with the token, and once more with a new one where that is refused."""
+        token = self._token()
+        if token is None:
+            yield request
+            return
+        request.headers["Authorization"] = f"Bearer {token}"
+        answer = yield request
+        if answer.status_code == 401:
+            request.headers["Authorization"] = f"Bearer {self._renewed(token)}"
+            yield request
+
+    def _token(self) -> Optional[str]:
+        token = self._status.get("token")
+        return token if isinstance(token, str) else None
+
+    def _renewed(self, refused: str) -> Optional[str]:
+        """Another token than the refused one; one thread fetches it for all."""
+        with self._lock:
+            if self._token() == refused:
+                self._status = self._log_in()
+            return self._token()
+
+    def _log_in(self) -> Dict[str, Any]:
+        program = self._command[0]
+        try:
+            done = subprocess.run(self._command, env=self._environment, stdout=subprocess.PIPE, check=False)
+        except OSError as error:
+            hint = f": {printable(self._hint)}" if isinstance(self._hint, str) else ""
+            raise KubernetesError(
+                f"cannot run {program}, by which the kubeconfig logs in: {error.strerror}",
+                f"install it{hint}",
+            ) from error
+        if done.returncode:
+            reason = f"{program}, by which the kubeconfig logs in, ended with status {done.returncode}"
+            raise KubernetesError(reason, f"try it by hand: {' '.join(self._command[:3])}")
+        return _status(done.stdout, program)
+
+
+def _command(
+    plugin: Mapping[str, Any], cluster: Mapping[str, Any], server: str
+) -> Tuple[List[str], Dict[str, str]]:
+    """The plugin's command line and environment."""
+    version, program = plugin.get("apiVersion"), plugin.get("command")
+    arguments = plugin.get("args") or []
+    if version not in _VERSIONS or not isinstance(program, str) or not isinstance(arguments, list):
+        known = ", ".join(_VERSIONS)
+        raise UsageError(f"the kubeconfig's exec plugin is of the version {version!r} (known: {known})")
+    environment = dict(os.environ)
+    for variable in plugin.get("env") or []:
+        if isinstance(variable, dict):
+            environment[str(variable.get("name"))] = str(variable.get("value"))
+    asked: Dict[str, Any] = {"interactive": os.isatty(0)}
+    if plugin.get("provideClusterInfo") is True:
+        asked["cluster"] = {**cluster, "server": server}
+    information = {"apiVersion": version, "kind": "ExecCredential", "spec": asked}
+    environment["KUBERNETES_EXEC_INFO"] = json.dumps(information)
+    return [program, *map(str, arguments)], environment
+
+
+def _status(answer: bytes, program: str) -> Dict[str, Any]:
+    try:
+        status = json.loads(answer[:MAX_ANSWER])["status"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        reason = f"{program}, by which the kubeconfig logs in, printed no credentials"
+        raise KubernetesError(reason, "see whether kubectl works") from error
+    if not isinstance(status, dict):
+        raise KubernetesError(f"{program} printed no credentials", "see whether kubectl works")
+    return status

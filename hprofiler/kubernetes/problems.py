@@ -1,0 +1,94 @@
+"""What an API server refuses, in words that say what to do about it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple, Optional
+
+from hprofiler.errors import HprofilerError
+
+_LONGEST = 500
+
+
+class KubernetesError(HprofilerError):
+    """The API server cannot be reached, refuses, or answers nonsense."""
+
+
+class Forbidden(KubernetesError):
+    """The API server knows us, and we may not do this."""
+
+
+class Gone(KubernetesError):
+    """What was asked for does not exist (any more)."""
+
+
+class Need(NamedTuple):
+    """What a request asks of the cluster's roles. `verbs` have commas; no `namespace` is all of them."""
+
+    verbs: str
+    resource: str
+    namespace: Optional[str]
+    group: str = ""
+
+    @property
+    def rule(self) -> str:
+        """The line of a role that allows it."""
+        return f'- {{apiGroups: ["{self.group}"], resources: ["{self.resource}"], verbs: [{self.verbs}]}}'
+
+    @property
+    def where(self) -> str:
+        return "in all namespaces" if self.namespace is None else f"in the namespace {self.namespace}"
+
+
+class Said(NamedTuple):
+    """A `Status` object: the API server's own words."""
+
+    code: int
+    reason: str
+    message: str
+
+
+def said(body: bytes, code: int = 0) -> Said:
+    """The words in an answer's body, whatever that is."""
+    try:
+        status: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        status = None
+    if not isinstance(status, dict):
+        return Said(code, "", printable(body[:_LONGEST].decode("utf-8", "replace")))
+    reason, message = (status.get(name) for name in ("reason", "message"))
+    return Said(
+        code,
+        reason if isinstance(reason, str) else "",
+        printable(message) if isinstance(message, str) else "",
+    )
+
+
+def printable(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text[:_LONGEST]).strip()
+
+
+def refusal(words: Said, server: str, need: Need) -> KubernetesError:
+    """The error for an answer that is none."""
+    message = words.message or words.reason or "no reason given"
+    if words.code == 401:
+        return KubernetesError(
+            f"{server} does not accept our credentials: {message}",
+            "log in again (the token may have expired), or choose another --context",
+        )
+    if words.code == 403:
+        kind = "ClusterRole" if need.namespace is None else "Role"
+        verbs = need.verbs.replace(",", " or")
+        return Forbidden(
+            f"{server} forbids to {verbs} {need.resource} {need.where}: {message}",
+            f"the smallest {kind} has the rule  {need.rule}",
+        )
+    if words.code == 404:
+        return Gone(f"{server}: {message}", "check the name, and the namespace (-n)")
+    if words.code == 410:
+        return KubernetesError(f"{server}: the list grew old while it was read: {message}", "try again")
+    if words.code == 429:
+        return KubernetesError(f"{server} has too much to do: {message}", "try again in a minute")
+    return KubernetesError(
+        f"{server} answered {words.code}: {message}", "see whether `kubectl get pods` works"
+    )

@@ -1,0 +1,188 @@
+"""WebSockets as the API server has them: one that reads, others that write, and anybody may close it."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import select
+import socket
+import ssl
+import threading
+from typing import Dict, Iterator, Optional, Tuple
+
+from wsproto.connection import Connection, ConnectionType
+from wsproto.events import BytesMessage, CloseConnection, Event, Ping
+from wsproto.utilities import LocalProtocolError, RemoteProtocolError
+
+from hprofiler.kubernetes.http import httpcore, httpx
+from hprofiler.kubernetes.problems import KubernetesError
+
+HALF_CLOSE = "v5.channel.k8s.io"
+"""The one protocol in which a command's input can end before its output does."""
+PROTOCOLS = (HALF_CLOSE, "v4.channel.k8s.io")
+_READ = 256 << 10
+_LOOK = 1.0
+
+
+class Lost(OSError):
+    """The connection is no more."""
+
+
+class WebSocket:
+    """Messages over a connection. The libraries of TLS allow one call at a time, so that each is short: the
+    socket never blocks, and is waited for outside the lock."""
+
+    def __init__(
+        self, response: httpx.Response, connection: socket.socket, leading: bytes, protocol: str
+    ) -> None:
+        self.protocol = protocol
+        self._response = response
+        self._socket = connection
+        self._leading = leading
+        self._frames = Connection(ConnectionType.CLIENT)
+        self._calling = threading.Lock()
+        self._sending = threading.Lock()
+        self._closed = False
+        connection.setblocking(False)
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def send(self, data: bytes) -> None:
+        """One message. Raises Lost."""
+        self._send(BytesMessage(data=data))
+
+    def messages(self) -> Iterator[Tuple[bytes, bool]]:
+        """What comes, in pieces, each with whether its message ends there; until the end. Raises Lost."""
+        while piece := self._read():
+            try:
+                self._frames.receive_data(piece)
+                for event in self._frames.events():
+                    if isinstance(event, BytesMessage):
+                        yield bytes(event.data), event.message_finished
+                    elif isinstance(event, Ping):
+                        self._send(event.response())
+                    elif isinstance(event, CloseConnection):
+                        with contextlib.suppress(Lost):
+                            self._send(event.response())
+                        return
+            except (RemoteProtocolError, LocalProtocolError) as error:
+                raise Lost(f"the API server does not keep to the protocol: {error}") from error
+
+    def close(self) -> None:
+        """Let go, and free whoever reads or writes. From any thread, more than once."""
+        if self._sending.acquire(blocking=False):  # else there is half a message before it
+            self._say_goodbye()
+            self._sending.release()
+        with self._calling:
+            self._closed = True
+            with contextlib.suppress(OSError):  # it may not be connected any more
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def release(self) -> None:
+        """Give the descriptor back; by the one that read, when it has done so."""
+        self.close()
+        with self._calling:
+            self._response.close()
+
+    def _say_goodbye(self) -> None:
+        """Without waiting: where there is no room it is not said."""
+        with self._calling, contextlib.suppress(OSError, LocalProtocolError):
+            if not self._closed:
+                self._socket.send(self._frames.send(CloseConnection(code=1000)))
+
+    def _send(self, event: Event) -> None:
+        with self._sending:
+            try:
+                left = memoryview(self._frames.send(event))
+            except LocalProtocolError as error:
+                raise Lost("the connection is closed") from error
+            while left:
+                left = left[self._write(left) :]
+
+    def _write(self, data: memoryview) -> int:
+        while True:
+            with self._calling:
+                self._check()
+                try:
+                    return self._socket.send(data)
+                except (BlockingIOError, ssl.SSLWantWriteError):
+                    wanted = select.POLLOUT
+                except ssl.SSLWantReadError:
+                    wanted = select.POLLIN
+                except OSError as error:
+                    raise Lost(error.strerror or str(error)) from error
+            self._wait(wanted)
+
+    def _read(self) -> bytes:
+        if self._leading:
+            leading, self._leading = self._leading, b""
+            return leading
+        while True:
+            with self._calling:
+                if self._closed:
+                    return b""
+                try:
+                    return self._socket.recv(_READ)
+                except (BlockingIOError, ssl.SSLWantReadError):
+                    wanted = select.POLLIN
+                except ssl.SSLWantWriteError:
+                    wanted = select.POLLOUT
+                except OSError as error:
+                    raise Lost(error.strerror or str(error)) from error
+            self._wait(wanted)
+
+    def _check(self) -> None:
+        if self._closed:
+            raise Lost("the connection is closed")
+
+    def _wait(self, wanted: int) -> None:
+        """Until the socket is ready or closed; the look in between is for a lost wake-up only."""
+        poll = select.poll()
+        with self._calling:
+            if self._closed:
+                return
+            poll.register(self._socket.fileno(), wanted)
+        poll.poll(_LOOK * 1000)
+
+
+def opening_headers() -> Dict[str, str]:
+    return {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Key": base64.b64encode(os.urandom(16)).decode(),
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Protocol": ", ".join(PROTOCOLS),
+    }
+
+
+def upgraded(response: httpx.Response) -> WebSocket:
+    """The connection of an answer that agrees to change the protocol. Raises KubernetesError."""
+    stream = response.extensions.get("network_stream")
+    protocol = response.headers.get("sec-websocket-protocol", "")
+    connection: Optional[socket.socket] = stream.get_extra_info("socket") if stream else None
+    encrypted = stream.get_extra_info("ssl_object") is not None if stream else False
+    if stream is None or connection is None or protocol not in PROTOCOLS:
+        response.close()
+        raise KubernetesError(
+            f"the API server speaks no protocol for commands that we know ({protocol[:50]!r})",
+            "go by SSH to the nodes: --via ssh",
+        )
+    if encrypted and not isinstance(connection, ssl.SSLSocket):
+        response.close()
+        raise KubernetesError(
+            "commands cannot go through a proxy that is spoken to by TLS", "use an http:// proxy"
+        )
+    return WebSocket(response, connection, _leading(stream), protocol)
+
+
+def _leading(stream: httpcore.NetworkStream) -> bytes:
+    """What came together with the answer's headers."""
+    try:
+        return stream.read(_READ, timeout=0.001)
+    except httpcore.TimeoutException:
+        return b""
+    except httpcore.NetworkError as error:
+        raise Lost(str(error)) from error

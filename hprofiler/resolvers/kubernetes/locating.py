@@ -1,0 +1,180 @@
+"""From pods to hosts: a container each by exec, a node each by SSH."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+from hprofiler.kubernetes import Forbidden, KubernetesError, connect
+from hprofiler.kubernetes.cluster import Cluster
+from hprofiler.model import PROCESS, Host, Labels, Outcome, Status, Target
+from hprofiler.resolvers.host_names import MAX_HOSTS, HostEntry, is_host
+from hprofiler.resolvers.kubernetes.asked import parse
+from hprofiler.resolvers.kubernetes.listing import Lister
+from hprofiler.resolvers.kubernetes.pods import Container, Idle, Pods
+from hprofiler.resolvers.options import KubernetesOptions, Located, TooMany
+
+_IDLE_TOLD = 100
+_REASONS = 5
+EXEC, SSH = "exec", "ssh"
+
+
+def locate(asked: str, options: KubernetesOptions) -> Located:
+    """The containers of what was asked for. KubernetesError where none runs, or nobody tells."""
+    cluster = connect(options.access)
+    lister = Lister(cluster, parse(asked), options)
+    pods = lister.pods()
+    _check(asked, pods, lister, options)
+    via, notes = _way(cluster, pods.running, options)
+    hosts = _containers(pods.running) if via == EXEC else _nodes(pods.running, options.host_map)
+    if len(hosts) > MAX_HOSTS:
+        raise KubernetesError(f"more than {MAX_HOSTS} of them", "narrow the selector")
+    if pods.strange:
+        notes += (f"{pods.strange} pods have names that no pod can have; they are left out",)
+    if len(pods.idle) > _IDLE_TOLD:
+        notes += (f"{len(pods.idle) - _IDLE_TOLD} more containers do not run",)
+    return Located(
+        Target("kubernetes", f"k8s:{asked}"),
+        hosts,
+        notes,
+        lambda: _changed(lister, pods, via, {host.name for host in hosts}),
+        tuple(_line(one, pods) for one in pods.idle[:_IDLE_TOLD]),
+        cluster if via == EXEC else None,
+    )
+
+
+def _check(asked: str, pods: Pods, lister: Lister, options: KubernetesOptions) -> None:
+    """Raises KubernetesError where nothing runs, TooMany where very much does."""
+    count = len(pods.running)
+    if options.limit is not None and count > options.limit:
+        raise TooMany(
+            f"k8s:{asked} means {count} containers, and the limit is {options.limit}",
+            "narrow it with more labels or --container, or say --yes",
+        )
+    if count:
+        return
+    where = "in all namespaces" if lister.namespace is None else f"in the namespace {lister.namespace}"
+    if not pods.idle:
+        has = f" has a container {options.container}" if options.container else ""
+        raise KubernetesError(
+            f"no pod of k8s:{asked} {where}{has}" if has else f"there is no pod of k8s:{asked} {where}",
+            "see kubectl get pods --show-labels; -n names another namespace, -A means all",
+        )
+    shown = "; ".join(f"{one.shown}: {one.reason}" for one in pods.idle[:_REASONS])
+    more = f"; and {len(pods.idle) - _REASONS} more" if len(pods.idle) > _REASONS else ""
+    remedy = next((one.remedy for one in pods.idle if one.remedy), "")
+    raise KubernetesError(f"no container of k8s:{asked} {where} runs: {shown}{more}", remedy)
+
+
+def _way(
+    cluster: Cluster, running: Sequence[Container], options: KubernetesOptions
+) -> Tuple[str, Tuple[str, ...]]:
+    """How the containers are reached, and what there is to say of that."""
+    if options.via is not None or not options.ssh_configured:
+        return options.via or EXEC, ()
+    from hprofiler.kubernetes.commands import start
+
+    try:
+        start(cluster, running[0].key, ["sh", "-c", ":"], 0).close()
+    except Forbidden as error:
+        return SSH, (f"by SSH to the nodes, since exec is refused: {error.reason}",)
+    except KubernetesError:
+        pass  # whatever else is wrong is wrong with that container, and its own visit tells
+    return EXEC, ()
+
+
+def _containers(running: Sequence[Container]) -> List[Host]:
+    """A host for each container."""
+    return [
+        Host(
+            name,
+            "/".join(container.key),
+            labels={"node": container.node} if container.node else {},
+            containers={container.id: container.labels},
+            optional=not container.alone,
+        )
+        for container, name in zip(running, _names(running))
+    ]
+
+
+def _names(running: Sequence[Container]) -> List[str]:
+    """The shortest that are all different: pod, pod/container, and with the namespace before that."""
+    namespaces = {container.namespace for container in running}
+    several = Counter((container.namespace, container.pod) for container in running)
+    names = []
+    for container in running:
+        name = container.pod
+        if several[container.namespace, container.pod] > 1:
+            name = f"{name}/{container.name}"
+        names.append(f"{container.namespace}/{name}" if len(namespaces) > 1 else name)
+    return names
+
+
+def _nodes(running: Sequence[Container], host_map: Mapping[str, HostEntry]) -> List[Host]:
+    """A host for each node, with what is known of its containers."""
+    nodes: Dict[Tuple[str, str], Dict[str, Labels]] = {}
+    for container in running:
+        nodes.setdefault((container.node, container.address), {})[container.id] = container.labels
+    hosts = []
+    for (node, address), containers in sorted(nodes.items()):
+        entry = _entry(node, address, host_map)
+        hosts.append(Host(node or address, entry.address, entry.user, entry.port, containers=containers))
+    return hosts
+
+
+def _entry(node: str, address: str, host_map: Mapping[str, HostEntry]) -> HostEntry:
+    """How SSH knows a node: by the map's word for its name or address, else by its address."""
+    for word in (node, address):
+        if word and not is_host(word):
+            raise KubernetesError(f"the API server names a node {word[:100]!r}, which is no host")
+    if not node and not address:
+        raise KubernetesError(
+            "the API server does not say on which node a pod runs", "go by exec: --via exec"
+        )
+    mapped = host_map.get(node) or host_map.get(address)
+    return mapped or HostEntry(address or node, None, None)
+
+
+def _line(idle: Idle, pods: Pods) -> Outcome:
+    namespaces = {one.namespace for one in pods.running} | {one.namespace for one in pods.idle}
+    name = f"{idle.namespace}/{idle.shown}" if len(namespaces) > 1 else idle.shown
+    return Outcome(name, idle.status, "find", idle.reason, idle.remedy)
+
+
+def _changed(lister: Lister, before: Pods, via: str, hosts: Set[str]) -> Sequence[Outcome]:
+    """Ledger lines of what began, ended or was begun anew since the containers were located."""
+    try:
+        now = lister.pods()
+    except KubernetesError:
+        return ()  # what can be said of its processes is in the ledger
+    names = dict(zip((one.key for one in before.running), _names(before.running)))
+    ids = {one.key: one.id for one in now.running}
+    ended = {(one.namespace, one.pod, one.name): one for one in now.idle}
+    lines = []
+    for container in before.running:
+        what = _fate(container, ids.get(container.key), ended)
+        if what:
+            host = names[container.key] if via == EXEC else container.node or container.address
+            lines.append(Outcome(host, Status.DEGRADED, "record", f"{_shown(container)}: {what}"))
+    for container in now.running:
+        if container.key not in names:
+            reason = f"{_shown(container)} began during the recording and is not in it"
+            lines.append(Outcome(_shown(container), Status.DEGRADED, "find", reason))
+    return lines
+
+
+def _fate(container: Container, id_now: Optional[str], ended: Mapping[Tuple[str, str, str], Idle]) -> str:
+    """What became of a container that ran; "" where it still does."""
+    if id_now == container.id:
+        return ""
+    if id_now is not None:
+        return "the container was started anew during the recording"
+    idle = ended.get(container.key) or ended.get((container.namespace, container.pod, ""))
+    return idle.reason if idle else "the pod was deleted during the recording"
+
+
+def _shown(container: Container) -> str:
+    labels = container.labels
+    return (
+        f"{labels[PROCESS]} ({container.pod})" if PROCESS in labels else f"{container.pod}/{container.name}"
+    )

@@ -1,0 +1,200 @@
+"""Pods as the API server lists them: who runs, who does not and why. Nothing of it is believed unchecked."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+
+from hprofiler.model import PROCESS, Status
+from hprofiler.resolvers.kubernetes.asked import is_id, is_name, is_short_name
+from hprofiler.resolvers.yarn.answers import member, number, objects, text
+
+_APP_LABELS = ("app.kubernetes.io/name", "app", "spark-app-name", "k8s-app", "component")
+
+
+class Container(NamedTuple):
+    """A container that runs. `address` is that of its node; `alone` where no other one of its pod runs."""
+
+    namespace: str
+    pod: str
+    name: str
+    id: str
+    node: str
+    address: str
+    labels: Mapping[str, str]
+    alone: bool
+    security: Mapping[str, Any]
+
+    @property
+    def key(self) -> Tuple[str, str, str]:
+        return self.namespace, self.pod, self.name
+
+
+class Idle(NamedTuple):
+    """A container, or a whole pod (`name` ""), that does not run. `status` is FAILED where it should."""
+
+    namespace: str
+    pod: str
+    name: str
+    status: Status
+    reason: str
+    remedy: str
+
+    @property
+    def shown(self) -> str:
+        return f"{self.pod}/{self.name}" if self.name else self.pod
+
+
+class Pods(NamedTuple):
+    """What a list of pods comes to. `strange` counts what has no usable name."""
+
+    running: List[Container]
+    idle: List[Idle]
+    strange: int
+
+
+def read(items: Iterable[Mapping[str, Any]], only: Optional[str]) -> Pods:
+    """The containers of a list of pods; `only` those of that name."""
+    running: List[Container] = []
+    idle: List[Idle] = []
+    strange = 0
+    for pod in items:
+        name, namespace = text(pod, "metadata", "name"), text(pod, "metadata", "namespace")
+        if not is_name(name) or not is_short_name(namespace):
+            strange += 1
+            continue
+        statuses = _statuses(pod, only)
+        up = [status for status in statuses if _is_running(status)]
+        running += [_container(pod, status, len(up) == 1) for status in up]
+        idle += _idle(pod, [status for status in statuses if not _is_running(status)], bool(up))
+    return Pods(running, idle, strange)
+
+
+def _statuses(pod: Mapping[str, Any], only: Optional[str]) -> List[Dict[str, Any]]:
+    """What is known of its containers, and of sidecars (which are kept among the init containers)."""
+    sidecars = {
+        text(spec, "name")
+        for spec in objects(pod, "spec", "initContainers")
+        if text(spec, "restartPolicy") == "Always"
+    }
+    known = objects(pod, "status", "containerStatuses")
+    known += [one for one in objects(pod, "status", "initContainerStatuses") if text(one, "name") in sidecars]
+    named = [one for one in known if is_short_name(text(one, "name"))]
+    return [one for one in named if only is None or text(one, "name") == only]
+
+
+def _is_running(status: Mapping[str, Any]) -> bool:
+    return isinstance(member(status, "state", "running"), dict) and is_id(_id(status))
+
+
+def _id(status: Mapping[str, Any]) -> str:
+    """`containerd://0123…` is written with the runtime's name."""
+    return text(status, "containerID").rpartition("://")[2]
+
+
+def _container(pod: Mapping[str, Any], status: Mapping[str, Any], alone: bool) -> Container:
+    namespace, name = text(pod, "metadata", "namespace"), text(pod, "metadata", "name")
+    container, node = text(status, "name"), text(pod, "spec", "nodeName")
+    labels = {"namespace": namespace, "pod": name, "container": container}
+    if node:
+        labels["node"] = node
+    specs = objects(pod, "spec", "containers") + objects(pod, "spec", "initContainers")
+    own = next((spec for spec in specs if text(spec, "name") == container), {})
+    security = {**_object(pod, "spec", "securityContext"), **_object(own, "securityContext")}
+    return Container(
+        namespace,
+        name,
+        container,
+        _id(status),
+        node,
+        text(pod, "status", "hostIP"),
+        {**labels, **_derived(_object(pod, "metadata", "labels"))},
+        alone,
+        security,
+    )
+
+
+def _object(value: object, *path: str) -> Dict[str, Any]:
+    found = member(value, *path)
+    return found if isinstance(found, dict) else {}
+
+
+def _derived(own: Mapping[str, Any]) -> Dict[str, str]:
+    """Labels of ours from the pod's."""
+    labels = {}
+    app = next((found for name in _APP_LABELS if (found := text(own, name, limit=100))), "")
+    if app:
+        labels["app"] = app
+    role, executor = text(own, "spark-role", limit=20), text(own, "spark-exec-id", limit=20)
+    if role in ("driver", "executor"):
+        labels["role"] = role
+        labels["executor"] = executor if role == "executor" and executor else role
+        labels[PROCESS] = f"executor {executor}" if role == "executor" and executor else role
+    return labels
+
+
+def _idle(pod: Mapping[str, Any], statuses: List[Dict[str, Any]], some_run: bool) -> List[Idle]:
+    """One line for each container that does not run; one for a pod that has none to speak of."""
+    namespace, name = text(pod, "metadata", "namespace"), text(pod, "metadata", "name")
+    if not statuses:
+        return [] if some_run else _unborn(pod, namespace, name)
+    many = some_run or len(statuses) > 1
+    found = []
+    for status in statuses:
+        state, reason, remedy = _state(status)
+        found.append(Idle(namespace, name, text(status, "name") if many else "", state, reason, remedy))
+    return found
+
+
+def _unborn(pod: Mapping[str, Any], namespace: str, name: str) -> List[Idle]:
+    """A pod none of whose containers was begun: it waits for a node, or has ended long ago."""
+    phase = text(pod, "status", "phase", limit=50)
+    if phase in ("Running", ""):  # none of the asked name
+        return []
+    if phase in ("Succeeded", "Failed"):
+        return [Idle(namespace, name, "", Status.IDLE, f"the pod has ended: {_why(pod, phase)}", "")]
+    condition = next(
+        (one for one in objects(pod, "status", "conditions") if text(one, "status") == "False"), {}
+    )
+    why = ": ".join(
+        filter(None, (text(condition, "reason", limit=100), text(condition, "message", limit=300)))
+    )
+    reason = f"the pod is {phase}" + (f": {why}" if why else "")
+    return [
+        Idle(namespace, name, "", Status.FAILED, reason, f"see kubectl describe pod -n {namespace} {name}")
+    ]
+
+
+def _why(pod: Mapping[str, Any], phase: str) -> str:
+    return ": ".join(
+        filter(None, (text(pod, "status", "reason", limit=100), text(pod, "status", "message", limit=300)))
+    ) or {"Succeeded": "Completed"}.get(phase, phase)
+
+
+def _state(status: Mapping[str, Any]) -> Tuple[Status, str, str]:
+    """What a container that does not run does instead."""
+    waiting, ended = _object(status, "state", "waiting"), _object(status, "state", "terminated")
+    if ended:
+        how = ending(ended)
+        return Status.IDLE, f"the container has ended: {how}", ""
+    reason = text(waiting, "reason", limit=100) or "waiting"
+    message = text(waiting, "message", limit=300)
+    before = _object(status, "lastState", "terminated")
+    last = f"; it ended last with {ending(before)}" if before else ""
+    said = f": {message}" if message and not before else ""
+    return Status.FAILED, f"the container does not run: {reason}{said}{last}", _remedy(reason)
+
+
+def ending(ended: Mapping[str, Any]) -> str:
+    """Of a `terminated` state: `OOMKilled (exit code 137)`."""
+    reason = text(ended, "reason", limit=100) or "Ended"
+    signal = number(ended, "signal")
+    code = f"signal {signal}" if signal else f"exit code {number(ended, 'exitCode')}"
+    return f"{reason} ({code})"
+
+
+def _remedy(reason: str) -> str:
+    if reason in ("CrashLoopBackOff", "RunContainerError"):
+        return "see its last words: kubectl logs --previous"
+    if "Image" in reason:
+        return "see whether the image's name is right and the node may fetch it"
+    return ""

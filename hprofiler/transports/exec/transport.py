@@ -1,0 +1,138 @@
+"""One container, by way of the API server."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING, List, Optional, Tuple
+
+from hprofiler.errors import HostError
+from hprofiler.kubernetes import Forbidden, KubernetesError
+from hprofiler.model import Host
+from hprofiler.transports.base import STDERR_TAIL, Channel, Completed, run_to_end
+from hprofiler.transports.text import printable
+
+if TYPE_CHECKING:
+    from hprofiler.kubernetes.cluster import Cluster
+    from hprofiler.kubernetes.commands import Command
+
+_LOST = "the connection to the container was lost"
+_NO_SHELL = ("no such file", "not found", "does not exist", "no such executable")
+_SHELL_REMEDY = "give a debug container with --debug-container IMAGE, or go by SSH to the node with --via ssh"
+
+
+class ExecConnector:
+    """Makes transports to the containers of one cluster; a host's address is NAMESPACE/POD/CONTAINER."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def transport(self, host: Host) -> ExecTransport:
+        """A transport to a container, not connected yet."""
+        return ExecTransport(host, self._cluster)
+
+
+class ExecTransport:
+    """Made by `ExecConnector.transport`."""
+
+    def __init__(self, host: Host, cluster: Cluster) -> None:
+        namespace, pod, container = host.address.split("/")
+        self.host = host
+        self.become: Optional[str] = None
+        self.inside: Optional[str] = next(iter(host.containers), None)
+        self.leaves_nothing = True
+        self.bytes_sent = 0
+        self.bytes_received = 0
+        self._cluster = cluster
+        self._where: Tuple[str, str, str] = (namespace, pod, container)
+        self._lock = threading.Lock()
+        self._channels: List[_ExecChannel] = []
+        self._closed = False
+
+    def connect(self) -> None:
+        """Nothing to do: each command has a connection of its own."""
+
+    def open(self, command: str) -> Channel:
+        from hprofiler.kubernetes.commands import start
+
+        try:
+            running = start(self._cluster, self._where, ["sh", "-c", command], STDERR_TAIL)
+        except Forbidden as error:
+            raise HostError("connect", error.reason, f"{error.remedy}; or go by SSH: --via ssh") from error
+        except KubernetesError as error:
+            raise HostError("connect", error.reason, error.remedy) from error
+        channel = _ExecChannel(self, running)
+        with self._lock:
+            self._channels.append(channel)
+            closed = self._closed
+        if closed:
+            channel.close()
+        return channel
+
+    def run(self, command: str, stdin: bytes, timeout: float) -> Completed:
+        return run_to_end(self.open(command), stdin, timeout)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            channels, self._channels = self._channels, []
+        for channel in channels:
+            channel.close()
+
+
+class _ExecChannel:
+    def __init__(self, transport: ExecTransport, command: Command) -> None:
+        self._transport = transport
+        self._command = command
+        self._refused: Optional[HostError] = None
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._command.write(data)
+        except OSError as error:
+            raise self._lost(error) from error
+        self._transport.bytes_sent += len(data)
+
+    def read(self, size: int) -> bytes:
+        try:
+            data = self._command.read(size)
+        except OSError as error:
+            raise self._lost(error) from error
+        self._transport.bytes_received += len(data)
+        if not data:
+            self._check_begun()
+        return data
+
+    def _check_begun(self) -> None:
+        """Raises HostError where the command never ran."""
+        words = self._command.failure()
+        if words is None:
+            return
+        said = printable(words.message or words.reason)
+        if any(mark in said for mark in _NO_SHELL):
+            raise HostError("connect", f"the container has no sh: {said}", _SHELL_REMEDY)
+        raise HostError("connect", f"the command cannot be run in the container: {said}")
+
+    def _lost(self, error: OSError) -> HostError:
+        return self._refused or HostError("connect", f"{_LOST}: {printable(str(error))}")
+
+    def end_input(self) -> None:
+        if self._command.can_end_input:
+            with contextlib.suppress(OSError):  # it has ended already
+                self._command.end_input()
+            return
+        self._refused = HostError(
+            "connect",
+            "this API server cannot end the input of a command",
+            "Kubernetes 1.30 and newer can; or go by SSH: --via ssh",
+        )
+        self.close()
+
+    def stderr_tail(self) -> str:
+        return self._command.stderr(0.5).decode("utf-8", "replace").strip()
+
+    def exit_status(self, timeout: float) -> Optional[int]:
+        return self._command.exit_status(timeout)
+
+    def close(self) -> None:
+        self._command.close()
