@@ -1,7 +1,9 @@
-//! Which container a process is in: by its environment, its control group, or its command line.
+//! Which container a process is in: by its environment, its control group, or its command line. A Spark driver that is
+//! in none is known by the port at which it listens.
 
 use std::collections::{BTreeMap, HashSet};
 
+use crate::listening;
 use crate::outcome::Failure;
 use crate::proc::read_text;
 use crate::proc::scan::{environment, Seen};
@@ -11,11 +13,18 @@ const MOST: usize = 10_000;
 const LONGEST: usize = 128;
 /// What container runtimes write before the id where systemd keeps the control groups.
 const SCOPES: [&str; 4] = ["cri-containerd-", "crio-", "docker-", "libpod-"];
+/// Stands before the port of a Spark driver that is in no container.
+const DRIVER: &str = "spark_driver_";
+const SPARK: &str = "org.apache.spark.";
 /// What YARN runs a container's command by.
 const WRAPPERS: [&str; 5] = ["sh", "bash", "dash", "container-executor", "setsid"];
 
 /// The ids of the containers that are meant.
-pub struct Containers(HashSet<String>);
+pub struct Containers {
+    ids: HashSet<String>,
+    /// The ids, too, that stand for Spark drivers in no container, each with its port.
+    drivers: Vec<(u16, String)>,
+}
 
 impl Containers {
     pub fn new(ids: Vec<String>) -> Result<Self, Failure> {
@@ -26,7 +35,10 @@ impl Containers {
             |id: &&String| !id.is_empty() && id.len() <= LONGEST && words(id).eq([id.as_str()]);
         match ids.iter().find(|id| !plain(id)) {
             Some(id) => Err(Failure::plain(format!("{id:?} is no container's id"))),
-            None => Ok(Self(ids.into_iter().collect())),
+            None => Ok(Self {
+                drivers: ids.iter().filter_map(|id| driver(id)).collect(),
+                ids: ids.into_iter().collect(),
+            }),
         }
     }
 
@@ -34,7 +46,17 @@ impl Containers {
     pub fn of(&self, process: &Seen) -> Option<&str> {
         let cgroup =
             || read_text(format!("/proc/{}/cgroup", process.pid), 1 << 20).unwrap_or_default();
-        self.told(&environment(process.pid), cgroup, &process.command)
+        let told = self.told(&environment(process.pid), cgroup, &process.command);
+        told.or_else(|| self.as_driver(process))
+    }
+
+    /// The id of the driver that a process is. Who tells the port runs code of its own, so that a port alone is not
+    /// believed: another program that listens there is not Spark's.
+    fn as_driver(&self, process: &Seen) -> Option<&str> {
+        let is_spark = process.jvm.is_some() && process.launch.main_class().starts_with(SPARK);
+        let mut drivers = self.drivers.iter().filter(|_| is_spark);
+        let found = drivers.find(|(port, _)| listening::at(process.pid, *port))?;
+        Some(found.1.as_str())
     }
 
     /// The process's own `CONTAINER_ID` goes before its control group, and that before any mention of the id: a
@@ -67,8 +89,14 @@ impl Containers {
     }
 
     fn known(&self, id: &str) -> Option<&str> {
-        self.0.get(id).map(String::as_str)
+        self.ids.get(id).map(String::as_str)
     }
+}
+
+/// What `spark_driver_PORT` stands for.
+fn driver(id: &str) -> Option<(u16, String)> {
+    let port = id.strip_prefix(DRIVER)?.parse().ok()?;
+    Some((port, id.to_owned()))
 }
 
 /// What a process of a container that is no JVM is ignored for; None for what every container is started by.

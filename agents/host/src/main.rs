@@ -15,6 +15,7 @@ mod host;
 mod hsperf;
 mod identity;
 mod inbox;
+mod listening;
 mod outcome;
 mod output;
 mod peer;

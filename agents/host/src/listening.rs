@@ -1,0 +1,85 @@
+//! Which process listens at a TCP port, as `/proc` tells it without root for one's own processes.
+
+use std::collections::HashSet;
+use std::fs;
+
+use crate::proc::read_text;
+
+/// The tables of a host with some hundred thousand connections.
+const LARGEST_TABLE: u64 = 64 << 20;
+/// As many files as a process may have open by most systems' limits.
+const MOST_FILES: usize = 1 << 20;
+const LISTENS: &str = "0A";
+
+/// Whether the process listens at the port in its own network namespace.
+pub fn at(pid: i32, port: u16) -> bool {
+    let tables = ["tcp", "tcp6"].map(|table| format!("/proc/{pid}/net/{table}"));
+    let sockets: HashSet<String> = tables
+        .iter()
+        .filter_map(|table| read_text(table, LARGEST_TABLE))
+        .flat_map(|text| listeners(&text, port).collect::<Vec<_>>())
+        .collect();
+    !sockets.is_empty() && holds(pid, &sockets)
+}
+
+/// The sockets of a table of `/proc/PID/net` that listen at the port, as links to them read.
+fn listeners(table: &str, port: u16) -> impl Iterator<Item = String> + '_ {
+    let ending = format!(":{port:04X}");
+    table.lines().filter_map(move |line| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let (local, _, state) = (words.next()?, words.next()?, words.next()?);
+        let inode = words.nth(5)?;
+        (state == LISTENS && local.ends_with(&ending)).then(|| format!("socket:[{inode}]"))
+    })
+}
+
+fn holds(pid: i32, sockets: &HashSet<String>) -> bool {
+    let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return false; // gone, or not ours to see
+    };
+    files.take(MOST_FILES).flatten().any(|file| {
+        let link = fs::read_link(file.path()).ok();
+        link.as_deref()
+            .and_then(|link| link.to_str())
+            .is_some_and(|link| sockets.contains(link))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    const TABLE: &str = "\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  2001        0 4711 1 0 100
+   1: 0A00004D:1F90 0B00004D:C001 01 00000000:00000000 00:00000000 00000000  2001        0 4712 1 0 100
+   2: 00000000:11F9 00000000:0000 0A 00000000:00000000 00:00000000 00000000  2001        0 4713 1 0 100
+   3: torn
+";
+
+    #[test]
+    fn only_what_listens_there() {
+        let found = |port| listeners(TABLE, port).collect::<Vec<_>>();
+        assert_eq!(found(8080), ["socket:[4711]"]);
+        assert_eq!(found(0x11F9), ["socket:[4713]"]);
+        assert_eq!(found(0x1F9), [] as [String; 0]);
+    }
+
+    #[test]
+    fn this_process_and_its_own_port() {
+        let me = std::process::id() as i32;
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else {
+                continue; // no IPv6 here
+            };
+            let port = listener.local_addr().unwrap().port();
+            let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            assert!(at(me, port), "{address}");
+            assert!(!at(me, client.local_addr().unwrap().port()), "{address}");
+            assert!(!at(1, port) || me == 1, "{address}");
+            drop(listener);
+            assert!(!at(me, port), "{address}");
+        }
+    }
+}
