@@ -126,7 +126,57 @@ def test_executors_name_their_containers_since_spark_3(server: Server) -> None:
 
 def test_a_driver_in_client_mode_is_told(server: Server) -> None:
     server.set(spark_paths([executor("driver", None, "edge7"), executor("1", 2, "n2")], []))
-    assert locate(server).notes == ("the Spark driver runs on edge7, in no container, and is not profiled",)
+    located = locate(server)
+    assert located.notes == (
+        "the Spark driver runs on edge7, in no container, and is not profiled; "
+        "--host-map edge7=edge7 has it visited too",
+    )
+    assert [host.name for host in located.hosts] == ["n1", "n2"]
+
+
+@pytest.mark.parametrize("node", ["n2", "N2.example"])
+def test_a_driver_in_client_mode_on_a_host_of_the_run(server: Server, node: str) -> None:
+    server.set(spark_paths([executor("driver", None, node), executor("1", 2, "n2")], []))
+    located = locate(server)
+    assert located.notes == ()
+    assert containers(located) == {
+        "n1": [container_id(1), container_id(3)],
+        "n2": [container_id(2), "spark_driver_40001"],
+    }
+    assert located.hosts[1].containers["spark_driver_40001"] == {
+        "application": APP, "role": "driver", "executor": "driver", PROCESS: "driver"
+    }  # fmt: skip
+
+
+def test_a_driver_in_client_mode_on_a_host_of_the_map(server: Server) -> None:
+    server.set(spark_paths([executor("driver", None, "edge7"), executor("1", 2, "n2")], []))
+    located = locate(server, host_map={"edge7": HostEntry("10.0.0.7", "me", None)})
+    assert located.notes == () and len(located.hosts) == 3
+    edge = located.hosts[0]
+    assert (edge.name, edge.address, edge.user) == ("edge7", "10.0.0.7", "me")
+    assert list(edge.containers) == ["spark_driver_40001"]
+
+
+def test_drivers_of_two_applications_at_the_same_port(server: Server) -> None:
+    other = "application_1700000000000_0043"
+    proxy = PROXY.replace(APP, other)
+    server.set(application_paths([container(7, "n1", identity=other)], other))
+    server.set({f"{CLUSTER}/apps": {"apps": {"app": [app(), app(other)]}}})
+    server.set(spark_paths([executor("driver", None, "n1")], []))
+    server.set({f"{proxy}/executors": [executor("driver", None, "n2")], f"{proxy}/stages": []})
+    one, two = locate(server, "").hosts
+    assert one.containers["spark_driver_40001"]["application"] == APP
+    assert two.containers["spark_driver_40001"]["application"] == other
+
+
+@pytest.mark.parametrize(
+    "address", ["-oProxyCommand=x:1", "n1", "n1:0", "n1:70000", "n1:x", ":1", "", 7, None]
+)
+def test_a_driver_at_no_address_is_not_looked_for(server: Server, address: Any) -> None:
+    server.set(spark_paths([executor("driver", None, "n1", hostPort=address)], []))
+    located = locate(server)
+    assert located.notes == ("the Spark driver is in no container, does not say where, and is not profiled",)
+    assert containers(located)["n1"] == [container_id(1), container_id(3)]
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from dataclasses import dataclass, replace
+from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from hprofiler.errors import UsageError
 from hprofiler.model import PROCESS, Host, Labels, Outcome, Status, Target
@@ -15,18 +15,19 @@ from hprofiler.resolvers.yarn.containers import Container, by_node, containers
 from hprofiler.resolvers.yarn.ids import attempt_of, is_application_id
 from hprofiler.resolvers.yarn.rest import ResourceManager, Rest, YarnError, base_urls
 from hprofiler.resolvers.yarn.site import configured
-from hprofiler.resolvers.yarn.spark import SparkFacts, spark_facts
+from hprofiler.resolvers.yarn.spark import Driver, SparkFacts, spark_facts
 
 _AT_ONCE = 8
 
 
 @dataclass(frozen=True)
 class _Found:
-    """The containers of one application and what is known of them."""
+    """The containers of one application, what is known of them, and its Spark driver if that is in none."""
 
     containers: Sequence[Container]
     labels: Mapping[str, Labels]
     notes: Tuple[str, ...]
+    driver: Optional[Driver] = None
 
 
 def locate(asked: str, options: YarnOptions) -> Located:
@@ -36,7 +37,7 @@ def locate(asked: str, options: YarnOptions) -> Located:
     """
     manager = _manager(options)
     chosen = _chosen(manager, asked, options.limit)
-    found = _look_at_all(manager, chosen)
+    found = _with_drivers(_look_at_all(manager, chosen), options.host_map)
     hosts = _hosts(found, options.host_map)
     if not hosts:
         names = ", ".join(app.id for app in chosen[:5])
@@ -111,20 +112,52 @@ def _look(manager: ResourceManager, app: Application) -> _Found:
         }
         for container in found
     }
-    return _Found(found, labels, (*unknown, *facts.notes))
+    if facts.driver:
+        labels[facts.driver.id] = {"application": app.id, **facts.labels[facts.driver.id]}
+    return _Found(found, labels, (*unknown, *facts.notes), facts.driver)
+
+
+def _with_drivers(located: Sequence[_Found], host_map: Mapping[str, HostEntry]) -> List[_Found]:
+    """Each with its driver in client mode among its containers, where that is on a host that is meant.
+
+    A driver says itself where it is, and runs its user's code: it does not decide which hosts are visited.
+    """
+    nodes = {container.node for found in located for container in found.containers}
+    return [_with_driver(found, nodes, host_map) for found in located]
+
+
+def _with_driver(found: _Found, nodes: Set[str], host_map: Mapping[str, HostEntry]) -> _Found:
+    driver = found.driver
+    if driver is None:
+        return found
+    same = [node for node in sorted(nodes) if _is_same_host(node, driver.host)]
+    if not same and not _mapped(driver.host, host_map):
+        note = (
+            f"the Spark driver runs on {driver.host}, in no container, and is not profiled; "
+            f"--host-map {driver.host}={driver.host} has it visited too"
+        )
+        return replace(found, notes=(*found.notes, note))
+    container = Container(driver.id, same[0] if same else driver.host)
+    return replace(found, containers=(*found.containers, container))
+
+
+def _is_same_host(one: str, other: str) -> bool:
+    """Whether two names mean one host; a short one stands for its long ones."""
+    one, other = one.lower(), other.lower()
+    return one == other or one.partition(".")[0] == other or one == other.partition(".")[0]
 
 
 def _hosts(located: Sequence[_Found], host_map: Mapping[str, HostEntry]) -> List[Host]:
-    labels: Dict[str, Labels] = {}
+    nodes: Dict[str, Dict[str, Labels]] = {}
     for found in located:
-        labels.update(found.labels)
-    nodes = by_node(container for found in located for container in found.containers)
+        for node, ids in by_node(found.containers).items():
+            nodes.setdefault(node, {}).update((identity, found.labels[identity]) for identity in ids)
     if len(nodes) > MAX_HOSTS:
         raise YarnError(f"containers on more than {MAX_HOSTS} nodes", "name one application")
     hosts = []
-    for node, ids in nodes.items():
+    for node, containers_there in sorted(nodes.items()):
         entry = _entry(node, host_map)
-        known = {identity: labels[identity] for identity in ids}
+        known = dict(sorted(containers_there.items()))
         hosts.append(Host(node, entry.address, entry.user, entry.port, containers=known))
     return hosts
 
@@ -138,7 +171,11 @@ def _entry(node: str, host_map: Mapping[str, HostEntry]) -> HostEntry:
         raise YarnError(
             f"the ResourceManager names a node {node[:100]!r}, which is no host", "see who answers there"
         )
-    return host_map.get(node) or host_map.get(node.partition(".")[0]) or HostEntry(node, None, None)
+    return _mapped(node, host_map) or HostEntry(node, None, None)
+
+
+def _mapped(node: str, host_map: Mapping[str, HostEntry]) -> Optional[HostEntry]:
+    return host_map.get(node) or host_map.get(node.partition(".")[0])
 
 
 def _came_since(

@@ -6,11 +6,26 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional, Tuple
 
 from hprofiler.model import PROCESS
+from hprofiler.resolvers.host_names import is_host
 from hprofiler.resolvers.yarn.answers import member, number, objects, text
 from hprofiler.resolvers.yarn.ids import container_id
 from hprofiler.resolvers.yarn.rest import ResourceManager, YarnError
 
 _STAGES_NAMED = 5
+_NOWHERE = "the Spark driver is in no container, does not say where, and is not profiled"
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A driver in client mode: where it listens for its executors. It is in no container."""
+
+    host: str
+    port: int
+
+    @property
+    def id(self) -> str:
+        """What stands for it where containers' ids stand (agents/PROTOCOL.md)."""
+        return f"spark_driver_{self.port}"
 
 
 @dataclass(frozen=True)
@@ -19,6 +34,7 @@ class SparkFacts:
 
     labels: Mapping[str, Mapping[str, str]]
     notes: Tuple[str, ...] = ()
+    driver: Optional[Driver] = None
 
 
 def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
@@ -30,20 +46,30 @@ def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
     except YarnError as error:
         return SparkFacts({}, (f"the Spark driver did not tell its executors: {error.reason}",))
     labels: Dict[str, Dict[str, str]] = {}
+    driver = None
     notes = []
     for executor in executors:
         identity, container = text(executor, "id", limit=64), _container(executor)
-        role = "driver" if identity == "driver" else "executor"
-        if container is None and role == "driver":
-            where = text(executor, "hostPort", limit=255).rpartition(":")[0]
-            notes.append(f"the Spark driver runs on {where}, in no container, and is not profiled")
+        if identity == "driver" and container is None:
+            driver = _driver(text(executor, "hostPort", limit=300))
+            container = driver.id if driver else None
+            notes += [] if driver else [_NOWHERE]
         if not identity or container is None:
             continue
+        role = "driver" if identity == "driver" else "executor"
         shown = identity if role == "driver" else f"executor {identity}"
         labels[container] = {"role": role, "executor": identity, PROCESS: shown}
         if stages and number(executor, "activeTasks"):
             labels[container]["stage"] = stages
-    return SparkFacts(labels, tuple(notes))
+    return SparkFacts(labels, tuple(notes[:1]), driver)
+
+
+def _driver(address: str) -> Optional[Driver]:
+    """The driver that listens at `host:port`; None for what is no address."""
+    host, _, port = address.rpartition(":")
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    known = is_host(host) and port.isdecimal() and 0 < int(port) < 1 << 16
+    return Driver(host, int(port)) if known else None
 
 
 def _list(found: object) -> List[Dict[str, object]]:
