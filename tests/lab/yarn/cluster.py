@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar
+from xml.sax.saxutils import escape
 
 from tests.lab import cache, hosts
 from tests.lab.hosts import Host, Lab, LabError
@@ -30,18 +31,28 @@ _OPENED = (
 _DAEMONS = {
     "resourcemanager": ("org.apache.hadoop.yarn.server.resourcemanager.ResourceManager", 256),
     "nodemanager": ("org.apache.hadoop.yarn.server.nodemanager.NodeManager", 192),
+    "zookeeper": ("org.apache.zookeeper.server.ZooKeeperServerMain 2181 /data/zookeeper 500", 64),
 }
+"""Main class with its arguments, and MiB of heap."""
 _FINAL = ("FINISHED", "FAILED", "KILLED")
 
 Answer = TypeVar("Answer")
 
 
 class YarnCluster:
-    """The cluster on a lab whose hosts are up and see `software` and a shared folder."""
+    """The cluster on a lab whose hosts are up and see `software` and a shared folder.
 
-    def __init__(self, lab: Lab, made: Software) -> None:
+    `properties` are added to the lab's yarn-site.xml, NodeManagers run as `node_user`.
+    """
+
+    def __init__(
+        self, lab: Lab, made: Software, properties: Mapping[str, str] = {}, node_user: str = "yarn"
+    ) -> None:
         self.lab = lab
         self.software = made
+        self.properties = properties
+        self.node_user = node_user
+        self.active = RESOURCE_MANAGER
 
     @property
     def nodes(self) -> List[Host]:
@@ -53,7 +64,7 @@ class YarnCluster:
         self._write_configuration()
         self.start_daemon(self.lab.coord, "resourcemanager")
         for node in self.nodes:
-            self.start_daemon(node, "nodemanager")
+            self.start_daemon(node, "nodemanager", self.node_user)
         self.wait_for_nodes(len(self.nodes))
         return self
 
@@ -65,20 +76,20 @@ class YarnCluster:
 
         eventually(registered, f"{count} nodes are not registered", UP_SECONDS)
 
-    def start_daemon(self, host: Host, name: str) -> None:
-        """Start a daemon as yarn; it runs until the host goes down or `kill_daemon`."""
+    def start_daemon(self, host: Host, name: str, user: str = "yarn") -> None:
+        """Start a daemon; it runs until the host goes down or `kill_daemon`."""
         main_class, heap = _DAEMONS[name]
         java = [
             f"{self.software.java_home}/bin/java", f"-Dproc_{name}", f"-Xmx{heap}m", "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1", f"-Dlab.host={host.name}", "-Dhadoop.log.dir=/data",
-            "-cp", f"{CONFIGURATION}:{self.software.hadoop}/*", main_class,
+            "-cp", f"{CONFIGURATION}:{self.software.hadoop}/*", *main_class.split(),
         ]  # fmt: skip
         script = f"setsid {shlex.join(java)} </dev/null >/data/{name}.log 2>&1 & echo $! >/data/{name}.pid"
-        host.run(["bash", "-c", f"{self._exports()} {script}"], user="yarn")
+        host.run(["bash", "-c", f"{self._exports()} {script}"], user=user)
 
     def kill_daemon(self, host: Host, name: str) -> None:
         """End a daemon as a crash would."""
-        host.run(["bash", "-c", f"kill -9 $(cat /data/{name}.pid)"], user="yarn")
+        host.run(["bash", "-c", f"kill -9 $(cat /data/{name}.pid)"])
 
     # Applications
 
@@ -91,17 +102,25 @@ class YarnCluster:
         settings: Mapping[str, str] = {},
     ) -> Application:
         """Submit the lab's own SparkBurn with these arguments."""
-        chosen = {**self._spark_settings(executors), **settings}
+        program = ["--class", "SparkBurn", str(self.software.jobs), *arguments]
+        options = ["--deploy-mode", mode, "--queue", queue, *settings_of({**limits(executors), **settings})]
+        return self.submit_spark(self.software.spark, [*options, *program])
+
+    def submit_spark(
+        self, jars: Path, words: Sequence[str], user: str = "yarn", environment: Mapping[str, str] = {}
+    ) -> Application:
+        """Run Spark's own submission with these words, from the coordinator's machine."""
         opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED.split()]
+        places = {"spark.yarn.jars": f"local:{jars}/*", "spark.yarn.stagingDir": f"file:///shared/{user}"}
         command = [
-            f"{self.software.java_home}/bin/java", "-Xmx256m", *opened,
-            "-cp", f"{self.software.spark}/*:{CONFIGURATION}", "org.apache.spark.deploy.SparkSubmit",
-            "--master", "yarn", "--deploy-mode", mode, "--queue", queue,
-            "--executor-cores", "1", "--executor-memory", "512m", "--driver-memory", "512m",
-            *(word for name, value in chosen.items() for word in ("--conf", f"{name}={value}")),
-            "--class", "SparkBurn", str(self.software.jobs), *arguments,
+            "env", *(f"{name}={value}" for name, value in environment.items()),
+            f"{self.software.java_home}/bin/java", "-Xmx512m", *opened,
+            "-cp", f"{jars}/*:{CONFIGURATION}", "org.apache.spark.deploy.SparkSubmit",
+            "--master", "yarn", "--executor-cores", "1",
+            "--executor-memory", "512m", "--driver-memory", "512m",
+            *settings_of(places), *words,
         ]  # fmt: skip
-        return self._submit(command)
+        return self._submit(command, user)
 
     def mapreduce(self, *arguments: str) -> Application:
         """Submit one of Hadoop's examples, say `pi 3 1000`."""
@@ -111,14 +130,14 @@ class YarnCluster:
             [f"{self.software.java_home}/bin/java", "-Xmx256m", "-cp", classes, program, *arguments]
         )
 
-    def _submit(self, command: Sequence[str]) -> Application:
+    def _submit(self, command: Sequence[str], user: str = "yarn") -> Application:
         script = f"{self._exports()} cd /shared; exec {shlex.join(command)}"
         options: Dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
             "stdout": subprocess.PIPE,
             "stderr": subprocess.STDOUT,
         }
-        client = self.lab.coord.start(["bash", "-c", script], user="yarn", **options)
+        client = self.lab.coord.start(["bash", "-c", script], user=user, **options)
         said: List[str] = []
         for line in client.stdout or ():
             said.append(line)
@@ -127,21 +146,9 @@ class YarnCluster:
                 return Application(self, found.group(), client)
         raise LabError(f"nothing was submitted:\n{''.join(said)[-3000:]}")
 
-    def _spark_settings(self, executors: int) -> Dict[str, str]:
-        return {
-            "spark.yarn.jars": f"local:{self.software.spark}/*",
-            "spark.yarn.stagingDir": "file:///shared/staging",
-            "spark.executor.instances": str(executors),
-            "spark.executor.memoryOverhead": "256m",
-            "spark.driver.memoryOverhead": "256m",
-            "spark.executor.heartbeatInterval": "2s",
-            "spark.yarn.report.interval": "500",
-            "spark.ui.port": "0",
-        }
-
-    def rest(self, path: str) -> Optional[Any]:
-        """The ResourceManager's answer as JSON; None while it has none."""
-        command = self.lab.coordinator(["curl", "-sSfL", "-m", "5", f"{RESOURCE_MANAGER}{path}"])
+    def rest(self, path: str, base: str = "") -> Optional[Any]:
+        """The answer as JSON of the active ResourceManager, or of another one; None while it has none."""
+        command = self.lab.coordinator(["curl", "-sSfL", "-m", "5", f"{base or self.active}{path}"])
         done = subprocess.run(command, capture_output=True, text=True)
         try:
             return json.loads(done.stdout) if done.returncode == 0 else None
@@ -150,7 +157,7 @@ class YarnCluster:
 
     def put(self, path: str, content: Mapping[str, Any]) -> None:
         """Ask the ResourceManager to change something, as user yarn."""
-        target = f"{RESOURCE_MANAGER}{path}?user.name=yarn"
+        target = f"{self.active}{path}?user.name=yarn"
         body = ["-X", "PUT", "-H", "Content-Type: application/json", "-d", json.dumps(content)]
         subprocess.run(
             self.lab.coordinator(["curl", "-sSf", "-m", "10", *body, target]), check=True, capture_output=True
@@ -167,9 +174,32 @@ class YarnCluster:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         for source in (Path(__file__).parent / "conf").iterdir():
-            (folder / source.name).write_text(
-                source.read_text().replace("${lab.hadoop}", str(self.software.hadoop))
-            )
+            text = source.read_text().replace("${lab.hadoop}", str(self.software.hadoop))
+            more = "" if source.name != "yarn-site.xml" else _as_xml(self.properties)
+            (folder / source.name).write_text(text.replace("</configuration>", f"{more}</configuration>"))
+
+
+def limits(executors: int) -> Dict[str, str]:
+    """Settings by which a job is small and soon knows what goes on."""
+    return {
+        "spark.executor.instances": str(executors),
+        "spark.executor.memoryOverhead": "256m",
+        "spark.driver.memoryOverhead": "256m",
+        "spark.executor.heartbeatInterval": "2s",
+        "spark.yarn.report.interval": "500",
+        "spark.ui.port": "0",
+    }
+
+
+def settings_of(properties: Mapping[str, str]) -> List[str]:
+    return [word for name, value in properties.items() for word in ("--conf", f"{name}={value}")]
+
+
+def _as_xml(properties: Mapping[str, str]) -> str:
+    return "".join(
+        f"<property><name>{name}</name><value>{escape(value)}</value></property>\n"
+        for name, value in properties.items()
+    )
 
 
 class Application:
@@ -238,13 +268,15 @@ def eventually(holds: Callable[[], Answer], otherwise: str, seconds: float) -> A
         time.sleep(0.2)
 
 
-def make_lab(folder: Path, made: Software, tied: bool = False) -> Lab:
-    """A lab (down yet) whose hosts can run the software."""
+def make_lab(
+    folder: Path, made: Software, tied: bool = False, nodes: int = 3, show: Sequence[Path] = ()
+) -> Lab:
+    """A lab (down yet) whose hosts can run the software, and see what is in the folders of `show`."""
     shared = folder / "shared"
     shared.mkdir(parents=True, exist_ok=True)
     shared.chmod(0o1777)
-    show = [made.hadoop, made.spark, made.jobs.parent]
-    return Lab(folder, hosts.default_plans(), tied=tied, show=show, shared=shared)
+    shown = [made.hadoop, made.spark, made.jobs.parent, *show]
+    return Lab(folder, hosts.default_plans(nodes), tied=tied, show=shown, shared=shared)
 
 
 def main(arguments: Sequence[str]) -> int:
