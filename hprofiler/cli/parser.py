@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from typing import Callable, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 from hprofiler import __version__
 from hprofiler.cli import convert_options, kubernetes_options, sampling_options, yarn_options
@@ -32,13 +32,20 @@ examples:
   hprofiler -t 30 -j pid:4242                         one process here, a JVM or not
   hprofiler -t 60 -e cpu,alloc,lock -j spark-executor CPU time, allocations and lock waits in one recording
   hprofiler -f 300 -t 60 -j application_1700000000000_0042 -c http://rm:8088   a YARN application
+  hprofiler -f 300 -t 60 -j k8s:spark-role=executor,spark-app-name=etl -n analytics   pods of Kubernetes
   hprofiler -t 30 -i -j kafka-broker                  what its threads wait for
   hprofiler -t 30 -j impala-daemon --hosts-file nodes.txt   native processes, with the host's perf
   hprofiler -t 30 -j 're:Main --job \\d+' -h 'node[01-40]' --become sudo -o results
-  hprofiler -f 300 -t 60 -j k8s:spark-role=executor,spark-app-name=etl -n analytics   pods of Kubernetes
 
 exit status: 0 all recorded, 2 bad usage, 3 recorded in part, 4 nothing recorded, 130 interrupted
 """
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose help is output like any other: argparse would not say that it could not be written."""
+
+    def print_help(self, file: Any = None) -> None:
+        print(self.format_help(), end="", file=file)
 
 
 class HostsOrHelp(argparse.Action):
@@ -102,7 +109,7 @@ def verb_parser(verb: str) -> argparse.ArgumentParser:
 
 
 def _new_parser(name: str, description: str) -> argparse.ArgumentParser:
-    return argparse.ArgumentParser(
+    return Parser(
         prog=name,
         description=description,
         add_help=False,
@@ -120,6 +127,7 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
     _selection_options(parser, required=True)
     _host_options(parser)
     yarn_options.add_to(parser)
+    kubernetes_options.add_to(parser)
     _ssh_options(parser)
     _output_options(parser)
     parser.epilog = parser.epilog or RUN_EXAMPLES
@@ -130,7 +138,6 @@ def _selection_options(parser: argparse.ArgumentParser, required: bool) -> None:
     group.add_argument(
         "-j",
         "--selector",
-    kubernetes_options.add_to(parser)
         required=required,
         metavar="SELECTOR",
         help="a name (`hprofiler selectors` lists them); pid:123,456; a shell pipe over the process list "
@@ -240,6 +247,7 @@ def _ps_options(parser: argparse.ArgumentParser) -> None:
     _selection_options(parser, required=True)
     _host_options(parser)
     yarn_options.add_to(parser)
+    kubernetes_options.add_to(parser)
     _ssh_options(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     parser.epilog = (
@@ -250,7 +258,6 @@ def _ps_options(parser: argparse.ArgumentParser) -> None:
 
 def _selectors_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
-    kubernetes_options.add_to(parser)
     _selector_directory_option(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
 
