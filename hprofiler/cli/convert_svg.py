@@ -45,12 +45,20 @@ KEYWORDS = {
 }
 
 
-# Options of convert that work on a merged tree.
+# Options of convert that a flame chart has nothing for, and why.
 # fmt: off
-MERGED_BY = [
-    "value", "threads", "time", "mean", "canonical", "include", "exclude", "focus", "trim",
-    "invert", "merge_tiers", "prune",
-]
+NOT_OF_A_CHART = {
+    **dict.fromkeys(
+        ["value", "threads", "time", "mean", "canonical", "include", "exclude", "focus", "trim",
+         "invert", "merge_tiers", "prune"],
+        "its stacks would be merged",
+    ),
+    **dict.fromkeys(
+        ["pid", "tid", "kernel", "jit", "all", "addrs", "event_filter"],
+        "it is drawn from folded text, and that is for perf.data and perf script",
+    ),
+    **dict.fromkeys(["negate", "width_from"], "that is for differences"),
+}
 # fmt: on
 
 
@@ -133,33 +141,63 @@ def keywords(options: argparse.Namespace) -> Dict[str, Any]:
     """Keywords of Profile.to_svg for what was asked; a UsageError when no picture is to be written."""
     given = {name: getattr(options, name) for name in KEYWORDS}
     asked = [name for name, value in given.items() if value is not None and value is not False]
-    is_picture = options.to == "svg" or (not options.to and options.output.endswith(".svg"))
-    if not is_picture and (asked or options.flamechart):
-        option = "--" + (asked[0] if asked else "flamechart").replace("_", "-")
-        raise UsageError(f"{option} is for pictures, and {options.output} is none", "write a .svg")
+    format = _format(options)
+    if format != "svg" and (asked or options.flamechart):
+        option = _option(asked[0] if asked else "flamechart")
+        raise UsageError(f"{option} is for pictures, and {_output(options)} is none", "write a .svg")
+    if format not in ("svg", "html") and options.title is not None:
+        reason = f"--title is for pictures and pages, and {_output(options)} is neither"
+        raise UsageError(reason, "write a .svg or a .html")
     return {KEYWORDS[name]: given[name] for name in asked}
 
 
-def check(keywords: Dict[str, Any]) -> None:
+def _format(options: argparse.Namespace) -> str:
+    for ending in ("svg", "html"):
+        if options.to == ending or (not options.to and options.output.endswith(f".{ending}")):
+            return ending
+    return "other"
+
+
+def _output(options: argparse.Namespace) -> str:
+    return f"{options.to} text" if options.output == "-" else str(options.output)
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def check(options: argparse.Namespace) -> None:
     """Refuses what a picture refuses before anything is read, by drawing a small one."""
     from hprofiler._flamegraph import OptionError, Profile
 
     # The file of colours is left alone: what is drawn here would be added to it.
-    look = {name: value for name, value in keywords.items() if name != "palette_map"}
+    look = {name: value for name, value in keywords(options).items() if name != "palette_map"}
     try:
         Profile.from_bytes(b"all 1", "folded").to_svg(**look)
     except OptionError as error:
         raise UsageError(str(error), "see hprofiler convert --help") from error
+    if options.flamechart:
+        _check_chart(options)
 
 
-def check_chart(options: argparse.Namespace) -> None:
+def _check_chart(options: argparse.Namespace) -> None:
     """A flame chart is drawn from the lines as they are: nothing may be done to them before."""
     if len(options.inputs) > 1 or options.diff:
         raise UsageError("--flamechart draws one file", "give one, its lines in the order of time")
-    for name in MERGED_BY:
+    if options.from_format not in (None, "folded"):
+        reason = f"--from {options.from_format} does not go with --flamechart: it is drawn from folded text"
+        raise UsageError(reason)
+    for name, why in NOT_OF_A_CHART.items():
         if getattr(options, name):
-            option = "--" + name.replace("_", "-")
-            raise UsageError(f"{option} does not go with --flamechart: its stacks would be merged")
+            raise UsageError(f"{_option(name)} does not go with --flamechart: {why}")
+
+
+def check_one_sided(options: argparse.Namespace) -> None:
+    """Refuses what is for differences where none is drawn."""
+    for name in ("negate", "width_from"):
+        if getattr(options, name):
+            reason = f"{_option(name)} is for differences, and there is none"
+            raise UsageError(reason, "give --diff BEFORE, or a file with two counts a line")
 
 
 def _pixels(text: str) -> int:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
+from typing import Sequence
 
 from hprofiler.cli.exits import Exit
+from hprofiler.model import Outcome
+
+# Profiles that could not be used and are named; the page's ledger has all.
+PROBLEMS_SHOWN = 10
 
 
 def command(options: argparse.Namespace) -> int:
@@ -13,4 +19,20 @@ def command(options: argparse.Namespace) -> int:
 
     report = make_report(Path(options.folder), options.raw_names, options.threads, options.trim)
     print(report.page)
-    return Exit.OK
+    _print_problems(report.problems)
+    if report.empty:
+        reason = f"nothing is left to show ({report.coverage}): there are no pictures, and the page says why"
+        print(f"hprofiler: {reason}", file=sys.stderr)
+        return Exit.NOTHING
+    return Exit.PARTIAL if report.problems else Exit.OK
+
+
+def _print_problems(problems: Sequence[Outcome]) -> None:
+    """What the pictures are without; an earlier report may have had it."""
+    if problems:
+        print("not in the pictures:", file=sys.stderr)
+    for problem in problems[:PROBLEMS_SHOWN]:
+        print(f"  {problem.host} pid {problem.pid}: {problem.reason}", file=sys.stderr)
+    if len(problems) > PROBLEMS_SHOWN:
+        more = len(problems) - PROBLEMS_SHOWN
+        print(f"  … and {more} more: see the ledger in the page", file=sys.stderr)

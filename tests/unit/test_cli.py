@@ -14,6 +14,7 @@ import pytest
 
 from hprofiler.cli.options import sampling, selector
 from hprofiler.cli.parser import parse
+from tests.viewer.made_run import MadeHost, make_run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -211,7 +212,26 @@ def test_report_of_no_run_folder(tmp_path):
     assert b"no run folder" in done.stderr
 
 
-@pytest.mark.parametrize("words", ["selectors", "selectors --json", "completion bash", "--version"])
+def test_report_tells_what_is_no_longer_in_the_pictures(tmp_path):
+    made = [MadeHost("big", {1: "a;hot 270\n"}), MadeHost("small", {2: "a;cold 20\n"})]
+    folder = make_run(tmp_path / "run", made)
+    done = hprofiler("report", folder.path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    folder.profile_path("big", 1, "cpu").unlink()
+    done = hprofiler("report", folder.path)
+    assert done.returncode == 3
+    assert b"not in the pictures:\n  big pid 1: its profile in the run folder cannot be used" in done.stderr
+    assert (folder.path / "cluster/cpu.folded").read_bytes() == b"a;cold 20\n"
+    folder.profile_path("small", 2, "cpu").unlink()
+    done = hprofiler("report", folder.path)
+    assert done.returncode == 4
+    assert b"nothing is left to show (0 of 2 processes" in done.stderr
+    assert not list(folder.path.rglob("*.svg")) and not list(folder.path.rglob("*.folded"))
+
+
+@pytest.mark.parametrize(
+    "words", ["selectors", "selectors --json", "completion bash", "--version", "--help", "convert --help"]
+)
 def test_output_that_cannot_be_written_is_said_without_a_traceback(words):
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-m", "hprofiler", *words.split()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import socket
 import subprocess
 import sys
 
@@ -123,6 +124,12 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
         (["-o", "x.svg", "--fontsize", "nan"], "it is 2 to 100 pixels"),
         (["-o", "x.svg", "--time", "5-2"], "not FROM-TO in seconds"),
         (["-o", "x.svg", "--time", "nan-"], "not FROM-TO in seconds"),
+        (["-o", "x.svg", "--flamechart", "--kernel"], "--kernel does not go with --flamechart"),
+        (["-o", "x.svg", "--flamechart", "--all"], "--all does not go with --flamechart"),
+        (["-o", "x.svg", "--flamechart", "--event-filter", "e"], "--event-filter does not go with --flame"),
+        (["-o", "x.svg", "--flamechart", "--from", "jfr"], "--from jfr does not go with --flamechart"),
+        (["-o", "x.svg", "--flamechart", "--negate"], "--negate does not go with --flamechart"),
+        (["-o", "x.folded", "--title", "t"], "--title is for pictures and pages"),
     ],
 )
 def test_what_makes_no_sense_is_said_before_anything_is_read(words, says, tmp_path):
@@ -136,15 +143,20 @@ def test_what_makes_no_sense_is_said_before_anything_is_read(words, says, tmp_pa
     [
         (["--value", "cpu"], 2, 'no value "cpu" in this profile; there are: samples (count)'),
         (["--threads"], 2, "no stack starts with a thread frame"),
-        (["--time", "1-2"], 2, "of JFR recordings only, and this is folded"),
-        (["--include", "nowhere"], 4, "no samples in"),
+        (["--time", "1-2"], 2, "the option time is for jfr only, and this is folded"),
+        (["--kernel"], 2, "the option kernel is for perf-data and perf-script only, and this is folded"),
+        (["--negate"], 2, "--negate is for differences, and there is none"),
+        (["--include", "nowhere"], 4, "no stack has a frame that --include nowhere finds"),
+        (["--focus", "main", "--focus", "wait"], 4, "no stack has a frame that --focus wait finds"),
+        (["--exclude", "main", "--exclude", "i?le"], 4, "frame that --exclude main --exclude 'i?le' finds"),
         (["--from", "pprof"], 4, "pprof: "),
     ],
 )
 def test_what_cannot_be_done_is_said_with_the_file(job, words, code, says, tmp_path):
     done = hprofiler("convert", job, *words, "-o", tmp_path / "x.svg")
     assert done.returncode == code
-    assert says in done.stderr.decode() and "job.folded" in done.stderr.decode()
+    assert says in done.stderr.decode()
+    assert "job.folded" in done.stderr.decode() or "--negate" in words
     assert not (tmp_path / "x.svg").exists()
 
 
@@ -176,6 +188,7 @@ def test_a_difference_comes_back_with_both_counts(job, tmp_path):
         ("job.folded -o - --to folded >&-", "cannot write to stdout: it is closed"),
         ("job.folded -o - --to folded >/dev/full", "cannot write to stdout: No space left on device"),
         ("job.folded -o - --to html >/dev/full", "cannot write to stdout: No space left on device"),
+        ("none.folded --flamechart -o x.svg", "cannot read none.folded: No such file or directory"),
     ],
 )
 def test_a_stream_that_cannot_be_used_is_said(job, line, says):
@@ -204,11 +217,24 @@ def test_what_is_no_profile_is_told_the_formats(tmp_path):
     assert b"the formats that can be read are jfr, perf-data, " in done.stderr and b"--from" in done.stderr
 
 
-def test_garbage_behind_gzip_is_a_warning(tmp_path):
-    (tmp_path / "job.gz").write_bytes(gzip.compress(JOB) + b"-- signature --")
-    done = hprofiler("convert", tmp_path / "job.gz", "-o", "-", "--to", "folded")
-    assert (done.returncode, len(done.stdout.splitlines())) == (0, 4)
-    assert done.stderr == b"hprofiler: gzip: what stands behind the compressed data is ignored\n"
+@pytest.mark.parametrize("words", [["--to", "folded"], ["--to", "svg", "--flamechart"]])
+def test_garbage_behind_compressed_data_is_a_warning(tmp_path, words):
+    # A frame of one block as it is; nothing in the standard library writes zstd.
+    block = (len(JOB) << 3 | 1).to_bytes(3, "little")
+    zstd = b"\x28\xb5\x2f\xfd\x20" + bytes([len(JOB)]) + block + JOB
+    for name, data in (("gzip", gzip.compress(JOB)), ("zstd", zstd)):
+        (tmp_path / name).write_bytes(data + b"-- signature --")
+        done = hprofiler("convert", tmp_path / name, "-o", "-", *words)
+        warning = f"hprofiler: {name}: 15 bytes behind the compressed data are no part of it: ignored\n"
+        assert (done.returncode, done.stderr.decode()) == (0, warning)
+        assert b"parse" in done.stdout
+
+
+def test_one_file_whose_sum_does_not_fit_is_not_told_of_the_mean(tmp_path):
+    (tmp_path / "a").write_bytes(b"a %d\nb 1\n" % (2**63 - 1))
+    done = hprofiler("convert", tmp_path / "a", "-o", tmp_path / "x.folded")
+    assert (done.returncode, b"--mean" in done.stderr) == (4, False)
+    assert b"line 2: samples (count): the sum does not fit" in done.stderr
 
 
 def test_a_sum_that_does_not_fit_has_a_mean(tmp_path):
@@ -218,3 +244,72 @@ def test_a_sum_that_does_not_fit_has_a_mean(tmp_path):
     assert (done.returncode, b"--mean" in done.stderr) == (4, True)
     mean = convert(tmp_path / "a", tmp_path / "b", "--mean")
     assert mean == [f"a {2**62}", f"b {2**62 - 1}"]
+
+
+def test_what_matched_nothing_is_said_with_what_there_is(job, tmp_path):
+    done = hprofiler("convert", job, job, "--include", "no where", "-o", tmp_path / "x.svg")
+    assert (done.returncode, done.stderr.decode().splitlines()) == (
+        4,
+        [
+            f"hprofiler: nothing is left of {job}, nor of 1 more: "
+            "no stack has a frame that --include 'no where' finds",
+            "  what there was: samples 16, most of it in wait, match, read, main",
+        ],
+    )
+    done = hprofiler("convert", job, "--trim", "nowhere", "-o", "-", "--to", "folded")
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 4
+    assert done.stderr == b"hprofiler: --trim nowhere finds no frame: nothing was trimmed\n"
+
+
+def test_what_matches_in_one_input_is_enough(job):
+    assert convert(job, "-", "--include", "wait", stdin=b"other 3\n") == ["idle;wait 7"]
+    assert convert(job, "-", "--trim", "read", stdin=b"b;other 3\n")[0] == "b;other 3"
+    assert convert("-", "--diff", job, "--exclude", "main", stdin=b"idle;wait 7\n") == ["idle;wait 7 7"]
+
+
+def test_an_event_that_is_not_there_is_told_those_that_are(tmp_path):
+    perf = b"java 1 2.5: 10 cycles:u:\n\tff f (/x)\n\njava 1 2.6: 10 faults:\n\tff f (/x)\n\n"
+    done = hprofiler("convert", "-", "--event-filter", "cpu", "-o", tmp_path / "x.svg", stdin=perf)
+    assert done.returncode == 2
+    assert b'stdin: no event "cpu" in this recording; there are: cycles:u, faults' in done.stderr
+    assert convert("-", "--event-filter", "faults", stdin=perf) == ["java;f 10"]
+
+
+def test_many_inputs_are_reduced_and_merged_in_order(tmp_path):
+    """Warnings stand in the order of the files, whichever was read first, and all amounts add up."""
+    names = [tmp_path / f"{number:02}.folded" for number in range(30)]
+    for number, name in enumerate(names):
+        filler = b"".join(b"J$$Lambda$%d/0x%x;m%d 1\n" % (n, n, n) for n in range(20 * (30 - number)))
+        name.write_bytes(filler + b"J$$Lambda$7/0x8.run %d\nbad\n" % (number + 1))
+    done = hprofiler("convert", *names, "--canonical", "--include", "run", "-o", "-", "--to", "folded")
+    assert (done.returncode, done.stdout) == (0, b"J$$Lambda.run 465\n")
+    assert done.stderr == b"hprofiler: 30 malformed lines or records were left out\n"
+    names[11].write_bytes(b"a 1 2\n")
+    names[17].write_bytes(b"not a profile\n")
+    for _ in range(3):
+        done = hprofiler("convert", *names, "--canonical", "-o", tmp_path / "x.svg")
+        assert done.returncode == 4
+        assert f"cannot merge {names[11]}: unlike values do not add up" in done.stderr.decode()
+
+
+def test_a_moved_stdin_is_read_from_where_it_stands(job):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for words, says in (("--to folded", b"idle;wait 7\n"), ("--to svg --flamechart", b"wait (7 samples")):
+        command = [sys.executable, "-m", "hprofiler", "convert", "-", "-o", "-", *words.split()]
+        with job.open("rb", buffering=0) as file:
+            file.seek(JOB.index(b"idle"))
+            done = subprocess.run(command, stdin=file, capture_output=True, env=environment)
+        assert done.returncode == 0 and says in done.stdout and b"main" not in done.stdout
+
+
+@pytest.mark.parametrize("words", ["--to folded", "--to folded --include main", "--to svg --flamechart"])
+def test_stdin_may_be_a_socket(words):
+    ours, theirs = socket.socketpair()
+    command = [sys.executable, "-m", "hprofiler", "convert", "-", "-o", "-", *words.split()]
+    with ours, theirs:
+        ours.sendall(JOB)
+        ours.shutdown(socket.SHUT_WR)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, stdin=theirs, capture_output=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"match" in done.stdout

@@ -60,7 +60,7 @@ def test_differential_text_has_two_values():
     ("data", "format", "reason"),
     [
         (b"<html>\n", None, "folded text, line 1: "),
-        (b"a 1\nb 99999999999999999999\n", None, "folded text, line 2: "),
+        (b"a 1\nb 9223372036854775807\n", None, "folded text, line 2: "),
         (b"\x1f\x8b\x08", None, "gzip: "),
         (b"\x0a\x02\x08\x01", None, "pprof: string 1 does not exist"),
         (TEXT, "pprof", "pprof: "),

@@ -129,3 +129,15 @@ def test_differences_are_written_like_profiles(job, tmp_path):
         diff.write(tmp_path / f"d{ending}", title="changed")
         assert (tmp_path / f"d{ending}").stat().st_size > 0
     assert Profile.open(tmp_path / "d.pb.gz").values == [("before", "count"), ("after", "count")]
+
+
+def test_a_file_that_is_open_is_read_from_where_it_stands(tmp_path):
+    (tmp_path / "job.folded").write_bytes(JOB)
+    with (tmp_path / "job.folded").open("rb", buffering=0) as file:
+        file.seek(JOB.index(b"main;read"))
+        assert Profile.open([file.fileno()]).to_folded() == b"main;read 3\n"
+        assert not file.closed and file.read() == b""
+        with pytest.raises(ValueError, match=r"^file descriptor 99999: Bad file descriptor$"):
+            Profile.open(99999)
+    with pytest.raises(ValueError, match=r"^file descriptor -1: Bad file descriptor$"):
+        Profile.open(-1)

@@ -211,9 +211,14 @@ def test_what_was_asked_for_wrongly_is_an_option_error(job, tmp_path):
         lambda: job.trim("("),
         lambda: job.to_svg(bgcolors="pink"),
         lambda: Profile.open(tmp_path / "job.folded", time=(1, 2)),
+        lambda: Profile.from_bytes(JOB, off_cpu=True),
+        lambda: Profile.from_bytes(b"PERFILE2" + bytes(96), estimate=True),
     ):
         with pytest.raises(OptionError):
             wrong()
+    for number in (-1, 1, 2**70):
+        with pytest.raises(OptionError, match=rf"^no value {number} in this profile; there are: samples "):
+            job.total(number)
     (tmp_path / "bad.folded").write_bytes(b"<html>")
     with pytest.raises(ValueError, match=r"bad\.folded: ") as bad:
         Profile.open(tmp_path / "bad.folded")

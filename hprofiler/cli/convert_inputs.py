@@ -1,0 +1,154 @@
+"""The inputs of `hprofiler convert`: all processors read them and reduce them to what is asked for.
+
+They are put together in their order, and only a few are in memory at a time beside the sum.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import deque
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterator, List, Sequence, Tuple, TypeVar, Union
+
+from hprofiler.cli.convert_errors import about, warn
+from hprofiler.cli.convert_steps import Findings, Step, is_empty, reduced, steps_of
+from hprofiler.errors import ProfileError, UsageError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from hprofiler._flamegraph import Profile
+
+T = TypeVar("T")
+
+# Profiles that are read at the same time: they are added up by one processor, which more would outrun.
+MOST_AT_ONCE = 8
+
+
+def check(options: argparse.Namespace) -> None:
+    """Says what cannot be read before anything is."""
+    names = [*options.inputs, *([options.diff] if options.diff else [])]
+    if names.count("-") > 1:
+        raise UsageError("- is named twice, and stdin can be read once", "give one of the profiles as a file")
+    for name in names:
+        if name == "-":
+            _check_stdin()
+        else:
+            _check_readable(Path(name))
+
+
+def _check_stdin() -> None:
+    try:
+        os.fstat(0)
+    except OSError as error:
+        raise UsageError("cannot read stdin: it is closed", "name a file") from error
+
+
+def _check_readable(path: Path) -> None:
+    try:
+        path.open("rb").close() if path.is_file() else path.stat()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+
+
+def source(name: str) -> Union[str, int]:
+    """What the core is to read: stdin is taken from where it stands, which its name would not do."""
+    return 0 if name == "-" else name
+
+
+def merged(options: argparse.Namespace) -> Profile:
+    """All inputs as one profile, which has samples. Where nothing is to be reduced the core does it alone."""
+    from hprofiler._flamegraph import Profile
+
+    steps = steps_of(options)
+    found: List[Findings] = []
+    if steps:
+        profile, found = _merged(options, steps)
+    else:
+        sources = [source(name) for name in options.inputs]
+        with about("cannot read"):
+            profile = Profile.open(sources, mean=options.mean, **_asked(options))
+    if is_empty(profile):
+        raise _nothing_left(options.inputs, found)
+    if options.trim and all(one.untrimmed for one in found):
+        warn(f"--trim {options.trim} finds no frame: nothing was trimmed")
+    return profile
+
+
+def before(options: argparse.Namespace) -> Profile:
+    """What `--diff` names, reduced like the inputs."""
+    profile, found = _read(options, steps_of(options), options.diff)
+    if is_empty(profile):
+        raise _nothing_left([options.diff], [found])
+    return profile
+
+
+def _merged(options: argparse.Namespace, steps: Sequence[Step]) -> Tuple[Profile, List[Findings]]:
+    from hprofiler._flamegraph import Profile
+
+    found: List[Findings] = []
+
+    def profiles() -> Iterator[Profile]:
+        for profile, findings in _on_all_processors(partial(_read, options, steps), options.inputs):
+            found.append(findings)
+            yield profile
+
+    with about(lambda: f"cannot merge {options.inputs[len(found) - 1]}"):
+        return Profile.merged(profiles(), mean=options.mean), found
+
+
+def _read(options: argparse.Namespace, steps: Sequence[Step], name: str) -> Tuple[Profile, Findings]:
+    from hprofiler._flamegraph import Profile
+
+    with about("cannot read"):
+        profile = Profile.open(source(name), **_asked(options))
+    with about(f"cannot convert {name}"):
+        return reduced(profile, steps, options.trim)
+
+
+def _nothing_left(names: Sequence[str], found: Sequence[Findings]) -> ProfileError:
+    emptied = [(name, one.emptied) for name, one in zip(names, found) if one.emptied]
+    if not emptied:
+        return ProfileError(f"no samples in {', '.join(names)}: there is nothing to draw")
+    name, first = emptied[0]
+    others = f", nor of {len(emptied) - 1} more" if len(emptied) > 1 else ""
+    return ProfileError(f"nothing is left of {name}{others}: {first.why}", first.there_was)
+
+
+def _asked(options: argparse.Namespace) -> Dict[str, Any]:
+    """What the readers are asked for, as their keywords."""
+    return {
+        "format": options.from_format,
+        "threads": options.threads,
+        "time": options.time,
+        "pid": options.pid,
+        "tid": options.tid,
+        "kernel": options.kernel or options.all,
+        "jit": options.jit or options.all,
+        "addrs": options.addrs,
+        "event_filter": options.event_filter,
+    }
+
+
+def _on_all_processors(read: Callable[[str], T], names: Sequence[str]) -> Iterator[T]:
+    """What `read` makes of each, in their order; at most one that is done waits for its turn."""
+    if len(names) == 1:
+        yield read(names[0])
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    workers = min(len(names), os.cpu_count() or 1, MOST_AT_ONCE)
+    waiting: Deque[Future[T]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for name in names:
+                waiting.append(pool.submit(read, name))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for left in waiting:
+                left.cancel()
