@@ -9,6 +9,9 @@ pub(super) struct Cursor<'a> {
     at: usize,
 }
 
+/// The bits that are clear in the last byte of a number of up to eight, in each byte of a word.
+const LAST_BYTES: u64 = 0x8080_8080_8080_8080;
+
 /// A text, not yet decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Text<'a> {
@@ -51,6 +54,24 @@ impl<'a> Cursor<'a> {
         self.longer(u64::from(first & 0x7f))
     }
 
+    /// Passes over this many numbers.
+    pub(super) fn pass(&mut self, mut count: u64) -> Option<()> {
+        while count > 0 {
+            let word = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk);
+            let ends = word.map_or(0, |word| !u64::from_le_bytes(*word) & LAST_BYTES);
+            // A word in which none ends has, or may have, the ninth byte of one behind it.
+            let whole = u64::from(ends.count_ones());
+            if (1..=count).contains(&whole) {
+                self.at += 8 - ends.leading_zeros() as usize / 8;
+                count -= whole;
+            } else {
+                self.number()?;
+                count -= 1;
+            }
+        }
+        Some(())
+    }
+
     fn longer(&mut self, mut number: u64) -> Option<u64> {
         for shift in (7..56).step_by(7) {
             let byte = self.byte()?;
@@ -81,9 +102,7 @@ impl<'a> Cursor<'a> {
             4 => {
                 let count = self.number()?;
                 let start = self.at;
-                for _ in 0..count {
-                    self.number()?;
-                }
+                self.pass(count)?;
                 Text::Units(&self.bytes[start..self.at])
             }
             5 => {
@@ -129,6 +148,24 @@ mod tests {
         assert_eq!(read(&[0xff; 9]), Some(u64::MAX));
         assert_eq!(read(&[0xff; 8]), None);
         assert_eq!(read(&[]), None);
+    }
+
+    #[test]
+    fn passing_over_numbers_ends_where_reading_them_does() {
+        let mut bytes = Vec::new();
+        for length in (1..=9).chain([1, 1, 9, 2, 9, 9, 1]) {
+            bytes.extend([0x80 | length; 9].split_at(usize::from(length) - 1).0);
+            // The ninth byte has eight bits of the number.
+            bytes.push(if length == 9 { 0xff } else { length });
+        }
+        let mut read = Cursor::new(&bytes, 0);
+        for count in 0..=16 {
+            let mut passed = Cursor::new(&bytes, 0);
+            assert_eq!(passed.pass(count), Some(()));
+            assert_eq!(passed.at(), read.at(), "{count}");
+            assert_eq!(read.number().is_some(), count < 16);
+        }
+        assert_eq!(Cursor::new(&bytes, 0).pass(17), None);
     }
 
     #[test]

@@ -77,6 +77,23 @@ impl Layout {
         self
     }
 
+    /// What comes before the array of a slot, and whether nothing comes behind it.
+    pub(super) fn before_array(&self, slot: usize) -> Option<(Layout, bool)> {
+        let is_it = |step: &Step| matches!(step, Step::Many(array, _) if *array == slot);
+        let place = self.steps.iter().position(is_it)?;
+        let before = Layout {
+            steps: self.steps[..place].to_vec(),
+            found: [false; SLOTS],
+        };
+        Some((before, place + 1 == self.steps.len()))
+    }
+
+    /// Whether a value is nothing but so many numbers.
+    pub(super) fn is_numbers(&self) -> bool {
+        let is_number = |step: &Step| matches!(step, Step::Number(_));
+        !self.steps.is_empty() && self.steps.iter().all(is_number)
+    }
+
     /// How long the steps are that it consists of, those of arrays counted once.
     pub(super) fn len(&self) -> usize {
         let length = |step: &Step| match step {
@@ -144,10 +161,7 @@ fn pass_over(steps: &[Step], cursor: &mut Cursor<'_>) -> Option<()> {
         return None;
     }
     if steps.iter().all(|step| matches!(step, Step::Number(_))) {
-        for _ in 0..count * steps.len() as u64 {
-            cursor.number()?;
-        }
-        return Some(());
+        return cursor.pass(count * steps.len() as u64);
     }
     let mut unwanted = Slots::default();
     for _ in 0..count {

@@ -9,6 +9,7 @@ mod bytes;
 mod chunk;
 mod columns;
 mod events;
+mod frames;
 mod layout;
 mod metadata;
 mod names;

@@ -96,7 +96,7 @@ impl<'a> Namer<'a> {
         self.text.clear();
         push_class_name(&mut self.text, &symbol);
         let name = self.intern(profile)?;
-        budget.spend(self.text.len())?;
+        budget.spend(self.text.len() as u64)?;
         keep(&mut self.classes, class, name);
         Ok(name)
     }

@@ -44,7 +44,20 @@ const FRAME: &[&str] = &["method", "type"];
 struct Pool {
     class: Option<u64>,
     layout: Layout,
-    places: HashMap<u64, usize, RandomState>,
+    places: HashMap<u64, Place, RandomState>,
+}
+
+/// Where a constant begins and ends; a chunk has less than 4 GB.
+#[derive(Clone, Copy)]
+struct Place {
+    begin: u32,
+    end: u32,
+}
+
+/// The frames of a stack as they lie in the chunk, leaf first, and so many of them.
+pub(super) struct Packed<'a> {
+    pub(super) count: u64,
+    pub(super) bytes: &'a [u8],
 }
 
 /// The pools of one chunk.
@@ -52,6 +65,8 @@ pub(super) struct Pools<'a> {
     bytes: &'a [u8],
     pools: [Pool; WANTED.len()],
     frame: Layout,
+    /// What a stack has before its frames, and whether they are its end.
+    before_frames: Option<(Layout, bool)>,
     left: usize,
     /// Layouts of the pools that do not matter, to pass over them.
     others: HashMap<u64, Layout, RandomState>,
@@ -71,10 +86,12 @@ impl<'a> Pools<'a> {
         });
         let stacks = pools[Of::Stacks as usize].class;
         let frame = stacks.and_then(|class| Layout::of_elements(types, class, "frames", FRAME));
+        let before_frames = pools[Of::Stacks as usize].layout.before_array(0);
         Pools {
             bytes,
             pools,
             frame: frame.unwrap_or_default(),
+            before_frames,
             left: MOST_CONSTANTS,
             others: HashMap::default(),
             others_left: MOST_STEPS,
@@ -109,8 +126,10 @@ impl<'a> Pools<'a> {
         for _ in 0..count {
             let id = cursor.number()?;
             self.left = self.left.checked_sub(1)?;
-            pool.places.insert(id, cursor.at());
+            let begin = u32::try_from(cursor.at()).ok()?;
             pool.layout.read(cursor, &mut slots)?;
+            let end = u32::try_from(cursor.at()).ok()?;
+            pool.places.insert(id, Place { begin, end });
         }
         Some(())
     }
@@ -140,7 +159,7 @@ impl<'a> Pools<'a> {
     pub(super) fn get(&self, of: Of, id: u64) -> Option<Slots> {
         let pool = &self.pools[of as usize];
         let mut slots = Slots::default();
-        let mut cursor = Cursor::new(self.bytes, *pool.places.get(&id)?);
+        let mut cursor = Cursor::new(self.bytes, pool.places.get(&id)?.begin as usize);
         pool.layout.read(&mut cursor, &mut slots)?;
         Some(slots)
     }
@@ -157,7 +176,9 @@ impl<'a> Pools<'a> {
             Some(Text::Pooled(id)) => {
                 let strings = &self.pools[Of::Strings as usize];
                 let place = strings.places.get(&id).copied();
-                place.and_then(read).unwrap_or(Text::Null)
+                place
+                    .and_then(|place| read(place.begin as usize))
+                    .unwrap_or(Text::Null)
             }
             text => text.unwrap_or(Text::Null),
         }
@@ -168,15 +189,27 @@ impl<'a> Pools<'a> {
         symbol.map_or(Cow::Borrowed(b""), |[text, ..]| self.text(text).utf8())
     }
 
-    /// The method and the type of each frame of a stack, leaf first. `None`: there is no such stack.
-    pub(super) fn frames(&self, stack: u64) -> Option<impl Iterator<Item = (u64, u64)> + '_> {
-        let [frames, ..] = self.get(Of::Stacks, stack)?;
-        let mut cursor = Cursor::new(self.bytes, frames as usize);
+    /// The frames of a stack. `None`: there is no such stack.
+    pub(super) fn stack(&self, stack: u64) -> Option<Packed<'a>> {
+        let place = self.pools[Of::Stacks as usize].places.get(&stack)?;
+        let (before, _) = self.before_frames.as_ref()?;
+        let mut cursor = Cursor::new(&self.bytes[..place.end as usize], place.begin as usize);
+        before.read(&mut cursor, &mut Slots::default())?;
         let count = cursor.number()?;
+        let bytes = cursor.take(cursor.left() as u64)?;
+        Some(Packed { count, bytes })
+    }
+
+    /// Whether stacks that end with the same bytes behind the end of a number end with the same frames.
+    pub(super) fn frames_are_numbers(&self) -> bool {
+        self.frame.is_numbers() && matches!(self.before_frames, Some((_, true)))
+    }
+
+    /// The method and the type of a frame.
+    #[inline]
+    pub(super) fn frame(&self, cursor: &mut Cursor<'a>) -> Option<(u64, u64)> {
         let mut slots = Slots::default();
-        Some((0..count).map_while(move |_| {
-            self.frame.read(&mut cursor, &mut slots)?;
-            Some((slots[0], slots[1]))
-        }))
+        self.frame.read(cursor, &mut slots)?;
+        Some((slots[0], slots[1]))
     }
 }

@@ -3,6 +3,7 @@
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
+use super::frames::Frames;
 use super::names::Namer;
 use super::pools::Pools;
 use super::waits::{self, Waiting};
@@ -27,9 +28,9 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn spend(&mut self, bytes: usize) -> Result<()> {
+    pub(super) fn spend(&mut self, bytes: u64) -> Result<()> {
         let limit = self.limit;
-        let left = self.left.checked_sub(bytes as u64);
+        let left = self.left.checked_sub(bytes);
         self.left = left.ok_or(Error::Limit {
             what: "bytes of the stacks as text",
             limit,
@@ -47,7 +48,7 @@ pub(super) struct Stacks<'a> {
     nodes: [HashMap<(u64, u64), Option<Node>, RandomState>; 2],
     /// Whether a thread with this stack is in a call that works on files.
     file_calls: HashMap<u64, bool, RandomState>,
-    frames: Vec<Frame>,
+    frames: Frames<'a>,
     last: Stack,
 }
 
@@ -69,7 +70,7 @@ impl<'a> Stacks<'a> {
             namer,
             nodes: Default::default(),
             file_calls: HashMap::default(),
-            frames: Vec::new(),
+            frames: Frames::default(),
             last: Stack::default(),
         }
     }
@@ -107,8 +108,10 @@ impl<'a> Stacks<'a> {
         if let Some(&known) = self.file_calls.get(&stack) {
             return Ok(known);
         }
-        let found = self.find_frames(profile, stack, budget)?;
-        let in_a_call = found && waits::is_in_a_file_call(&waiting(profile, &self.frames));
+        let in_a_call = match self.find_frames(profile, stack, budget)? {
+            Found::Frames => waits::is_in_a_file_call(&waiting(profile, self.frames.root_first())),
+            Found::Nothing | Found::Lost => false,
+        };
         if self.file_calls.len() >= MOST_CACHED {
             self.file_calls.clear();
         }
@@ -122,50 +125,71 @@ impl<'a> Stacks<'a> {
         place: Place,
         budget: &mut Budget,
     ) -> Result<Option<Node>> {
-        if !self.find_frames(profile, place.stack, budget)? {
-            return Ok(None);
-        }
-        if place.waits {
-            let wait = waits::wait_of(&waiting(profile, &self.frames));
-            let name = profile.frames.intern_name(wait.as_bytes())?;
-            self.frames.push(Frame::new(name, Kind::Plain));
-        }
-        if let Some((thread, how)) = place.thread {
-            self.frames.push(self.namer.thread(profile, thread, how)?);
-        }
-        self.last
-            .leaf(profile, self.frames.iter().rev().copied())
-            .map(Some)
+        let unknown;
+        let frames = match self.find_frames(profile, place.stack, budget)? {
+            Found::Lost => return Ok(None),
+            Found::Frames => self.frames.root_first(),
+            Found::Nothing => {
+                unknown = [plain(profile, NO_STACK)?];
+                &unknown
+            }
+        };
+        let thread = match place.thread {
+            Some((thread, how)) => Some(self.namer.thread(profile, thread, how)?),
+            None => None,
+        };
+        let wait = match place.waits {
+            true => Some(plain(
+                profile,
+                waits::wait_of(&waiting(profile, frames)).as_bytes(),
+            )?),
+            false => None,
+        };
+        let path = [thread, wait]
+            .into_iter()
+            .flatten()
+            .chain(frames.iter().copied());
+        self.last.leaf(profile, path).map(Some)
     }
 
-    /// Puts the frames of a stack into `frames`, leaf first; false if it is lost with a part of the chunk.
+    /// Puts the frames of a stack into `frames`.
     fn find_frames(
         &mut self,
         profile: &mut Profile,
         stack: u64,
         budget: &mut Budget,
-    ) -> Result<bool> {
-        let frames = &mut self.frames;
-        frames.clear();
-        let found = self.pools.frames(stack);
-        if found.is_none() && stack != 0 && !self.complete {
-            return Ok(false);
-        }
-        for (method, frame_type) in found.into_iter().flatten() {
-            let frame = self.namer.method(profile, method, frame_type)?;
-            budget.spend(profile.frames.name_of(frame).len() + 1)?;
-            frames.push(frame);
-        }
-        if frames.is_empty() {
-            let name = profile.frames.intern_name(NO_STACK)?;
-            frames.push(Frame::new(name, Kind::Plain));
-        }
-        Ok(true)
+    ) -> Result<Found> {
+        let Some(packed) = self.pools.stack(stack) else {
+            return Ok(match stack {
+                0 => Found::Nothing,
+                _ if self.complete => Found::Nothing,
+                _ => Found::Lost,
+            });
+        };
+        self.frames
+            .decode(profile, &packed, (self.pools, &mut self.namer))?;
+        budget.spend(self.frames.text_bytes())?;
+        let found = !self.frames.root_first().is_empty();
+        Ok(if found { Found::Frames } else { Found::Nothing })
     }
 }
 
+/// What there is of a stack.
+enum Found {
+    Frames,
+    /// It is empty, or there is none.
+    Nothing,
+    /// It is lost with a part of the chunk.
+    Lost,
+}
+
+fn plain(profile: &mut Profile, name: &[u8]) -> Result<Frame> {
+    Ok(Frame::new(profile.frames.intern_name(name)?, Kind::Plain))
+}
+
+/// Leaf first.
 fn waiting<'p>(profile: &'p Profile, frames: &[Frame]) -> Vec<Waiting<'p>> {
-    let waiting = frames.iter().map(|&frame| Waiting {
+    let waiting = frames.iter().rev().map(|&frame| Waiting {
         name: profile.frames.name_of(frame),
         kind: frame.kind(),
     });

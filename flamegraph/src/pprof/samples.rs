@@ -6,6 +6,7 @@ use crate::frames::{Frame, Kind};
 use crate::limits::Limits;
 use crate::profile::Profile;
 use crate::proto::sample_field;
+use crate::stack::shared_suffix;
 use crate::tree::{Node, ROOT};
 use crate::wire::{Fields, Numbers, Value};
 
@@ -80,7 +81,7 @@ impl<'a> Sample<'a> {
 }
 
 /// The way to one location of a stack.
-struct Step {
+struct Way {
     node: Node,
     /// How many of the packed bytes it and its callers are.
     packed: usize,
@@ -97,7 +98,7 @@ pub(super) struct Samples<'a, 'm> {
     left: u64,
     /// The stack of the sample before: packed, and the way to each of its locations, root first.
     before: &'m [u8],
-    path: Vec<Step>,
+    path: Vec<Way>,
     /// The frame above the outermost location, its node, and how long it is in folded text.
     root: (Option<Frame>, Node, u64),
     /// The locations that are not shared, the leaf first, each with how many packed bytes it and its
@@ -169,7 +170,7 @@ impl<'a, 'm> Samples<'a, 'm> {
         self.path.truncate(self.shared(sample.packed));
         let top = self.path.last();
         let (mut node, mut bytes) =
-            top.map_or((self.root.1, self.root.2), |step| (step.node, step.bytes));
+            top.map_or((self.root.1, self.root.2), |way| (way.node, way.bytes));
         self.find_own(sample)?;
         for &(location, packed) in self.own.iter().rev() {
             let (frames, more) = self.locations.get(location)?;
@@ -180,7 +181,7 @@ impl<'a, 'm> Samples<'a, 'm> {
             for &frame in frames {
                 node = self.profile.child(node, frame)?;
             }
-            self.path.push(Step {
+            self.path.push(Way {
                 node,
                 packed,
                 bytes,
@@ -196,7 +197,7 @@ impl<'a, 'm> Samples<'a, 'm> {
 
     /// Decodes the locations of a stack that are not on the path.
     fn find_own(&mut self, sample: &Sample<'_>) -> Result<()> {
-        let shared = self.path.last().map_or(0, |step| step.packed);
+        let shared = self.path.last().map_or(0, |way| way.packed);
         let all = sample.packed.len();
         self.own.clear();
         self.own
@@ -217,7 +218,7 @@ impl<'a, 'm> Samples<'a, 'm> {
     /// How many callers a stack has in common with the one before.
     fn shared(&self, packed: &[u8]) -> usize {
         let same = shared_suffix(packed, self.before);
-        let shared = self.path.partition_point(|step| step.packed <= same);
+        let shared = self.path.partition_point(|way| way.packed <= same);
         // The innermost of them may be the end of a longer number here.
         let start = packed.len()
             - shared
@@ -225,43 +226,5 @@ impl<'a, 'm> Samples<'a, 'm> {
                 .map_or(0, |last| self.path[last].packed);
         let is_cut = start > 0 && packed[start - 1] >= 0x80;
         shared - usize::from(shared > 0 && is_cut)
-    }
-}
-
-/// How many bytes two pieces end with that are the same.
-fn shared_suffix(one: &[u8], other: &[u8]) -> usize {
-    const WORD: usize = 8;
-    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
-    let mut shared = 0;
-    for (one, other) in one.rchunks_exact(WORD).zip(other.rchunks_exact(WORD)) {
-        let unlike = word(one) ^ word(other);
-        if unlike != 0 {
-            return shared + unlike.leading_zeros() as usize / 8;
-        }
-        shared += WORD;
-    }
-    let rest = |bytes: &[u8]| bytes.len() - shared;
-    let pairs = one[..rest(one)]
-        .iter()
-        .rev()
-        .zip(other[..rest(other)].iter().rev());
-    shared + pairs.take_while(|(one, other)| one == other).count()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn suffixes_are_counted_by_byte() {
-        for (one, other, shared) in [
-            ("", "a", 0),
-            ("xbc", "abc", 2),
-            ("abcdefghi", "abcdefghi", 9),
-            ("abcdXfghijklmnop", "abcdefghijklmnop", 11),
-            ("abcdefgh", "zabcdefgh", 8),
-        ] {
-            assert_eq!(shared_suffix(one.as_bytes(), other.as_bytes()), shared);
-        }
     }
 }
