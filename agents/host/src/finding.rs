@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::containers::{helper, Containers};
 use crate::outcome::Failure;
+use crate::own_group::OwnGroup;
 use crate::proc::scan::Seen;
 use crate::protocol::{Event, Find, Ignored, Process};
 use crate::selector::{Query, Selector};
@@ -20,6 +21,8 @@ pub struct Finding {
     asked: Vec<i32>,
     native: bool,
     containers: Option<Containers>,
+    /// The id of the agent's own container, where that is meant.
+    own: Option<(String, OwnGroup)>,
 }
 
 impl Finding {
@@ -28,6 +31,10 @@ impl Finding {
             return Err(Failure::plain(
                 "find names neither a selector nor containers",
             ));
+        }
+        let named = request.containers.as_deref().unwrap_or_default();
+        if request.own.as_ref().is_some_and(|own| !named.contains(own)) {
+            return Err(Failure::plain("find does not name the agent's own container"));
         }
         let asked = match &request.selector {
             Some(Query::Pids { pids }) => pids.clone(),
@@ -38,6 +45,7 @@ impl Finding {
             asked,
             native: request.native,
             containers: request.containers.map(Containers::new).transpose()?,
+            own: request.own.map(|id| (id, OwnGroup::read())),
         })
     }
 
@@ -91,7 +99,7 @@ impl Finding {
     fn judge(&self, process: &Seen) -> Verdict {
         let container = match &self.containers {
             None => None,
-            Some(containers) => match containers.of(process) {
+            Some(containers) => match self.own_of(process).or_else(|| containers.of(process)) {
                 None => return Verdict::Other,
                 Some(id) => Some(id.to_owned()),
             },
@@ -110,6 +118,11 @@ impl Finding {
             Some(id) if !jvm => helper(process, &id).map_or(Verdict::Other, Verdict::Helper),
             _ => Verdict::Other,
         }
+    }
+
+    fn own_of(&self, process: &Seen) -> Option<&str> {
+        let (id, group) = self.own.as_ref()?;
+        group.holds(process.pid).then_some(id.as_str())
     }
 
     fn tell(&self, process: Seen, container: Option<String>) -> Process {

@@ -4,6 +4,7 @@
 //! session can tell what is left over from what is in use, whatever pid namespace either lives in.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -37,6 +38,13 @@ const LIBRARIES: [Named; 2] = [ASYNC_PROFILER, PERFMAP];
 /// Where a JVM may look for files, best first.
 const USUAL: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 const MAX_LIBRARY: u64 = 64 << 20;
+/// Whether not even what the next run could use may stay.
+static NOTHING_STAYS: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is left for the next run.
+pub fn leave_nothing() {
+    NOTHING_STAYS.store(true, Ordering::Relaxed);
+}
 
 /// A folder that this session holds; `path` is the JVM's name for it.
 pub struct Held {
@@ -159,9 +167,9 @@ pub fn stage_library(
 
 /// Delete the library, unless its JVM is on musl. musl knows a library again by its inode and not by its path, so one
 /// that is put there anew is loaded once more, and none is ever unloaded: there it stays for the next run, until
-/// `clean`. Err: what is left.
+/// `clean`, unless nothing may stay. Err: what is left.
 pub fn let_library_go(library: Held, musl: bool) -> Result<(), String> {
-    match musl {
+    match musl && !NOTHING_STAYS.load(Ordering::Relaxed) {
         true => {
             library.keep();
             Ok(())

@@ -19,6 +19,7 @@ mod listening;
 mod outcome;
 mod output;
 mod peer;
+mod own_group;
 mod preflight;
 mod proc;
 mod protocol;
@@ -34,14 +35,22 @@ mod turns;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some("--version") {
+    let mut arguments = std::env::args_os().skip(1);
+    let wanted = arguments.next();
+    if wanted.as_deref() == Some("--version".as_ref()) {
         println!("hprofiler-agent {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
     }
     // Whatever is made here is for one user alone, whatever the session's habits are.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    let once = wanted.as_deref() == Some("--once".as_ref());
+    if once {
+        foothold::leave_nothing();
+        // It runs without its file; where that stays, whoever put it there deletes it.
+        let _ = arguments.next().map(std::fs::remove_file);
+    }
     allow_many_files();
-    ExitCode::from(session::run())
+    ExitCode::from(session::run(once))
 }
 
 /// Each JVM takes half a dozen descriptors, and the usual limit is that of a shell.

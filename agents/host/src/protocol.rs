@@ -60,6 +60,8 @@ pub struct Find {
     #[serde(default)]
     pub native: bool,
     pub containers: Option<Vec<String>>,
+    /// The one of them that the agent itself is in.
+    pub own: Option<String>,
 }
 
 /// What to record, and of which processes.

@@ -48,10 +48,14 @@ struct Session {
     deadline: Option<Instant>,
 }
 
-/// Run a session on stdin and stdout; the process's exit code.
-pub fn run() -> u8 {
+/// Run a session on stdin and stdout; the process's exit code. With `once` nothing is kept for the next one.
+pub fn run(once: bool) -> u8 {
     let mut output = Output::new();
-    let store = Store::open();
+    let store = if once {
+        Ok(Store::in_memory())
+    } else {
+        Store::open()
+    };
     let inbox =
         Inbox::open().map_err(|error| Failure::plain(format!("cannot listen to signals: {error}")));
     let (store, inbox) = match (store, inbox) {
@@ -158,7 +162,7 @@ impl Session {
                 lease_seconds,
                 exclude,
             } => self.hello(protocol, lease_seconds, exclude),
-            Request::Put { name, sha256, .. } => self.put(&name, sha256, &payload),
+            Request::Put { name, sha256, .. } => self.put(&name, sha256, payload),
             Request::List => self.list(),
             Request::Find(find) => self.find(find),
             Request::Prepare(prepare) => self.prepare(prepare),
@@ -211,7 +215,7 @@ impl Session {
         Ok(())
     }
 
-    fn put(&mut self, name: &str, hash: String, bytes: &[u8]) -> Result<(), Failure> {
+    fn put(&mut self, name: &str, hash: String, bytes: Vec<u8>) -> Result<(), Failure> {
         self.store.put(&hash, bytes).map_err(|failure| {
             Failure::new(format!("{name}: {}", failure.reason), failure.remedy)
         })?;

@@ -1,5 +1,6 @@
 //! The private folder: what the coordinator pushed, by its hash, kept between sessions.
 
+use std::collections::HashMap;
 use std::env;
 use std::io;
 use std::path::Path;
@@ -17,15 +18,78 @@ use crate::protocol::{Cleaned, Undone};
 /// The largest file the folder holds, in bytes.
 const LIMIT: u64 = 64 << 20;
 
-/// An open private folder.
-pub struct Store {
-    path: String,
-    dir: OwnedFd,
+/// What was put, in a private folder or, where nothing may stay, in memory.
+pub enum Store {
+    Folder(Folder),
+    Memory(HashMap<String, Vec<u8>>),
 }
 
 impl Store {
     /// The folder of this very binary where that is private, else the first usable of the usual places.
     pub fn open() -> Result<Self, Failure> {
+        Folder::open().map(Self::Folder)
+    }
+
+    pub fn in_memory() -> Self {
+        Self::Memory(HashMap::new())
+    }
+
+    /// The hashes of what is kept. Contents are checked when they are used.
+    pub fn blobs(&self) -> Vec<String> {
+        match self {
+            Self::Folder(folder) => folder.blobs(),
+            Self::Memory(kept) => kept.keys().cloned().collect(),
+        }
+    }
+
+    /// Keep some bytes under their hash.
+    pub fn put(&mut self, hash: &str, bytes: Vec<u8>) -> Result<(), Failure> {
+        if !is_sha256(hash) || sha256(&bytes) != hash {
+            return Err(Failure::new(
+                format!(
+                    "{} bytes arrived damaged: their SHA-256 is not {}",
+                    bytes.len(),
+                    hash.get(..64).unwrap_or(hash)
+                ),
+                "run it again; if it happens again, look at the network",
+            ));
+        }
+        match self {
+            Self::Folder(folder) => folder.put(hash, &bytes)?,
+            Self::Memory(kept) => {
+                kept.insert(hash.to_owned(), bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of that hash, checked.
+    pub fn get(&self, hash: &str) -> Result<Vec<u8>, Failure> {
+        match self {
+            Self::Folder(folder) => folder.get(hash),
+            Self::Memory(kept) => kept
+                .get(hash)
+                .cloned()
+                .ok_or_else(|| Failure::new(format!("{hash} was not put"), "push it again")),
+        }
+    }
+
+    /// Remove what is kept, with the folder it is in.
+    pub fn remove(&self, cleaned: &mut Cleaned) {
+        if let Self::Folder(folder) = self {
+            folder.remove(cleaned);
+        }
+    }
+}
+
+/// An open private folder.
+pub struct Folder {
+    path: String,
+    dir: OwnedFd,
+}
+
+impl Folder {
+    fn open() -> Result<Self, Failure> {
         let mut tried = Vec::new();
         for (path, owner) in own_folder().into_iter().chain(usual_folders()) {
             match make_private(&path, owner) {
@@ -39,26 +103,14 @@ impl Store {
         ))
     }
 
-    /// The hashes of what is kept. Contents are checked when they are used.
-    pub fn blobs(&self) -> Vec<String> {
+    fn blobs(&self) -> Vec<String> {
         self.names()
             .into_iter()
             .filter(|name| is_sha256(name))
             .collect()
     }
 
-    /// Keep some bytes under their hash.
-    pub fn put(&self, hash: &str, bytes: &[u8]) -> Result<(), Failure> {
-        if !is_sha256(hash) || sha256(bytes) != hash {
-            return Err(Failure::new(
-                format!(
-                    "{} bytes arrived damaged: their SHA-256 is not {}",
-                    bytes.len(),
-                    hash.get(..64).unwrap_or(hash)
-                ),
-                "run it again; if it happens again, look at the network",
-            ));
-        }
+    fn put(&self, hash: &str, bytes: &[u8]) -> Result<(), Failure> {
         let kept = write_whole(&self.dir, hash, bytes, Mode::RUSR | Mode::WUSR)
             .and_then(|()| self.give_to_owner(hash));
         kept.map_err(|error| {
@@ -69,8 +121,7 @@ impl Store {
         })
     }
 
-    /// The bytes of that hash, checked.
-    pub fn get(&self, hash: &str) -> Result<Vec<u8>, Failure> {
+    fn get(&self, hash: &str) -> Result<Vec<u8>, Failure> {
         let missing =
             |why: String| Failure::new(format!("{hash} in {}: {why}", self.path), "push it again");
         if !is_sha256(hash) {
@@ -85,7 +136,7 @@ impl Store {
     }
 
     /// Remove the folder and everything in it that is ours.
-    pub fn remove(&self, cleaned: &mut Cleaned) {
+    fn remove(&self, cleaned: &mut Cleaned) {
         for name in self.names() {
             let agent = name.strip_prefix("agent-").is_some_and(is_sha256);
             if agent || is_sha256(&name) || is_temporary(&name) {
