@@ -1,4 +1,4 @@
-//! The private folder: what the coordinator pushed, by its hash, kept between sessions.
+//! What the coordinator pushed, by its hash: in the private folder, where it is kept between sessions, or in memory.
 
 use std::collections::HashMap;
 use std::env;
