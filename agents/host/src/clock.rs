@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use rustix::param::clock_ticks_per_second;
 
 use crate::engine::Engine;
+use crate::outcome::Failure;
+use crate::proc::stat::Stat;
 use crate::proc::target::Target;
 use crate::recording::Order;
 
@@ -16,7 +18,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub enum End {
     Over,
     /// It is read, but it was cut short for this reason.
-    TooMuch(String),
+    TooMuch(Failure),
     /// Nobody wants the result.
     Unwanted,
 }
@@ -25,20 +27,22 @@ pub enum End {
 #[derive(Clone)]
 pub struct Clock {
     begin: Instant,
-    ticks: u64,
+    first: Option<Stat>,
     pub seconds: f64,
     /// Used by the process, by the kernel's own account (user and system).
     pub cpu_seconds: f64,
+    /// The part of it that was used in the program's own code.
+    pub user_seconds: f64,
 }
 
 impl Clock {
     pub fn start(target: &Target) -> Self {
-        let ticks = target.stat().map_or(0, |stat| stat.cpu_ticks);
         Self {
+            first: target.stat(),
             begin: Instant::now(),
-            ticks,
             seconds: 0.0,
             cpu_seconds: 0.0,
+            user_seconds: 0.0,
         }
     }
 
@@ -72,9 +76,12 @@ impl Clock {
     fn look(&mut self, target: &Target) -> bool {
         let stat = target.stat();
         self.seconds = self.begin.elapsed().as_secs_f64();
-        if let Some(stat) = stat {
-            let ticks = stat.cpu_ticks.saturating_sub(self.ticks);
-            self.cpu_seconds = ticks as f64 / clock_ticks_per_second() as f64;
+        if let (Some(first), Some(stat)) = (self.first, stat) {
+            let seconds = |then: u64, now: u64| {
+                now.saturating_sub(then) as f64 / clock_ticks_per_second() as f64
+            };
+            self.cpu_seconds = seconds(first.cpu_ticks, stat.cpu_ticks);
+            self.user_seconds = seconds(first.user_ticks, stat.user_ticks);
         }
         stat.is_some()
     }

@@ -188,21 +188,20 @@ fn refuse_noexec(shoes: &Shoes, base: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Make the folder the JVM writes its profiles to, under the first of the bases where that is possible.
+/// Make a folder the JVM writes to, under the first of the bases where that is possible.
 pub fn run_folder(shoes: &Shoes, bases: &[String], session: &str) -> Result<Held, String> {
     let mut tried = Vec::new();
     for base in bases {
-        match Held::take(
-            shoes,
-            format!(
-                "{}/{RUN_FOLDER}{session}-{}",
-                base.trim_end_matches('/'),
-                shoes.uid
-            ),
-        ) {
+        match run_folder_in(shoes, base, session) {
             Ok(held) => return Ok(held),
             Err(reason) => tried.push(reason),
         }
     }
     Err(tried.join("; "))
+}
+
+/// The same under this base.
+pub fn run_folder_in(shoes: &Shoes, base: &str, session: &str) -> Result<Held, String> {
+    let base = base.trim_end_matches('/');
+    Held::take(shoes, format!("{base}/{RUN_FOLDER}{session}-{}", shoes.uid))
 }

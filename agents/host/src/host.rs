@@ -36,7 +36,8 @@ fn pid_namespace() -> String {
     link.to_string_lossy().into_owned()
 }
 
-fn memory_bytes() -> u64 {
+/// 0 where the kernel does not tell.
+pub fn memory_bytes() -> u64 {
     let text = read_text("/proc/meminfo", 64 << 10).unwrap_or_default();
     let line = text
         .lines()

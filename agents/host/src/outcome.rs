@@ -51,6 +51,15 @@ impl Failure {
         Self::new(reason, "")
     }
 
+    /// Several as one: each reason once, and each remedy.
+    pub fn all(failures: impl IntoIterator<Item = Self>) -> Self {
+        let (reasons, remedies): (Vec<_>, Vec<_>) = failures
+            .into_iter()
+            .map(|failure| (failure.reason, failure.remedy))
+            .unzip();
+        Self::new(each_once(reasons), each_once(remedies))
+    }
+
     pub fn at(self, pid: i32, stage: Stage) -> Outcome {
         Outcome {
             pid: Some(pid),
@@ -60,4 +69,15 @@ impl Failure {
             remedy: self.remedy,
         }
     }
+}
+
+/// Words one after the other, those that come again left out.
+pub fn each_once(words: impl IntoIterator<Item = String>) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for word in words {
+        if !word.is_empty() && !told.contains(&word) {
+            told.push(word);
+        }
+    }
+    told.join("; ")
 }

@@ -1,5 +1,7 @@
 //! What speaks against profiling a JVM, seen before it is touched.
 
+use std::sync::Arc;
+
 use crate::hsperf;
 use crate::outcome::Failure;
 use crate::proc::maps::{file_name, Mapped};
@@ -7,6 +9,7 @@ use crate::proc::named::Named;
 use crate::proc::scan::split_zero;
 use crate::proc::target::Target;
 use crate::proc::{cmdline, read_text};
+use crate::room::Memory;
 
 /// The folder of a library that an hprofiler session put there begins with this.
 pub const OUR_LIBRARY: &str = ".hprofiler-ap-";
@@ -40,6 +43,8 @@ pub struct Findings {
     pub foreign: Vec<String>,
     /// Whether the kernel lets this JVM sample kernel stacks.
     pub kernel: bool,
+    /// What memory is left to it.
+    pub memory: Arc<Memory>,
 }
 
 /// How a JVM was started.
@@ -75,6 +80,7 @@ pub fn look(target: &Target) -> Findings {
         ours,
         foreign,
         kernel: may_sample_kernel(target),
+        memory: Arc::new(Memory::of(target)),
     }
 }
 

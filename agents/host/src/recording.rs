@@ -4,11 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
 use crate::clock::{Clock, End};
+use crate::engine::perf::budget::Budget;
 use crate::engine::{self, Engine, Folded, Note, Raw, Stopped, Way};
+use crate::folding::Folding;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::preflight;
 use crate::proc::target::Target;
@@ -80,8 +82,10 @@ pub struct Job {
     pub libraries: Libraries,
     pub session: String,
     pub host: String,
-    /// Held while one process's output is read and folded.
-    pub folding: Arc<Mutex<()>>,
+    /// The turn to read and fold one process's output.
+    pub folding: Arc<Folding>,
+    /// The kernel's memory for perf's samples.
+    pub samples: Arc<Budget>,
 }
 
 type Tell<'a> = dyn Fn(Report) + Sync + 'a;
@@ -108,9 +112,9 @@ fn first_that_works(
 ) -> Result<Over, Failure> {
     let mut refused: Vec<(&'static str, Failure)> = Vec::new();
     for way in ways {
-        let notes = refused
-            .iter()
-            .map(|(engine, failure)| Note::plain(format!("not by {engine}: {}", failure.reason)));
+        let notes = refused.iter().map(|(engine, failure)| {
+            Note::plain(format!("not by {engine}")).because(failure.clone())
+        });
         match on_thread(job, &way, notes.collect(), orders, tell) {
             Ok(over) => return Ok(over),
             Err(failure) => refused.push((way.engine, failure)),
@@ -119,17 +123,22 @@ fn first_that_works(
     Err(all_refused(refused))
 }
 
-/// Of several reasons each is told with its engine, and the remedy for the first: it is the better engine.
-fn all_refused(mut refused: Vec<(&'static str, Failure)>) -> Failure {
-    if refused.len() == 1 {
-        return refused.remove(0).1;
+/// Of different reasons each is told with its engine, and the remedy for the first: it is the better engine.
+fn all_refused(refused: Vec<(&'static str, Failure)>) -> Failure {
+    let Some((_, first)) = refused.first().cloned() else {
+        return Failure::plain("there is no engine");
+    };
+    if refused
+        .iter()
+        .all(|(_, other)| other.reason == first.reason)
+    {
+        return first;
     }
     let reasons: Vec<String> = refused
         .iter()
         .map(|(engine, failure)| format!("{engine}: {}", failure.reason))
         .collect();
-    let remedy = refused.first().map_or("", |(_, failure)| &failure.remedy);
-    Failure::new(reasons.join("; "), remedy)
+    Failure::new(reasons.join("; "), first.remedy)
 }
 
 fn on_thread(
@@ -211,8 +220,8 @@ impl Recording<'_> {
         match clock.wait(self.engine, self.job.sampling.duration, orders) {
             End::Over => {}
             End::TooMuch(why) => {
-                let cut = format!("ended after {:.1} s: {why}", clock.seconds);
-                self.notes.insert(0, Note::degraded(cut));
+                let cut = Note::degraded(format!("ended after {:.1} s", clock.seconds));
+                self.notes.insert(0, cut.because(why));
             }
             End::Unwanted => {
                 return Err(Failure::plain("ended before its time").at(pid, Stage::Record))
@@ -223,10 +232,11 @@ impl Recording<'_> {
 
     fn result(&mut self, engine: &'static str, clock: &Clock) -> Result<Over, Outcome> {
         let pid = self.job.chosen.pid;
-        let stop = |recording: &mut Self| recording.engine.stop();
-        let read = |recording: &mut Self, stopped| Ok(recording.read(engine, stopped, clock));
-        in_turn(&self.job.folding, self, stop, read)
-            .map_err(|failure: Failure| failure.at(pid, Stage::Record))?
+        // All are stopped at once.
+        let stopped = self.engine.stop();
+        let stopped = stopped.map_err(|failure| failure.at(pid, Stage::Record))?;
+        let _one_at_a_time = self.job.folding.turn();
+        self.read(engine, stopped, clock)
             .map_err(|failure| failure.at(pid, Stage::Fetch))
     }
 
@@ -257,7 +267,7 @@ impl Recording<'_> {
         Ok(Over {
             raw: self.raw(),
             profiles,
-            outcome: judge(self.job.chosen.pid, &self.notes),
+            outcome: judge(self.job.chosen.pid, std::mem::take(&mut self.notes)),
             left: Vec::new(),
         })
     }
@@ -267,32 +277,15 @@ impl Recording<'_> {
         if !self.job.sampling.keep_raw {
             return None;
         }
-        match self
-            .engine
-            .raw()
-            .and_then(|raw| raw.map(|raw| sealed(self.job, raw)).transpose())
-        {
-            Ok(raw) => raw,
+        match self.engine.raw().and_then(|raw| sealed(self.job, raw)) {
+            Ok(raw) => Some(raw),
             Err(failure) => {
-                let left_out = format!("the raw recording was left out: {}", failure.reason);
-                self.notes.push(Note::degraded(left_out));
+                let left_out = Note::degraded("the raw recording was left out");
+                self.notes.push(left_out.because(failure));
                 None
             }
         }
     }
-}
-
-/// Of processes that end together all are stopped at once, but what they wrote is read and folded one by one: that
-/// takes memory and a processor which the applications need.
-fn in_turn<R, S, T, E>(
-    folding: &Mutex<()>,
-    recording: &mut R,
-    stop: impl FnOnce(&mut R) -> Result<S, E>,
-    fold: impl FnOnce(&mut R, S) -> Result<T, E>,
-) -> Result<T, E> {
-    let stopped = stop(recording)?;
-    let _one_at_a_time = folding.lock();
-    fold(recording, stopped)
 }
 
 /// A sender that tags each report with its process.
@@ -300,33 +293,5 @@ pub fn tagged<T: From<(i32, Report)>>(pid: i32, sender: Sender<T>) -> impl Fn(Re
     move |report| {
         // The session may be over; then nobody needs to know.
         let _ = sender.send((pid, report).into());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::Barrier;
-    use std::thread;
-
-    #[test]
-    fn all_are_stopped_together_and_folded_one_by_one() {
-        const PROCESSES: usize = 4;
-        let (folding, stops) = (Mutex::new(()), Barrier::new(PROCESSES));
-        let (folds, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let process = || {
-            // Would wait for ever if one could only be stopped after another was folded.
-            let stop = |_: &mut ()| Ok::<_, ()>(stops.wait());
-            let fold = |_: &mut (), _| {
-                most.fetch_max(folds.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                thread::yield_now();
-                folds.fetch_sub(1, Ordering::SeqCst);
-                Ok(())
-            };
-            in_turn(&folding, &mut (), stop, fold).unwrap();
-        };
-        thread::scope(|scope| (0..PROCESSES).for_each(|_| drop(scope.spawn(process))));
-        assert_eq!(most.into_inner(), 1);
     }
 }

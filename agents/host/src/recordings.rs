@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 use std::sync::mpsc::{channel, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::engine::perf::budget::Budget;
+use crate::folding::Folding;
 use crate::inbox::{Happening, Inbox};
 use crate::outcome::{Failure, Stage};
 use crate::output::Output;
@@ -20,6 +22,9 @@ const FAREWELL: Duration = Duration::from_secs(30);
 /// one is for those that hang where no limit can be set (in a file system of the JVM's own, say). The coordinator
 /// gives a host half a minute.
 const STEP_TIME: Duration = Duration::from_secs(26);
+
+/// How long one process may keep the others from being folded: several may hang within the time of a step.
+const HOLD: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -77,7 +82,8 @@ impl Recordings {
                 "choose fewer with a narrower selector",
             ));
         }
-        let folding = Arc::new(Mutex::new(()));
+        let folding = Arc::new(Folding::new(HOLD));
+        let samples = Budget::of_host();
         let mut pids = HashSet::new();
         let chosen = request
             .processes
@@ -90,6 +96,7 @@ impl Recordings {
             session: session.to_owned(),
             host: host.to_owned(),
             folding: folding.clone(),
+            samples: samples.clone(),
         });
         Ok(Self {
             all: jobs.map(|job| launch(job, inbox)).collect(),

@@ -3,9 +3,9 @@
 use flamegraph::Profile;
 
 use crate::clock::Clock;
-use crate::engine::{EventProfile, Note, Raw};
+use crate::engine::{EventProfile, Note, Raw, USER_CODE};
 use crate::files::{hash_of, sha256};
-use crate::outcome::{Failure, Outcome, Stage, Status};
+use crate::outcome::{each_once, Failure, Outcome, Stage, Status};
 use crate::protocol::{ProfileHead, RawHead, Samples};
 use crate::recording::Job;
 
@@ -47,10 +47,7 @@ pub fn told(
     let mut bytes = Vec::new();
     let written = recorded.profile.write_compact(&mut bytes);
     written.map_err(|error| Failure::plain(format!("the profile cannot be written: {error}")))?;
-    let expected = match recorded.event.as_str() {
-        "cpu" => (clock.cpu_seconds * f64::from(job.sampling.frequency)).round() as u64,
-        _ => 0,
-    };
+    let expected = expected(&recorded, clock, job.sampling.frequency);
     let head = ProfileHead {
         pid: job.chosen.pid,
         event: recorded.event,
@@ -69,6 +66,16 @@ pub fn told(
         size: bytes.len(),
     };
     Ok((head, bytes))
+}
+
+/// How many samples there should be of the CPU time that the source can see.
+fn expected(recorded: &EventProfile, clock: &Clock, frequency: u32) -> u64 {
+    let seconds = match (recorded.event.as_str(), recorded.source.as_str()) {
+        ("cpu", USER_CODE) => clock.user_seconds,
+        ("cpu", _) => clock.cpu_seconds,
+        _ => 0.0,
+    };
+    (seconds * f64::from(frequency)).round() as u64
 }
 
 /// Whatever samples CPU time loses some of it: timers most, perf events what passes while a sample is taken, those
@@ -115,20 +122,37 @@ pub fn remark(head: &ProfileHead, named: bool) -> Option<Note> {
     Some(Note::plain(format!("no {what}{why}")))
 }
 
-/// Whether a result is as good as was asked for.
-pub fn judge(pid: i32, notes: &[Note]) -> Outcome {
-    let reasons: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
-    let status = match notes.iter().any(|note| note.degraded) {
-        true => Status::Degraded,
-        false => Status::Ok,
-    };
+/// Whether a result is as good as was asked for, and what to do where it is not.
+pub fn judge(pid: i32, notes: Vec<Note>) -> Outcome {
+    let degraded = notes.iter().any(|note| note.degraded);
+    let remedies = notes.iter().map(|note| note.remedy.clone());
     Outcome {
         pid: Some(pid),
-        status,
+        status: match degraded {
+            true => Status::Degraded,
+            false => Status::Ok,
+        },
         stage: Stage::Record,
-        reason: reasons.join("; "),
-        remedy: String::new(),
+        remedy: match degraded {
+            true => each_once(remedies),
+            false => String::new(),
+        },
+        reason: reason(notes),
     }
+}
+
+/// What several notes follow from is told with the first of them.
+fn reason(notes: Vec<Note>) -> String {
+    let mut known: Vec<String> = Vec::new();
+    let texts = notes.into_iter().map(|note| {
+        if note.why.is_empty() || known.contains(&note.why) {
+            return note.text;
+        }
+        let text = format!("{}: {}", note.text, note.why);
+        known.push(note.why);
+        text
+    });
+    each_once(texts)
 }
 
 #[cfg(test)]
@@ -190,12 +214,30 @@ mod tests {
     #[test]
     fn one_that_is_degraded_makes_all_so() {
         let (good, bad) = (Note::plain("a"), Note::degraded("b"));
-        let outcome = judge(7, &[good.clone(), bad]);
+        let outcome = judge(7, vec![good.clone(), bad]);
         assert_eq!(
             (outcome.status, outcome.reason.as_str()),
             (Status::Degraded, "a; b")
         );
-        assert_eq!(judge(7, &[good]).status, Status::Ok);
-        assert_eq!(judge(7, &[]).reason, "");
+        assert_eq!(judge(7, vec![good]).status, Status::Ok);
+        assert_eq!(judge(7, vec![]).reason, "");
+    }
+
+    #[test]
+    fn reasons_and_remedies_are_told_once_each() {
+        let no_attach = || Failure::new("it takes no profiler", "restart it");
+        let notes = vec![
+            Note::plain("not by x").because(no_attach()),
+            Note::of(Failure::new("no alloc", "use x")),
+            Note::degraded("no names").because(no_attach()),
+            Note::plain("perf 6.1"),
+            Note::plain("perf 6.1"),
+        ];
+        let outcome = judge(7, notes);
+        let reason = "not by x: it takes no profiler; no alloc; no names; perf 6.1";
+        assert_eq!(outcome.reason, reason);
+        assert_eq!(outcome.remedy, "restart it; use x");
+        let well = judge(7, vec![Note::plain("not by x").because(no_attach())]);
+        assert_eq!((well.status, well.remedy.as_str()), (Status::Ok, ""));
     }
 }

@@ -1,6 +1,7 @@
 //! What records. An engine is made ready for one process, starts, stops, and makes profiles of what it saw.
 
 pub mod async_profiler;
+pub mod counters;
 pub mod perf;
 
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ pub trait Engine {
     fn start(&mut self) -> Result<Started, Failure>;
 
     /// Why the recording should end before its time: it would take too much of the host. Asked for now and then.
-    fn too_much(&self) -> Option<String> {
+    fn too_much(&self) -> Option<Failure> {
         None
     }
 
@@ -33,7 +34,7 @@ pub trait Engine {
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure>;
 
     /// What was recorded, as it is; asked for after `fold` and at most once.
-    fn raw(&mut self) -> Result<Option<Raw>, Failure>;
+    fn raw(&mut self) -> Result<Raw, Failure>;
 
     /// Stop what may still run and delete what was put beside the process. The paths that could not be deleted.
     fn leave(self: Box<Self>) -> Vec<String>;
@@ -48,24 +49,47 @@ pub struct Started {
 }
 
 /// A word for the outcome's reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Note {
     pub text: String,
+    /// What it follows from, which several notes may follow from; empty where the text says all.
+    pub why: String,
     /// Whether it makes the result worse than what was asked for.
     pub degraded: bool,
+    /// What to do about that.
+    pub remedy: String,
 }
 
 impl Note {
     pub fn plain(text: impl Into<String>) -> Self {
         let text = text.into();
-        let degraded = false;
-        Self { text, degraded }
+        Self {
+            text,
+            ..Self::default()
+        }
     }
 
     pub fn degraded(text: impl Into<String>) -> Self {
-        let text = text.into();
-        let degraded = true;
-        Self { text, degraded }
+        Self::of(Failure::plain(text))
+    }
+
+    /// Of what could not be done beside what is recorded.
+    pub fn of(failure: Failure) -> Self {
+        Self {
+            text: failure.reason,
+            degraded: true,
+            remedy: failure.remedy,
+            ..Self::default()
+        }
+    }
+
+    /// The same, as what follows from a failure.
+    pub fn because(self, failure: Failure) -> Self {
+        Self {
+            why: failure.reason,
+            remedy: failure.remedy,
+            ..self
+        }
     }
 }
 
@@ -102,6 +126,9 @@ pub struct Raw {
     pub file: File,
     pub size: u64,
 }
+
+/// The source of CPU samples that are taken in the program's own code only.
+pub const USER_CODE: &str = "cpu-clock,alluser";
 
 /// Makes a process ready.
 type Prepare = fn(&Job, Target, &Findings) -> Result<Box<dyn Engine>, Failure>;

@@ -5,7 +5,9 @@
 pub struct Stat {
     pub state: char,
     pub ppid: i32,
+    /// User and system.
     pub cpu_ticks: u64,
+    pub user_ticks: u64,
     pub start_time: u64,
 }
 
@@ -22,6 +24,7 @@ pub fn parse(line: &str) -> Option<Stat> {
         state: field(3)?.chars().next()?,
         ppid: field(4)?.parse().ok()?,
         cpu_ticks: ticks(14)?.saturating_add(ticks(15)?),
+        user_ticks: ticks(14)?,
         start_time: ticks(22)?,
     })
 }
@@ -42,6 +45,7 @@ mod tests {
                     state: 'S',
                     ppid: 12,
                     cpu_ticks: 42,
+                    user_ticks: 30,
                     start_time: 98765
                 }),
                 "{name}"

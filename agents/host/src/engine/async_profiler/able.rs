@@ -1,7 +1,6 @@
 //! What a JVM cannot do, known before anything is loaded into it.
 
 use super::symbols;
-use crate::engine::Note;
 use crate::outcome::Failure;
 use crate::proc::named::Named;
 
@@ -12,42 +11,34 @@ const ALLOC_TRACER: &str = "_ZN11AllocTracer";
 const SYMBOLS: &str = "install the JDK's debug symbols (a package such as openjdk-8-dbg)";
 
 /// Of these events those that the JVM can do, and why not the others. `version` is as the JVM says it, and `library`
-/// its `libjvm.so`, where these are known; what is not known is taken to be able. Err where no event is left.
+/// its `libjvm.so`, where these are known; what is not known is taken to be able.
 pub fn events(
-    asked: &[String],
+    asked: Vec<String>,
     version: Option<&str>,
     library: Option<&str>,
     named: &Named,
-) -> Result<(Vec<String>, Vec<Note>), Failure> {
+) -> (Vec<String>, Vec<Failure>) {
     let old = version.filter(|version| feature(version).is_some_and(|it| it < SAMPLES_HEAP));
     let Some(old) = old else {
-        return Ok((asked.to_vec(), Vec::new()));
+        return (asked, Vec::new());
     };
     let without = |name: &str| library.is_some_and(|path| !symbols::has(named, path, name));
     let mut able = Vec::new();
-    let mut refused: Vec<(String, &str)> = Vec::new();
+    let mut refused = Vec::new();
     for event in asked {
         match event.as_str() {
-            "live" => refused.push((
+            "live" => refused.push(Failure::new(
                 format!("live needs JDK {SAMPLES_HEAP} or later, and this is {old}"),
                 "run the application on a later JDK",
             )),
-            "alloc" if without(ALLOC_TRACER) => refused.push((
+            "alloc" if without(ALLOC_TRACER) => refused.push(Failure::new(
                 format!("alloc needs the debug symbols of JDK {old}, which are not there"),
                 SYMBOLS,
             )),
-            _ => able.push(event.clone()),
+            _ => able.push(event),
         }
     }
-    if able.is_empty() {
-        let reasons: Vec<&str> = refused.iter().map(|(reason, _)| reason.as_str()).collect();
-        let remedy = refused.last().map_or("", |(_, remedy)| remedy);
-        return Err(Failure::new(reasons.join("; "), remedy));
-    }
-    let notes = refused
-        .into_iter()
-        .map(|(reason, remedy)| Note::degraded(format!("{reason} ({remedy})")));
-    Ok((able, notes.collect()))
+    (able, refused)
 }
 
 /// 8 of `1.8.0_412`, 17 of `17.0.9`.
@@ -61,10 +52,10 @@ fn feature(version: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn able(asked: &str, version: &str) -> Result<(Vec<String>, Vec<Note>), Failure> {
+    fn able(asked: &str, version: &str) -> (Vec<String>, Vec<Failure>) {
         let asked: Vec<String> = asked.split(' ').map(str::to_owned).collect();
         let named = Named::new(std::fs::File::open("/").unwrap().into(), None);
-        events(&asked, Some(version), Some("/no/libjvm.so"), &named)
+        events(asked, Some(version), Some("/no/libjvm.so"), &named)
     }
 
     #[test]
@@ -82,14 +73,12 @@ mod tests {
     }
 
     #[test]
-    fn what_an_old_jvm_cannot_do_is_left_out_or_refused() {
-        let (left, notes) = able("cpu live alloc lock", "1.8.0_412").unwrap();
+    fn what_an_old_jvm_cannot_do_is_left_out() {
+        let (left, refused) = able("cpu live alloc lock", "1.8.0_412");
         assert_eq!(left, ["cpu", "lock"]);
-        assert!(notes.iter().all(|note| note.degraded) && notes.len() == 2);
-        let failure = able("live alloc", "1.8.0_412").unwrap_err();
-        assert!(failure.reason.contains("live needs JDK 11 or later"));
-        assert!(failure.remedy.contains("debug symbols"));
-        assert!(able("live alloc", "11.0.2").unwrap().1.is_empty());
-        assert!(able("live alloc", "").unwrap().1.is_empty());
+        assert!(refused[0].reason.contains("live needs JDK 11 or later"));
+        assert!(refused[1].remedy.contains("debug symbols"));
+        assert!(able("live alloc", "11.0.2").1.is_empty());
+        assert!(able("live alloc", "").1.is_empty());
     }
 }

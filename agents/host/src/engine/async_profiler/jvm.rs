@@ -8,15 +8,15 @@ use std::io;
 use std::time::Duration;
 
 use rustix::fd::AsFd;
-use rustix::fs::fstatvfs;
 
 use super::commands;
 use super::loading::{bases, refuse_others, stage_and_load};
+use super::place::Place;
 use super::plan::{Choice, Plan};
 use crate::attach::{Attach, Reply};
 use crate::engine::Stopped;
 use crate::files::{open_regular, read_regular};
-use crate::foothold::{let_library_go, library_folder, run_folder, Held, ASYNC_PROFILER};
+use crate::foothold::{let_library_go, library_folder, Held, ASYNC_PROFILER};
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::preflight::Findings;
@@ -32,10 +32,6 @@ const WRITE: Duration = Duration::from_secs(15);
 const FAREWELL: Duration = Duration::from_secs(5);
 /// The attach protocol of JDK 8 takes no longer argument.
 const MAX_OPTIONS: usize = 1000;
-/// A recording that has grown to this many bytes is ended; one of 300 samples a second and processor takes hours to.
-const ENOUGH: u64 = 1 << 30;
-/// So are those on a disk with less than this many bytes left.
-const LEAST_FREE: u64 = 32 << 20;
 /// The kind of file that a recording is.
 const RECORDING: &str = "jfr";
 /// The largest log or status that is read, in bytes.
@@ -46,7 +42,7 @@ pub struct Jvm {
     pub target: Target,
     shoes: Shoes,
     library: Held,
-    run: Held,
+    place: Place,
     musl: bool,
     /// Whether a recording of ours may be going on in it.
     running: bool,
@@ -62,23 +58,24 @@ impl Jvm {
         session: &str,
     ) -> Result<Self, Failure> {
         let bases = bases(&shoes, findings, library);
-        let run =
-            run_folder(&shoes, &bases, session).map_err(|tried| no_folder(target.pid, &tried))?;
+        let place = Place::choose(&shoes, &bases, session, &findings.memory)
+            .map_err(|tried| no_folder(target.pid, &tried))?;
+        let run = &place.run;
         let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, shoes.uid);
-        let staged = refuse_others(&target, &shoes, findings, &run, &folder)
-            .and_then(|()| stage_and_load(&target, &shoes, findings, &bases, library, &run));
+        let staged = refuse_others(&target, &shoes, findings, run, &folder)
+            .and_then(|()| stage_and_load(&target, &shoes, findings, &bases, library, run));
         match staged {
             Ok(library) => Ok(Self {
                 target,
                 shoes,
                 library,
-                run,
+                place,
                 musl: findings.musl,
                 running: false,
             }),
             Err(failure) => {
                 // What cannot be deleted now is found by `clean`.
-                let _ = run.release(|_| true);
+                let _ = place.run.release(|_| true);
                 Err(failure)
             }
         }
@@ -100,7 +97,7 @@ impl Jvm {
         if options.len() > MAX_OPTIONS {
             return Err(Failure::plain(format!(
                 "a path is too long for the attach protocol: {}",
-                self.run.path
+                self.place.run.path
             )));
         }
         self.attach().load(
@@ -112,12 +109,17 @@ impl Jvm {
 
     /// The JVM's name for a file of this recording.
     fn file(&self, kind: &str) -> String {
-        format!("{}/{}.{kind}", self.run.path, self.target.file_stem())
+        format!("{}/{}.{kind}", self.place.run.path, self.target.file_stem())
     }
 
     fn read(&self, kind: &str, limit: u64) -> io::Result<Vec<u8>> {
         let name = format!("{}.{kind}", self.target.file_stem());
-        read_regular(self.run.dir.as_fd(), &name, Some(self.shoes.uid), limit)
+        read_regular(
+            self.place.run.dir.as_fd(),
+            &name,
+            Some(self.shoes.uid),
+            limit,
+        )
     }
 
     fn log(&self) -> String {
@@ -186,22 +188,23 @@ impl Jvm {
     }
 
     /// Whether the recording takes too much of the disk (or memory) that its folder is on, and why.
-    pub fn too_much(&self) -> Option<String> {
-        if self
-            .recording(ENOUGH)
-            .is_err_and(|error| error.kind() == io::ErrorKind::FileTooLarge)
-        {
-            return Some(format!("the recording is larger than {} MiB", ENOUGH >> 20));
+    pub fn too_much(&self) -> Option<Failure> {
+        let larger = |error: io::Error| error.kind() == io::ErrorKind::FileTooLarge;
+        match self.recording(self.place.most).is_err_and(larger) {
+            true => Some(self.place.outgrown()),
+            false => self.place.nearly_full(),
         }
-        let disk = fstatvfs(self.run.dir.as_fd()).ok()?;
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-        (free < LEAST_FREE).then(|| format!("the disk of {} is nearly full", self.run.path))
     }
 
     /// The recording as it lies there, and its size: at most `limit` bytes.
     pub fn recording(&self, limit: u64) -> io::Result<(File, u64)> {
         let name = format!("{}.{RECORDING}", self.target.file_stem());
-        open_regular(self.run.dir.as_fd(), &name, Some(self.shoes.uid), limit)
+        open_regular(
+            self.place.run.dir.as_fd(),
+            &name,
+            Some(self.shoes.uid),
+            limit,
+        )
     }
 
     /// Stop what may still run and delete what was put here. The paths that could not be deleted.
@@ -214,7 +217,7 @@ impl Jvm {
         }
         let left = [
             let_library_go(self.library, self.musl),
-            self.run.release(|_| true),
+            self.place.run.release(|_| true),
         ];
         left.into_iter().filter_map(Result::err).collect()
     }
@@ -222,9 +225,6 @@ impl Jvm {
 
 fn start_failure(pid: i32, reason: &str) -> Failure {
     let remedy = match reason {
-        text if text.contains("Perf events unavailable") && text.contains("No such file") => {
-            "this machine has no such counter (a virtual machine rarely has those of the processor): choose another event, such as cpu or page-faults"
-        }
         text if text.contains("already started") => {
             "another profiling session began just before; wait for its end, or run hprofiler cleanup if it was broken off"
         }
@@ -240,7 +240,7 @@ fn start_failure(pid: i32, reason: &str) -> Failure {
 fn no_folder(pid: i32, tried: &str) -> Failure {
     Failure::new(
         format!("no folder that process {pid} can write to: {tried}"),
-        "give the JVM's user a writable /tmp, /var/tmp or /dev/shm",
+        "give the JVM's user a writable /tmp, /var/tmp or /dev/shm with room for a recording",
     )
 }
 

@@ -4,7 +4,9 @@ pub mod commands;
 pub mod jvm;
 
 mod able;
+mod events;
 mod loading;
+mod place;
 mod plan;
 mod rate;
 mod results;
@@ -37,24 +39,28 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
     })?;
     refuse(&target, findings)?;
     let sampling = &job.sampling;
-    plan::check(&sampling.events)?;
+    let (events, mut left_out) = events::possible(&sampling.events);
+    if events.is_empty() {
+        return Err(Failure::all(left_out));
+    }
     let shoes = Shoes::put_on(&target)?;
     let (named, data) = (&shoes.named, &findings.performance_data);
     refuse_disabled(target.pid, &findings.launched.options(named))?;
     refuse_disabled(target.pid, &hsperf::options(named, data))?;
     let version = jvm_version(named, findings.library.as_deref(), data);
-    let (events, mut notes) = able::events(
-        &sampling.events,
-        version.as_deref(),
-        findings.library.as_deref(),
-        named,
-    )?;
+    let library_of_jvm = findings.library.as_deref();
+    let (events, unable) = able::events(events, version.as_deref(), library_of_jvm, named);
+    left_out.extend(unable);
+    if events.is_empty() {
+        return Err(Failure::all(left_out));
+    }
     let rate = Rate::begin(named, data);
     let threads = target.status.threads;
     let jvm = Jvm::enter(target, shoes, findings, library, &job.session)?;
     let (intervals, chosen) = Intervals::choose(sampling, &events, threads, || {
         rate.interval(jvm.named(), data)
     });
+    let mut notes: Vec<Note> = left_out.into_iter().map(Note::of).collect();
     notes.extend(chosen);
     let plan = Plan::new(events, intervals, sampling.duration, findings.kernel);
     Ok(Box::new(AsyncProfiler {
@@ -101,13 +107,9 @@ impl Engine for AsyncProfiler {
         let (choice, refused) = self.jvm.start(&self.plan)?;
         self.begin = Instant::now();
         let mut notes = std::mem::take(&mut self.notes);
-        if !choice.note.is_empty() {
-            notes.push(Note {
-                text: choice.note.to_owned(),
-                degraded: choice.degraded,
-            });
-        }
-        if choice.degraded && !refused.is_empty() {
+        let worse = choice.note.as_ref().is_some_and(|note| note.degraded);
+        notes.extend(choice.note.clone());
+        if worse && !refused.is_empty() {
             notes.push(Note::plain(refused));
         }
         let sources = self
@@ -120,7 +122,7 @@ impl Engine for AsyncProfiler {
         Ok(Started { sources, notes })
     }
 
-    fn too_much(&self) -> Option<String> {
+    fn too_much(&self) -> Option<Failure> {
         self.jvm.too_much()
     }
 
@@ -133,8 +135,8 @@ impl Engine for AsyncProfiler {
         results::fold(&self.jvm, stopped, &self.plan, &self.used, self.seconds)
     }
 
-    fn raw(&mut self) -> Result<Option<Raw>, Failure> {
-        results::raw(&self.jvm).map(Some)
+    fn raw(&mut self) -> Result<Raw, Failure> {
+        results::raw(&self.jvm)
     }
 
     fn leave(self: Box<Self>) -> Vec<String> {

@@ -1,20 +1,28 @@
 //! Which commands record the events that are asked for.
 
-use crate::engine::Note;
+use super::events::counted;
+use crate::engine::{Note, USER_CODE};
 use crate::outcome::Failure;
 use crate::sampling::Sampling;
 
 /// The profiler stops by itself this long after the asked time, in seconds: should the agent be killed.
 const LEASE: u64 = 30;
-/// Events that have an argument of their own, so that all of them go into one recording.
-const OWN_ARGUMENT: [&str; 6] = ["alloc", "live", "lock", "nativemem", "offcpu", "wall"];
-/// What the profiler can sample CPU time by.
-const WAYS_OF_CPU: [&str; 4] = ["cpu-clock", "ctimer", "itimer", "task-clock"];
-/// Events that happen in the kernel only, as tracepoints do (which have a colon in their names).
-const OF_KERNEL: [&str; 4] = ["context-switches", "cpu-migrations", "cs", "migrations"];
-const UNSEEN: &str = "the kernel does not let this JVM count what happens in the kernel (perf_event_paranoid): there may be no samples";
+/// What happens in the kernel only, as tracepoints do (which have a colon in their names).
+const OF_KERNEL: &str = "context-switches";
+const UNSEEN: (&str, &str) = (
+    "the kernel does not let this JVM count what happens in the kernel (perf_event_paranoid): there may be no samples",
+    "set kernel.perf_event_paranoid to 1, or record it by perf as root (--become sudo --engine perf)",
+);
+const TIMER: (&str, &str) = (
+    "perf events cannot be used for this JVM; timers lose samples above the kernel's tick rate",
+    "let the container call perf_event_open (seccomp), and set kernel.perf_event_paranoid to 2 or less",
+);
+const USER: &str =
+    "without kernel frames: the kernel does not let this JVM sample them (perf_event_paranoid)";
 /// The recording is written in pieces of about this size, each of which is read by itself: it bounds what reading takes.
 const CHUNK: &str = "8m";
+/// And so often, in seconds: of a JVM that is killed the piece that is not finished cannot be read.
+const CHUNK_SECONDS: u64 = 5;
 /// Contentions that last shorter are left out, in nanoseconds.
 const LOCK_THRESHOLD: u64 = 10_000;
 /// The interval of native allocations where that of the heap is not chosen by its rate, in bytes.
@@ -31,9 +39,7 @@ pub struct Choice {
     /// What is really used for that event.
     pub source: String,
     /// What the user should know where this one is used.
-    pub note: &'static str,
-    /// Whether that makes the result worse than what was asked for.
-    pub degraded: bool,
+    pub note: Option<Note>,
 }
 
 /// What one sample stands for.
@@ -94,42 +100,10 @@ impl Intervals {
     }
 }
 
-/// Refuse events that cannot be in one recording.
-pub fn check(events: &[String]) -> Result<(), Failure> {
-    let counted: Vec<&str> = counted(events).collect();
-    if let Some(way) = counted.iter().find(|event| WAYS_OF_CPU.contains(event)) {
-        return Err(Failure::new(
-            format!("{way} is one of the ways in which async-profiler records cpu"),
-            "ask for cpu: it takes the best way that works and says which",
-        ));
-    }
-    if counted.len() > 1 {
-        return Err(Failure::new(
-            format!(
-                "async-profiler counts only one of {} in a recording",
-                counted.join(", ")
-            ),
-            format!(
-                "record them one after the other; {} go together with any of them",
-                OWN_ARGUMENT.join(", ")
-            ),
-        ));
-    }
-    Ok(())
-}
-
-fn counted(events: &[String]) -> impl Iterator<Item = &str> {
-    let own = |event: &&str| OWN_ARGUMENT.contains(event);
-    events
-        .iter()
-        .map(String::as_str)
-        .filter(move |event| !own(event))
-}
-
 impl Plan {
     /// Of events that go together; `kernel`: whether the JVM may sample kernel stacks; `duration` in seconds.
     pub fn new(events: Vec<String>, intervals: Intervals, duration: f64, kernel: bool) -> Self {
-        let choices = choices(counted(&events).next(), intervals.cpu, kernel);
+        let choices = choices(counted(&events), intervals.cpu, kernel);
         Self {
             events,
             choices,
@@ -174,12 +148,13 @@ impl Plan {
             format!("nativemem={},nofree", intervals.alloc),
         );
         let timeout = self.time_limit();
-        command + &format!(",jfr,file={file},chunksize={CHUNK},timeout={timeout},log={log}")
+        let chunks = format!("chunksize={CHUNK},chunktime={CHUNK_SECONDS}");
+        command + &format!(",jfr,file={file},{chunks},timeout={timeout},log={log}")
     }
 
     /// What was really used for an event.
     pub fn source(&self, event: &str, choice: &Choice) -> String {
-        match counted(&self.events).next() {
+        match counted(&self.events) {
             Some(counted) if counted == event => choice.source.clone(),
             _ => event.to_owned(),
         }
@@ -200,32 +175,28 @@ impl Plan {
 /// `cpu` itself is never asked for: where the kernel forbids it, async-profiler silently takes a timer in its place
 /// that the kernel's own ticks slow down. Named ways fail aloud, and the next one is tried.
 fn choices(event: Option<&str>, interval: u64, kernel: bool) -> Vec<Choice> {
-    let choice = |arguments: String, source: &str, note, degraded| Choice {
+    let choice = |arguments: String, source: &str, note| Choice {
         arguments,
         source: source.to_owned(),
         note,
-        degraded,
     };
+    let worse = |(reason, remedy): (&str, &str)| Some(Note::of(Failure::new(reason, remedy)));
     let Some(event) = event else {
-        return vec![choice(String::new(), "", "", false)];
+        return vec![choice(String::new(), "", None)];
     };
     if event != "cpu" {
-        let unseen = !kernel && (event.contains(':') || OF_KERNEL.contains(&event));
-        let note = if unseen { UNSEEN } else { "" };
-        return vec![choice(format!("event={event}"), event, note, unseen)];
+        let unseen = !kernel && (event.contains(':') || event == OF_KERNEL);
+        let note = if unseen { worse(UNSEEN) } else { None };
+        return vec![choice(format!("event={event}"), event, note)];
     }
     let timed = |way: &str| format!("event={way},interval={interval}");
-    let user =
-        "without kernel frames: the kernel does not let this JVM sample them (perf_event_paranoid)";
-    let timer =
-        "perf events cannot be used for this JVM; timers lose samples above the kernel's tick rate";
     let mut choices = vec![
-        choice(timed("cpu-clock,alluser"), "cpu-clock,alluser", user, false),
-        choice(timed("ctimer"), "ctimer", timer, true),
-        choice(timed("itimer"), "itimer", timer, true),
+        choice(timed(USER_CODE), USER_CODE, Some(Note::plain(USER))),
+        choice(timed("ctimer"), "ctimer", worse(TIMER)),
+        choice(timed("itimer"), "itimer", worse(TIMER)),
     ];
     if kernel {
-        choices.insert(0, choice(timed("cpu-clock"), "perf_events", "", false));
+        choices.insert(0, choice(timed("cpu-clock"), "perf_events", None));
     }
     choices
 }
@@ -262,7 +233,8 @@ mod tests {
             ("page-faults", false, false),
             ("java.util.HashMap.get", false, false),
         ] {
-            assert_eq!(plan(event, kernel).choices[0].degraded, degraded, "{event}");
+            let noted = plan(event, kernel).choices[0].note.is_some();
+            assert_eq!(noted, degraded, "{event}");
         }
     }
 
@@ -291,7 +263,7 @@ mod tests {
             let plan = plan(events, true);
             assert_eq!(
                 plan.start(&plan.choices[0], "/f", "/l"),
-                format!("start,{want},jfr,file=/f,chunksize=8m,timeout=35,log=/l")
+                format!("start,{want},jfr,file=/f,chunksize=8m,chunktime=5,timeout=35,log=/l")
             );
         }
     }
@@ -318,17 +290,5 @@ mod tests {
         );
         assert_eq!(notes.len(), 2);
         assert_eq!(choose(&Sampling::of("cpu nativemem")).1, []);
-    }
-
-    #[test]
-    fn what_does_not_go_together_is_refused() {
-        let refused = |events: &str| check(&Sampling::of(events).events).err();
-        for events in ["cpu wall alloc", "cache-misses lock", "offcpu wall live"] {
-            assert!(refused(events).is_none(), "{events}");
-        }
-        let failure = refused("cpu alloc page-faults").unwrap();
-        assert!(failure.reason.contains("cpu, page-faults"), "{failure:?}");
-        assert!(failure.remedy.contains("alloc"), "{failure:?}");
-        assert!(refused("ctimer").unwrap().remedy.contains("cpu"));
     }
 }

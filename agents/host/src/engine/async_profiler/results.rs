@@ -84,12 +84,15 @@ fn slow(interval: u64, factor: f64) -> Note {
     let milliseconds = |nanoseconds: f64| (nanoseconds / 1e5).round() / 10.0;
     let interval = interval as f64;
     Note {
-        text: format!(
-            "the wall-clock sampler could not keep up: one sample stands for {} ms instead of {} ms",
-            milliseconds(interval * factor),
-            milliseconds(interval)
-        ),
         degraded: factor > FAR_BEHIND,
+        ..Note::of(Failure::new(
+            format!(
+                "the wall-clock sampler could not keep up: one sample stands for {} ms instead of {} ms",
+                milliseconds(interval * factor),
+                milliseconds(interval)
+            ),
+            "ask for a longer wall interval",
+        ))
     }
 }
 

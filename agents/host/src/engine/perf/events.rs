@@ -2,6 +2,7 @@
 
 use flamegraph::perf_data::{Columns, Wanted};
 
+use crate::engine::USER_CODE;
 use crate::outcome::Failure;
 
 /// What perf itself calls the clock that counts CPU time.
@@ -36,7 +37,7 @@ impl Event {
         if OF_ASYNC_PROFILER.contains(&name) {
             return Err(Failure::new(
                 format!("{name} cannot be recorded by perf: it needs async-profiler in a JVM"),
-                "use --engine async-profiler",
+                "record a JVM that async-profiler can be loaded into (--engine async-profiler)",
             ));
         }
         let term = match name {
@@ -99,7 +100,7 @@ impl Event {
     pub fn source(&self, kernel: bool) -> String {
         let source = match self.name.as_str() {
             "cpu" if kernel => "perf_events",
-            "cpu" => "cpu-clock,alluser",
+            "cpu" => USER_CODE,
             name => name,
         };
         source.to_owned()
@@ -171,8 +172,16 @@ mod tests {
                 "sched:sched_switch",
                 "sched:sched_switch:u",
             ),
-            ("cpu/event=0x3c/", "cpu/event=0x3c/", "cpu/event=0x3c/u"),
-            ("cpu/event=0x3c/k", "cpu/event=0x3c/k", "cpu/event=0x3c/k"),
+            (
+                "cpu/cache-misses/",
+                "cpu/cache-misses/",
+                "cpu/cache-misses/u",
+            ),
+            (
+                "cpu/cache-misses/k",
+                "cpu/cache-misses/k",
+                "cpu/cache-misses/k",
+            ),
         ] {
             assert_eq!(
                 (event(name).argument(true), event(name).argument(false)),

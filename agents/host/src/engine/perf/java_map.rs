@@ -26,7 +26,8 @@ use crate::recording::Library;
 
 /// How long a JVM may take to tell its code.
 const ANSWER: Duration = Duration::from_secs(10);
-/// The largest map that is read, in bytes: one of 100,000 methods is not half of it.
+/// The largest map that is read, in bytes: less than the format's 256 MiB, since the maps of all JVMs that end together
+/// are in the agent's memory at once. One of 100,000 methods is not half of it.
 const MOST_MAP: u64 = 64 << 20;
 const MAP: &str = "map";
 
@@ -92,10 +93,10 @@ impl Asked<'_> {
             return answer;
         }
         let lives = self.target.stat().is_some();
-        let tried = match self.java.no_attach.as_ref() {
-            Some(failure) => vec![failure.reason.clone()],
-            None if lives => self.ask(&mut answer),
-            None => vec!["the JVM ended before it could be asked".to_owned()],
+        let failure = match self.java.no_attach.as_ref() {
+            Some(failure) => failure.clone(),
+            None if lives => Failure::plain(self.ask(&mut answer).join("; ")),
+            None => Failure::plain("the JVM ended before it could be asked"),
         };
         if answer.map.is_none() {
             answer.map = self.existing();
@@ -106,9 +107,7 @@ impl Asked<'_> {
                 ),
                 None => "Java methods have no names".to_owned(),
             };
-            answer
-                .notes
-                .push(Note::degraded(format!("{names}: {}", tried.join("; "))));
+            answer.notes.push(Note::degraded(names).because(failure));
         }
         answer
     }

@@ -1,5 +1,7 @@
 //! The host's own `perf`: it writes its recording to the agent, which folds it as it comes; nothing goes to a disk.
 
+pub mod budget;
+
 mod beside;
 mod command;
 mod companion;
@@ -18,6 +20,7 @@ use flamegraph::perf_data::RecordedEvent;
 use rustix::process::geteuid;
 
 use self::beside::Beside;
+use self::budget::Share;
 use self::events::Event;
 use self::java_map::Java;
 use self::record::{Command, Recording};
@@ -28,6 +31,7 @@ use crate::preflight::Findings;
 use crate::proc::target::Target;
 use crate::proc::users::Users;
 use crate::recording::Job;
+use crate::sampling::Sampling;
 
 /// The engine's name in a sampling.
 pub const NAME: &str = "perf";
@@ -48,22 +52,16 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
     let (events, better) = without_off_cpu(events, job, findings, &java);
     refused.extend(better);
     let mut command = Command::new(perf, target.pid, rights.kernel, &job.sampling);
-    let (events, impossible) = command.possible(events);
-    refused.extend(impossible);
-    if events.is_empty() {
-        return Err(all_refused(&refused));
-    }
+    let (events, share) = fitting(job, &target, &mut command, events, &mut refused)?;
     let mut notes = command.notes();
     notes.extend(rights.note());
     if events.iter().any(Event::is_off_cpu) {
         notes.extend(off_cpu_notes(findings.library.is_some(), rights.kernel));
     }
-    notes.extend(
-        refused
-            .into_iter()
-            .map(|failure| Note::degraded(failure.reason)),
-    );
+    refused.extend(without_effect(&job.sampling));
+    notes.extend(refused.into_iter().map(Note::of));
     Ok(Box::new(PerfRecord {
+        _share: share,
         target,
         beside,
         command,
@@ -73,6 +71,65 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
         notes,
         recording: None,
     }))
+}
+
+/// The events that perf can record of this process, and the memory for their samples. Err where there is none.
+fn fitting(
+    job: &Job,
+    target: &Target,
+    command: &mut Command,
+    events: Vec<Event>,
+    refused: &mut Vec<Failure>,
+) -> Result<(Vec<Event>, Share), Failure> {
+    let all_refused = |refused: &mut Vec<Failure>| Failure::all(refused.drain(..));
+    if events.is_empty() {
+        return Err(all_refused(refused));
+    }
+    let bytes = command.memory(target.status.threads, events.len());
+    let share = job.samples.take(bytes)?;
+    let (events, impossible) = command.possible(events);
+    refused.extend(impossible);
+    match events.is_empty() {
+        true => Err(all_refused(refused)),
+        false => Ok((events, share)),
+    }
+}
+
+/// Options that mean nothing to perf, unless the refusal of an event says so already.
+fn without_effect(sampling: &Sampling) -> impl Iterator<Item = Failure> + '_ {
+    let options = [
+        (
+            "--alloc-interval",
+            sampling.alloc_interval,
+            "allocations",
+            &["alloc", "live", "nativemem"][..],
+        ),
+        (
+            "--lock-threshold",
+            sampling.lock_threshold,
+            "locks",
+            &["lock"],
+        ),
+        (
+            "--wall-interval",
+            sampling.wall_interval,
+            "wall-clock time",
+            &["wall"],
+        ),
+    ];
+    let is_told = |events: &[&str]| {
+        let mut asked = sampling.events.iter();
+        asked.any(|event| events.contains(&event.as_str()))
+    };
+    let unused = options
+        .into_iter()
+        .filter(move |(_, given, _, events)| given.is_some() && !is_told(events));
+    unused.map(|(option, _, what, _)| {
+        Failure::new(
+            format!("{option} has no effect: perf does not sample {what}"),
+            format!("leave {option} out, or use --engine async-profiler for JVMs"),
+        )
+    })
 }
 
 fn refuse_other_user(target: &Target) -> Result<(), Failure> {
@@ -130,9 +187,10 @@ fn without_off_cpu(
 /// What of waiting threads is not seen.
 fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
     match (jvm, kernel) {
-        (_, false) => Some(Note::degraded(
-            "offcpu without stacks: those of waiting threads are the kernel's to tell; become root to see them",
-        )),
+        (_, false) => Some(Note::of(Failure::new(
+            "offcpu without stacks: those of waiting threads are the kernel's to tell",
+            "connect as root (--become sudo)",
+        ))),
         (true, true) => Some(Note::degraded(
             "offcpu by perf: most threads that wait have lost their Java frames",
         )),
@@ -140,17 +198,10 @@ fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
     }
 }
 
-fn all_refused(refused: &[Failure]) -> Failure {
-    let reasons: Vec<&str> = refused
-        .iter()
-        .map(|failure| failure.reason.as_str())
-        .collect();
-    let remedy = refused.first().map_or("", |failure| &failure.remedy);
-    Failure::new(reasons.join("; "), remedy)
-}
-
 /// A process that is ready, and the recording once it is under way.
 struct PerfRecord {
+    /// Given back with the process.
+    _share: Share,
     target: Target,
     beside: Beside,
     command: Command,
@@ -186,7 +237,7 @@ impl Engine for PerfRecord {
         // A JVM that ended since then cannot be asked, and is not taken for one that was recorded to the end.
         let names = self.beside.do_now(MAP, |companion| companion.ask_for_map());
         self.notes
-            .extend(names.unwrap_or_else(|hangs| vec![Note::degraded(hangs.reason)]));
+            .extend(names.unwrap_or_else(|hangs| vec![Note::of(hangs)]));
         Ok(match lives {
             true => Stopped::AsTold,
             false => Stopped::WithTheProcess,
@@ -205,8 +256,10 @@ impl Engine for PerfRecord {
         let missing = self.missing(&recorded.events);
         if recorded.events.is_empty() {
             let notes = notes.into_iter().filter(|note| note.degraded);
-            let reasons = missing.into_iter().chain(notes.map(|note| note.text));
-            return Err(Failure::plain(reasons.collect::<Vec<_>>().join("; ")));
+            let told = notes.map(|note| Failure::new(note.text, note.remedy));
+            return Err(Failure::all(
+                missing.map(Failure::plain).into_iter().chain(told),
+            ));
         }
         notes.extend(missing.map(Note::degraded));
         let events = recorded.events.into_iter();
@@ -217,8 +270,11 @@ impl Engine for PerfRecord {
         })
     }
 
-    fn raw(&mut self) -> Result<Option<Raw>, Failure> {
-        Ok(None)
+    fn raw(&mut self) -> Result<Raw, Failure> {
+        Err(Failure::new(
+            "what perf writes is folded as it comes, and kept nowhere",
+            "leave --keep-raw out, or use --engine async-profiler for JVMs",
+        ))
     }
 
     fn leave(mut self: Box<Self>) -> Vec<String> {

@@ -4,6 +4,7 @@ use flamegraph::perf_data::{Recorded, RecordedEvent};
 
 use super::java_map::Java;
 use crate::engine::Note;
+use crate::outcome::Failure;
 
 /// What share of stacks may be broken, of frames nameless or of records lost, before it is worth saying.
 const WORTH_SAYING: f64 = 0.02;
@@ -23,14 +24,18 @@ pub fn notes(recorded: &Recorded, java: &Java) -> Vec<Note> {
     }
     let taken: u64 = recorded.events.iter().map(|event| event.taken).sum();
     if let Some(percent) = share(recorded.lost, taken + recorded.lost) {
-        notes.push(Note::degraded(format!(
-            "{percent} of the samples were lost: perf had no time or room for them"
+        notes.push(Note::of(Failure::new(
+            format!("{percent} of the samples were lost: perf had no time or room for them"),
+            "ask for a lower frequency",
         )));
     }
     if recorded.left_out > 0 {
-        notes.push(Note::degraded(format!(
-            "{} samples were left out: there are more stacks than the agent holds",
-            recorded.left_out
+        notes.push(Note::of(Failure::new(
+            format!(
+                "{} samples were left out: there are more stacks than the agent holds",
+                recorded.left_out
+            ),
+            "record for a shorter time",
         )));
     }
     if recorded.malformed > 0 {
@@ -46,8 +51,9 @@ fn broken(event: &RecordedEvent, java: &Java, of: &str) -> Option<Note> {
     let percent = share(event.broken, event.taken);
     if java.is_hotspot && !java.frame_pointers && event.taken > 0 {
         let percent = percent.unwrap_or_else(|| "few".to_owned());
-        return Some(Note::degraded(format!(
-            "{percent} of the stacks{of} are broken: the JVM keeps no frame pointers; restart it with -XX:+PreserveFramePointer, or use async-profiler"
+        return Some(Note::of(Failure::new(
+            format!("{percent} of the stacks{of} are broken: the JVM keeps no frame pointers"),
+            "restart the JVM with -XX:+PreserveFramePointer, or use async-profiler",
         )));
     }
     percent.map(|percent| {

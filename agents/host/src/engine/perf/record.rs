@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustix::param::page_size;
 
 use super::beside::Beside;
+use super::budget;
 use super::command::{self, Running};
 use super::events::{self, Event, CPU_CLOCK};
 use super::find::Perf;
@@ -69,13 +70,21 @@ impl Command {
         event.interval(self.frequency)
     }
 
+    /// What the kernel keeps for it, in bytes, of a process of so many threads.
+    pub fn memory(&self, threads: u64, events: usize) -> u64 {
+        budget::bytes(self.pages, threads, events)
+    }
+
     /// What the user should know of it.
     pub fn notes(&self) -> Vec<Note> {
         let mut notes = vec![Note::plain(format!("perf {}", self.perf.version))];
         if self.frequency < self.asked_frequency {
-            notes.push(Note::degraded(format!(
-                "{} Hz is the most the kernel allows (kernel.perf_event_max_sample_rate)",
-                self.frequency
+            notes.push(Note::of(Failure::new(
+                format!(
+                    "{} Hz is the most the kernel allows (kernel.perf_event_max_sample_rate)",
+                    self.frequency
+                ),
+                "ask for a lower frequency, or raise that limit",
             )));
         }
         notes
@@ -237,7 +246,7 @@ impl Recording {
         if killed.is_some() || early.is_some() && lives {
             let words = self.running.words();
             let end = words::end(killed, &words, "the process to the end");
-            notes.push(Note::degraded(end.reason));
+            notes.push(Note::of(end));
         } else if !ended {
             notes.push(Note::degraded("perf did not end and was killed"));
         }

@@ -1,9 +1,10 @@
 //! What perf says when it cannot do something, in plain words and with a remedy.
 
+use crate::engine::counters;
 use crate::outcome::Failure;
 
 /// What to look for in perf's words, what it means (`{}` is the event), and what to do. The first that fits counts.
-const MEANINGS: [(&[&str], &str, &str); 9] = [
+const MEANINGS: [(&[&str], &str, &str); 8] = [
     (
         &["error mapping pages", "failed to mmap"],
         "the kernel does not let this user have memory for samples of {}",
@@ -38,11 +39,6 @@ const MEANINGS: [(&[&str], &str, &str); 9] = [
         "choose one that perf list shows on this host",
     ),
     (
-        &["not supported", "no such device", "no such file or directory"],
-        "this machine cannot count {}: its processor, or its virtual machine, has no such counter",
-        "choose a software event such as cpu or page-faults, or a machine that has hardware counters",
-    ),
-    (
         &["function not implemented"],
         "the kernel has no perf events, or they are filtered (seccomp)",
         "let the container call perf_event_open",
@@ -59,12 +55,20 @@ const MEANINGS: [(&[&str], &str, &str); 9] = [
     ),
 ];
 
+/// What it says where the processor lacks a counter, if nothing else of this is the case.
+const NO_COUNTER: [&str; 3] = [
+    "not supported",
+    "no such device",
+    "no such file or directory",
+];
+
 /// Why perf did not record these events.
 pub fn failure(words: &str, events: &str) -> Failure {
     let lower = words.to_lowercase();
     let fits = |phrases: &&[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
     match MEANINGS.iter().find(|(phrases, ..)| fits(phrases)) {
         Some((_, reason, remedy)) => Failure::new(reason.replace("{}", events), *remedy),
+        None if NO_COUNTER.iter().any(|phrase| lower.contains(phrase)) => counters::none(events),
         None => Failure::plain(format!(
             "perf does not record {events}: {}",
             first_of(words)

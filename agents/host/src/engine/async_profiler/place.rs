@@ -1,0 +1,143 @@
+//! Where a JVM writes its recording, and how much of that place the recording may take.
+
+use std::sync::Arc;
+
+use crate::foothold::{run_folder_in, Held};
+use crate::identity::Shoes;
+use crate::outcome::Failure;
+use crate::room::{Memory, Room};
+
+/// No recording grows larger, in bytes; one of 300 samples a second and processor takes hours to.
+const MOST: u64 = 1 << 30;
+/// A place where it may grow to this is as good as any.
+const PLENTY: u64 = 256 << 20;
+/// A disk, or memory, with less than this left is left alone, in bytes.
+const LEAST_FREE: u64 = 32 << 20;
+/// A place without room for the first piece of a recording beside that is none.
+const LEAST: u64 = 8 << 20;
+/// Of what is free on a disk a recording takes this part at most, and this one of memory: its processes need that.
+const PART_OF_DISK: u64 = 2;
+const PART_OF_MEMORY: u64 = 4;
+const MORE_ROOM: &str =
+    "give the JVM's user more room in /tmp or /var/tmp, or record for a shorter time or with longer intervals";
+
+/// The folder for a recording.
+pub struct Place {
+    pub run: Held,
+    /// The size at which the recording is ended, in bytes.
+    pub most: u64,
+    room: Option<Room>,
+    memory: Arc<Memory>,
+}
+
+impl Place {
+    /// The first of the bases with plenty of room, or else the one with most. Err says why none will do.
+    pub fn choose(
+        shoes: &Shoes,
+        bases: &[String],
+        session: &str,
+        memory: &Arc<Memory>,
+    ) -> Result<Self, String> {
+        let mut tried = Vec::new();
+        let mut best: Option<Self> = None;
+        for base in bases {
+            match run_folder_in(shoes, base, session).and_then(|run| Self::of(run, memory)) {
+                Ok(place) if best.as_ref().is_some_and(|best| best.most >= place.most) => {
+                    place.let_go();
+                }
+                Ok(place) => {
+                    best.replace(place).into_iter().for_each(Self::let_go);
+                }
+                Err(reason) => tried.push(reason),
+            }
+            if best.as_ref().is_some_and(|best| best.most >= PLENTY) {
+                break;
+            }
+        }
+        best.ok_or_else(|| tried.join("; "))
+    }
+
+    fn of(run: Held, memory: &Arc<Memory>) -> Result<Self, String> {
+        let room = memory.room(&run.dir);
+        let free = room.map_or(u64::MAX, |room| room.free);
+        if free < LEAST_FREE + LEAST {
+            let reason = format!("{} has only {} MiB left", run.path, free >> 20);
+            // What cannot be deleted now is found by `clean`.
+            let _ = run.release(|_| true);
+            return Err(reason);
+        }
+        Ok(Self {
+            run,
+            most: most(room),
+            room,
+            memory: memory.clone(),
+        })
+    }
+
+    fn let_go(self) {
+        let _ = self.run.release(|_| true);
+    }
+
+    /// Why a recording is ended that has grown to its most.
+    pub fn outgrown(&self) -> Failure {
+        let of_what = match self.room.filter(|_| self.most < MOST) {
+            Some(room) => format!(
+                ", the part that it may take of the {} of {}",
+                what(room),
+                self.run.path
+            ),
+            None => String::new(),
+        };
+        let most = self.most >> 20;
+        Failure::new(
+            format!("the recording is larger than {most} MiB{of_what}"),
+            MORE_ROOM,
+        )
+    }
+
+    /// Why a recording is ended, whatever its size: others need what is left.
+    pub fn nearly_full(&self) -> Option<Failure> {
+        let room = self.memory.room(&self.run.dir)?;
+        let full = room.free < LEAST_FREE;
+        let reason = || format!("the {} of {} is nearly full", what(room), self.run.path);
+        full.then(|| Failure::new(reason(), MORE_ROOM))
+    }
+}
+
+fn what(room: Room) -> &'static str {
+    match room.is_memory {
+        true => "memory",
+        false => "disk",
+    }
+}
+
+/// To what size a recording may grow where there is so much room.
+fn most(room: Option<Room>) -> u64 {
+    let Some(room) = room else {
+        return MOST;
+    };
+    let part = match room.is_memory {
+        true => PART_OF_MEMORY,
+        false => PART_OF_DISK,
+    };
+    (room.free / part).min(MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_leaves_room_for_others() {
+        const M: u64 = 1 << 20;
+        for (free, is_memory, want) in [
+            (100 << 30, false, MOST),
+            (100 << 30, true, MOST),
+            (800 * M, false, 400 * M),
+            (800 * M, true, 200 * M),
+        ] {
+            assert_eq!(most(Some(Room { free, is_memory })), want);
+        }
+        assert_eq!(most(None), MOST);
+    }
+}

@@ -1,0 +1,144 @@
+//! How much of the host's memory the kernel may keep for perf's samples: of all processes of a session together.
+//!
+//! perf takes a buffer of each processor and a counter of each thread on each processor, for every process: on a host
+//! of many processors a few hundred processes would take gigabytes of what applications need.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::param::page_size;
+
+use crate::host;
+use crate::outcome::Failure;
+use crate::proc::read_text;
+
+/// The share of the host's memory, and its bounds in bytes.
+const SHARE: u64 = 32;
+const BOUNDS: (u64, u64) = (64 << 20, 1 << 30);
+/// What the kernel keeps of one counter, roughly.
+const COUNTER: u64 = 2 << 10;
+
+/// What all may take, and what they have taken.
+pub struct Budget {
+    most: u64,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    bytes: u64,
+    processes: usize,
+}
+
+/// What one process has taken, until this is dropped.
+pub struct Share {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Budget {
+    pub fn of_host() -> Arc<Self> {
+        Self::new((host::memory_bytes() / SHARE).clamp(BOUNDS.0, BOUNDS.1))
+    }
+
+    fn new(most: u64) -> Arc<Self> {
+        let taken = Mutex::default();
+        Arc::new(Self { most, taken })
+    }
+
+    /// Take so many bytes for one more process, if there is room.
+    pub fn take(self: &Arc<Self>, bytes: u64) -> Result<Share, Failure> {
+        let mut taken = self.taken();
+        if bytes > self.most - taken.bytes {
+            return Err(self.full(bytes, taken.processes));
+        }
+        taken.bytes += bytes;
+        taken.processes += 1;
+        let budget = self.clone();
+        Ok(Share { budget, bytes })
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn full(&self, bytes: u64, processes: usize) -> Failure {
+        let most = self.most >> 20;
+        let reason = match processes {
+            0 => format!(
+                "perf would take {} MiB of the kernel's memory for this process alone: {most} MiB are the most for all of a host",
+                bytes >> 20
+            ),
+            _ => format!(
+                "this host has room for {processes} processes that perf records at once ({most} MiB of the kernel's memory for their samples), and this is one more"
+            ),
+        };
+        let remedy = "choose fewer processes with a narrower selector and record the others in another run, or ask for a lower frequency or fewer events";
+        Failure::new(reason, remedy)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut taken = self.budget.taken();
+        taken.bytes -= self.bytes;
+        taken.processes -= 1;
+    }
+}
+
+/// What the kernel keeps for a process of so many threads: buffers of `pages` and a counter of each event.
+pub fn bytes(pages: u64, threads: u64, events: usize) -> u64 {
+    let buffer = (pages + 1).saturating_mul(page_size() as u64);
+    let counters = threads.saturating_mul(events as u64 * COUNTER);
+    processors().saturating_mul(buffer.saturating_add(counters))
+}
+
+/// How many processors the host has: not only those that the agent may run on.
+fn processors() -> u64 {
+    let text = read_text("/sys/devices/system/cpu/online", 4096).unwrap_or_default();
+    text.trim()
+        .split(',')
+        .filter_map(counted)
+        .sum::<u64>()
+        .max(1)
+}
+
+/// 4 of `0-3`.
+fn counted(range: &str) -> Option<u64> {
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    last.checked_sub(first)?.checked_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_than_there_is_room_for() {
+        let budget = Budget::new(100 << 20);
+        let shares: Vec<_> = (0..4).map(|_| budget.take(30 << 20)).collect();
+        let refused = shares[3].as_ref().err().unwrap();
+        assert!(
+            refused.reason.contains("room for 3 processes"),
+            "{refused:?}"
+        );
+        assert!(refused.remedy.contains("narrower selector"));
+        drop(shares);
+        assert!(budget.take(100 << 20).is_ok());
+        let alone = budget.take(u64::MAX).err().unwrap();
+        assert!(alone.reason.contains("for this process alone"));
+    }
+
+    #[test]
+    fn each_processor_has_a_buffer_and_each_thread_a_counter() {
+        assert_eq!(counted("0-3"), Some(4));
+        assert_eq!(
+            (counted("7"), counted("3-0"), counted("")),
+            (Some(1), None, None)
+        );
+        let one = bytes(64, 1, 1);
+        assert!(one >= 65 * page_size() as u64 + COUNTER);
+        assert!(bytes(64, 100, 2) >= one + 199 * COUNTER);
+        assert_eq!(bytes(u64::MAX - 1, u64::MAX, 16), u64::MAX);
+    }
+}
