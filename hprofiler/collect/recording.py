@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from dataclasses import replace
 from typing import Dict, Iterator, List, Mapping, Optional, Protocol, Sequence, Union
 
@@ -94,6 +95,7 @@ class _RecordingVisit(Visit):
         self._gate = gate
         self._ledger = Ledger(host.name, sampling.events)
         self._phase = "before"
+        self._over = 0.0
 
     def work(self) -> None:
         session: Optional[AgentSession] = None
@@ -177,6 +179,7 @@ class _RecordingVisit(Visit):
             elif isinstance(event, (ProfileHeader, RawHeader)):
                 self.enter("fetch", self.reach.timeout + event.size / _SLOWEST)
                 self._fetch(session, event)
+                self._go_on()
             elif isinstance(event, ProcessOutcome):
                 self._note(event)
             elif isinstance(event, Done) and event.left:
@@ -250,7 +253,15 @@ class _RecordingVisit(Visit):
         if self.stage != "start":
             raise HostError("record", "the agent began to record twice")
         self.processes = processes
-        self.enter("record", self._sampling.duration + self.reach.timeout)
+        self._over = time.monotonic() + self._sampling.duration
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Record until it is over; a profile that came before is that of a process that ended by itself."""
+        left = self._over - time.monotonic()
+        if left <= 0:
+            return
+        self.enter("record", left + self.reach.timeout)
         if self._crew.stop.level:  # it came in between; its time limit is the short one
             self.limit(self.reach.timeout)
 

@@ -43,7 +43,7 @@ def test_a_good_host(fleet):
     assert hosts.sink.sizes == {("one", 7, "cpu"): 300000}
     assert result.bytes_received > 300000 and result.bytes_sent > 500
     assert result.facts.cpus == 2
-    stages = [step.stage for step in hosts.progress]
+    stages = dict.fromkeys(step.stage for step in hosts.progress)
     assert [stage for stage in stages if stage != "push"] == [
         *("connect", "find", "prepare", "wait", "start", "record", "fetch", "clean", "done")
     ]
@@ -90,7 +90,7 @@ def test_all_start_together_when_the_slowest_is_ready(fleet, tmp_path):
     ready = repr(str(tmp_path / "ready"))
     wait = f"while not os.path.exists({ready}): time.sleep(0.01)\ntime.sleep(0.5)"
     quick = f"hello(); found(7); prepared(7); open({ready}, 'w').close()\nread(); stamp = time.time()"
-    slow = f"hello(); found(7)\n{wait}\nprepared(7); stamp = time.time(); read()"
+    slow = f"hello(); found(7)\n{wait}\nstamp = time.time(); prepared(7); read()"
     rest = "\nrecorded(7); profile(7, b'p', source=str(stamp)); outcome(7); say('done', left=[]); read()"
     results = fleet(a=quick + rest, b=slow + rest).collect()
     began, was_ready = (float(results[name].recordings[0].source) for name in "ab")
@@ -107,7 +107,7 @@ def test_a_host_too_slow_for_the_others_starts_late_and_says_so(fleet, tmp_path)
 time.sleep(3); hello(); time.sleep(3); found(7)
 time.sleep(3); read(); say("stored", sha256=LIBRARY); read()
 while not os.path.exists({began}): time.sleep(0.01)
-say("ready", processes=[{{"pid": 7}}]);""",
+time.sleep(1.5); say("ready", processes=[{{"pid": 7}}]);""",
     )
     quick = GOOD.replace("recording(7)", f"recording(7); open({began}, 'w').close()")
     results = fleet(timeout=5.0, quick=quick, late=slow).collect()
