@@ -1,0 +1,259 @@
+"""A small API server: lists, refusals, and commands that run on this machine in place of a container.
+
+It speaks real HTTP and real WebSockets, over TLS where a certificate is given; what it answers is the test's.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import ssl
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from urllib.parse import parse_qs, urlsplit
+
+import yaml
+from wsproto.connection import Connection, ConnectionType
+from wsproto.events import BytesMessage, CloseConnection
+from wsproto.utilities import LocalProtocolError
+
+ID = "0123456789abcdef" * 4
+V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
+_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+Query = Dict[str, List[str]]
+Reply = Tuple[int, Any]
+
+
+def pod(
+    name: str,
+    namespace: str = "default",
+    labels: Optional[Dict[str, str]] = None,
+    node: str = "node1",
+    containers: Sequence[str] = ("main",),
+    states: Optional[Dict[str, Dict[str, Any]]] = None,
+    **status: Any,
+) -> Dict[str, Any]:
+    """A pod as the API server has it, whose containers run unless `states` says otherwise."""
+    made = []
+    for number, container in enumerate(containers):
+        state = (states or {}).get(container, {"running": {"startedAt": "2026-01-01T00:00:00Z"}})
+        identity = hashlib.sha256(f"{namespace}/{name}/{number}".encode()).hexdigest()
+        made.append({"name": container, "state": state, "containerID": f"containerd://{identity}"})
+    return {
+        "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
+        "spec": {"nodeName": node, "containers": [{"name": one} for one in containers]},
+        "status": {"phase": "Running", "hostIP": "10.0.0.1", "containerStatuses": made, **status},
+    }
+
+
+def waiting(reason: str, message: str = "") -> Dict[str, Any]:
+    return {"waiting": {"reason": reason, "message": message}}
+
+
+def status(code: int, reason: str, message: str) -> Dict[str, Any]:
+    return {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
+
+
+class ApiServer:
+    """Answers `pods` to every list, unless `replies` has something for the path (without the leading /)."""
+
+    def __init__(self, certificate: Optional[Tuple[Path, Path]] = None) -> None:
+        self.pods: List[Dict[str, Any]] = []
+        self.replies: Dict[str, Callable[[Query], Reply]] = {}
+        self.protocols: Sequence[str] = (V5, V4)
+        self.environment: Optional[Dict[str, str]] = None
+        self.refuse_exec: Optional[Reply] = None
+        self.exec_status: Optional[Dict[str, Any]] = None
+        self.asked: List[Tuple[str, Query]] = []
+        self.tokens: List[str] = []
+        self.running: List[subprocess.Popen[bytes]] = []
+        self.connections: List[Any] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self.scheme = "http" if certificate is None else "https"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://127.0.0.1:{self._server.server_address[1]}"
+
+    def kubeconfig(self, folder: Path, cluster: Optional[Dict[str, Any]] = None, **user: Any) -> str:
+        """A kubeconfig file for it, with the namespace `default`."""
+        config = {
+            "current-context": "test",
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "me"}}],
+            "clusters": [{"name": "test", "cluster": {"server": self.url, **(cluster or {})}}],
+            "users": [{"name": "me", "user": user or {"token": "secret"}}],
+        }
+        file = folder / "kubeconfig"
+        file.write_text(yaml.safe_dump(config))
+        return str(file)
+
+    def break_connections(self) -> None:
+        """Let go of every command in the middle, without a word."""
+        for connection in self.connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(2)
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        for process in self.running:
+            process.kill()
+
+
+@contextlib.contextmanager
+def serving(certificate: Optional[Tuple[Path, Path]] = None) -> Iterator[ApiServer]:
+    server = ApiServer(certificate)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def _handler(api: ApiServer) -> type:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            """Nobody reads it."""
+
+        def do_GET(self) -> None:
+            self._answer(None)
+
+        def do_PATCH(self) -> None:
+            self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+        def _answer(self, body: Any) -> None:
+            parts = urlsplit(self.path)
+            query = parse_qs(parts.query)
+            if body is not None:
+                query["body"] = [body]
+            api.asked.append((parts.path, query))
+            api.tokens.append(self.headers.get("Authorization", ""))
+            if self.headers.get("Upgrade") == "websocket":
+                self._exec(query)
+                return
+            reply = api.replies.get(parts.path.lstrip("/"))
+            code, answer = reply(query) if reply else (200, {"items": api.pods, "metadata": {}})
+            self._send(code, answer if isinstance(answer, bytes) else json.dumps(answer).encode())
+
+        def _send(self, code: int, content: bytes) -> None:
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def _exec(self, query: Query) -> None:
+            self.close_connection = True
+            if api.refuse_exec is not None:
+                code, answer = api.refuse_exec
+                self._send(code, json.dumps(answer).encode())
+                return
+            offered = [word.strip() for word in self.headers["Sec-WebSocket-Protocol"].split(",")]
+            chosen = next(word for word in offered if word in api.protocols)
+            key = self.headers["Sec-WebSocket-Key"] + _GUID
+            self.send_response(101)
+            self.send_header("Upgrade", "websocket")
+            self.send_header("Connection", "Upgrade")
+            self.send_header(
+                "Sec-WebSocket-Accept", base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()
+            )
+            self.send_header("Sec-WebSocket-Protocol", chosen)
+            self.end_headers()
+            api.connections.append(self.connection)
+            _Session(api, self, query["command"]).run()
+
+    return Handler
+
+
+class _Session:
+    """One command: its streams on channels, as the API server has them."""
+
+    def __init__(self, api: ApiServer, handler: BaseHTTPRequestHandler, command: List[str]) -> None:
+        self._api = api
+        self._handler = handler
+        self._command = command
+        self._frames = Connection(ConnectionType.SERVER)
+        self._sending = threading.Lock()
+
+    def run(self) -> None:
+        if self._api.exec_status is not None:
+            self._finish(self._api.exec_status)
+            return
+        process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self._api.environment,
+        )
+        self._api.running.append(process)
+        threading.Thread(target=self._feed, args=(process,), daemon=True).start()
+        readers = [
+            threading.Thread(target=self._pass_on, args=(stream, channel), daemon=True)
+            for channel, stream in ((1, process.stdout), (2, process.stderr))
+        ]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+        self._finish(_ended(process.wait()))
+
+    def _pass_on(self, stream: Any, channel: int) -> None:
+        while piece := stream.read1(32 << 10):
+            self._send(channel, piece)
+
+    def _send(self, channel: int, data: bytes) -> None:
+        with self._sending, contextlib.suppress(OSError, ValueError, LocalProtocolError):
+            self._handler.wfile.write(self._frames.send(BytesMessage(bytes((channel,)) + data)))
+            self._handler.wfile.flush()
+
+    def _finish(self, words: Dict[str, Any]) -> None:
+        self._send(3, json.dumps(words).encode())
+        with self._sending, contextlib.suppress(OSError, ValueError, LocalProtocolError):
+            self._handler.wfile.write(self._frames.send(CloseConnection(1000)))
+
+    def _feed(self, process: subprocess.Popen[bytes]) -> None:
+        """The command's stdin, until its end (protocol 5) or that of the connection."""
+        assert process.stdin is not None
+        message = bytearray()
+        with contextlib.suppress(OSError, ValueError):
+            while piece := self._handler.connection.recv(64 << 10):
+                self._frames.receive_data(piece)
+                for event in self._frames.events():
+                    if not isinstance(event, BytesMessage):
+                        continue
+                    message += event.data
+                    if event.message_finished:
+                        whole, message = bytes(message), bytearray()
+                        if whole[:2] == b"\xff\x00":
+                            process.stdin.close()
+                        elif whole[:1] == b"\x00":
+                            process.stdin.write(whole[1:])
+                            process.stdin.flush()
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+
+
+def _ended(code: int) -> Dict[str, Any]:
+    if code == 0:
+        return {"status": "Success", "metadata": {}}
+    causes = [{"reason": "ExitCode", "message": str(code if code > 0 else 128 - code)}]
+    return {
+        "status": "Failure",
+        "reason": "NonZeroExitCode",
+        "message": f"command terminated with exit code {code}",
+        "details": {"causes": causes},
+    }

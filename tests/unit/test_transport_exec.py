@@ -1,0 +1,180 @@
+"""Commands by way of an API server: streams, exit status, half-close, and how it ends badly."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import ipaddress
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Iterator, Tuple
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from hprofiler.errors import HostError
+from hprofiler.kubernetes import Access, connect
+from hprofiler.model import Host
+from hprofiler.transports import ExecConnector, ExecTransport
+from tests.unit.kubernetes_server import ID, V4, ApiServer, serving, status
+
+CONTAINER = Host("pod", "ns/pod/main", containers={ID: {}})
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+
+    now = datetime.datetime.now(datetime.timezone.utc)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "crt").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    plain = serialization.NoEncryption()
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    (folder / "key").write_bytes(pem)
+    return folder / "crt", folder / "key"
+
+
+@pytest.fixture(params=["http", "https"])
+def server(request: pytest.FixtureRequest, certificate: Tuple[Path, Path]) -> Iterator[ApiServer]:
+    with serving(certificate if request.param == "https" else None) as made:
+        yield made
+
+
+@pytest.fixture
+def transport(server: ApiServer, certificate: Tuple[Path, Path], tmp_path: Path) -> Iterator[ExecTransport]:
+    cluster = {"certificate-authority": str(certificate[0])} if server.scheme == "https" else {}
+    made = connect(Access(server.kubeconfig(tmp_path, cluster)))
+    transport = ExecConnector(made).transport(CONTAINER)
+    transport.connect()
+    yield transport
+    transport.close()
+    made.close()
+
+
+def test_a_command_and_its_streams(transport: ExecTransport, server: ApiServer) -> None:
+    done = transport.run("read line; echo out $line; echo err >&2; exit 7", b"word\n", 30)
+    assert done == (7, b"out word\n", "err")
+    ((path, query),) = server.asked
+    assert path == "/api/v1/namespaces/ns/pods/pod/exec"
+    assert query["container"] == ["main"] and query["command"][:2] == ["sh", "-c"]
+
+
+def test_many_bytes_both_ways(transport: ExecTransport) -> None:
+    """More than buffers hold, at the same time in both directions: nothing may wait for the other."""
+    data = os.urandom(9 << 20)
+    done = transport.run("cat", data, 60)
+    assert done.exit_status == 0 and hashlib.sha256(done.stdout).digest() == hashlib.sha256(data).digest()
+    assert transport.bytes_sent == transport.bytes_received == len(data)
+
+
+def test_more_output_than_is_read_waits(transport: ExecTransport) -> None:
+    channel = transport.open("head -c 30000000 /dev/zero; echo done >&2")
+    assert channel.read(10) == bytes(10)
+    assert channel.stderr_tail() == ""
+    size = 10
+    while piece := channel.read(1 << 20):
+        size += len(piece)
+    assert size == 30_000_000 and channel.stderr_tail() == "done" and channel.exit_status(30) == 0
+
+
+def test_close_frees_who_reads_and_ends_the_command(transport: ExecTransport, server: ApiServer) -> None:
+    channel = transport.open("cat")
+    began = threading.Event()
+    ended = threading.Event()
+
+    def read() -> None:
+        began.set()
+        with pytest.raises(HostError):
+            channel.read(1)
+        ended.set()
+
+    threading.Thread(target=read, daemon=True).start()
+    assert began.wait(30)
+    channel.close()
+    assert ended.wait(30)
+    assert server.running[0].wait(30) == 0
+    channel.close()
+    with pytest.raises(HostError):
+        channel.write(b"x")
+
+
+def test_close_frees_who_writes(transport: ExecTransport) -> None:
+    channel = transport.open("read line; kill -STOP $$")
+    ended = threading.Event()
+
+    def write() -> None:
+        with pytest.raises(HostError):
+            for _ in range(1000):
+                channel.write(b"line\n" * (1 << 18))
+        ended.set()
+
+    threading.Thread(target=write, daemon=True).start()
+    assert not ended.wait(1)
+    channel.close()
+    assert ended.wait(30)
+
+
+def test_a_connection_that_breaks(transport: ExecTransport, server: ApiServer) -> None:
+    channel = transport.open("echo begun; cat")
+    assert channel.read(100) == b"begun\n"
+    server.break_connections()
+    with pytest.raises(HostError, match="the connection to the container was lost"):
+        channel.read(1)
+    assert channel.exit_status(0.1) is None
+
+
+def test_a_container_without_a_shell(transport: ExecTransport, server: ApiServer) -> None:
+    server.exec_status = status(
+        500, "InternalError", 'OCI runtime exec failed: exec: "sh": executable file not found in $PATH'
+    )
+    channel = transport.open("echo")
+    with pytest.raises(HostError, match="the container has no sh") as caught:
+        channel.read(1)
+    assert "--debug-container" in caught.value.remedy
+
+
+def test_what_the_server_refuses(transport: ExecTransport, server: ApiServer) -> None:
+    words = 'pods "pod" is forbidden: User "me" cannot create resource "pods/exec"'
+    server.refuse_exec = 403, status(403, "Forbidden", words)
+    with pytest.raises(HostError, match="forbids to get or create pods/exec in the namespace ns") as caught:
+        transport.open("echo")
+    assert 'resources: ["pods/exec"], verbs: [get, create]' in caught.value.remedy
+    server.refuse_exec = 404, status(404, "NotFound", 'pods "pod" not found')
+    with pytest.raises(HostError, match='pods "pod" not found'):
+        transport.open("echo")
+
+
+def test_an_old_server_cannot_end_the_input(transport: ExecTransport, server: ApiServer) -> None:
+    server.protocols = (V4,)
+    with pytest.raises(HostError, match="cannot end the input"):
+        transport.run("cat", b"", 30)
+    channel = transport.open("read line; echo $line")
+    channel.write(b"hello\n")
+    assert channel.read(10) == b"hello\n"
+
+
+def test_a_command_that_takes_too_long(transport: ExecTransport) -> None:
+    began = time.monotonic()
+    with pytest.raises(HostError, match=r"did not end within 0\.5 s"):
+        transport.run("sleep 60", b"", 0.5)
+    assert time.monotonic() - began < 30
