@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import threading
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 from hprofiler import __version__
 from hprofiler.collect import Listener, Reach, Stop, collect, on_interrupt
-from hprofiler.errors import PicturesError, RunFolderError
+from hprofiler.errors import HprofilerError, PicturesError, RunFolderError
 from hprofiler.model import Host, HostResult, Outcome, Recording, Sampling, Selector, Status
 from hprofiler.resolvers import Located
 from hprofiler.store import FORMAT, RunFolder
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from hprofiler.report import Report
 
 
+_CAME_SECONDS = 10.0
+_log = logging.getLogger(__name__)
 _PASSWORD = re.compile(r"//[^/@\s,]*@")
 
 
@@ -91,17 +96,45 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
         results += tuple(_not_visited(line) for line in request.located.absent)
         coverage = coverage_of(results, len(request.sampling.events))
         interrupted = stop.level > 0
-        if not interrupted:
-            results = _with_lines(results, request.located.came_since())
-        folder.write_run(_run_record(request, results, coverage, started, interrupted))
+        record = _run_record(request, results, coverage, started, interrupted)
+        folder.write_run(record)
     later = f"the recordings are kept: `hprofiler report {folder.path}` makes the pictures"
     try:
+        came = () if interrupted else _came_since(request.located, results[0].host.name)
+        if came:
+            results = _with_lines(results, came)
+            folder.write_run({**record, "hosts": [_host_record(result) for result in results]})
         report = make_report(folder.path, request.raw_names, request.threads, request.trim)
     except (RunFolderError, OSError) as error:
         raise PicturesError(f"cannot make the report: {error}", later) from error
     except KeyboardInterrupt:
         raise KeyboardInterrupt(later) from None
     return RunResult(folder, coverage, results, interrupted, report)
+
+
+def _came_since(located: Located, first: str) -> Tuple[Outcome, ...]:
+    """Ledger lines of what began during the recording. Ctrl-C, or a target that hangs, costs only these."""
+
+    def unknown(why: str) -> Tuple[Outcome, ...]:
+        reason = f"what began during the recording is not known: {why}"
+        return (Outcome(first, Status.DEGRADED, "find", reason),)
+
+    def ask() -> None:
+        try:
+            answers.put(tuple(located.came_since()))
+        except HprofilerError as error:
+            answers.put(unknown(error.reason))
+        except Exception as error:  # a mistake of ours must not cost the report
+            _log.exception("asking what came since")
+            answers.put(unknown(f"unexpected {type(error).__name__}: {error}"))
+
+    answers: SimpleQueue[Tuple[Outcome, ...]] = SimpleQueue()
+    threading.Thread(target=ask, name="hprofiler-came-since", daemon=True).start()
+    with on_interrupt(lambda: answers.put(unknown("interrupted"))):
+        try:
+            return answers.get(timeout=_CAME_SECONDS)
+        except Empty:
+            return unknown(f"no answer within {_CAME_SECONDS:g} s")
 
 
 def _not_visited(line: Outcome) -> HostResult:

@@ -78,7 +78,8 @@ def _nothing_came() -> Sequence[Outcome]:
 class Located:
     """The hosts of a target. `notes` say what could not be learnt of it.
 
-    `came_since` gives the ledger lines of what belongs to the target by now, and did not when it was located.
+    `came_since` gives the ledger lines of what belongs to the target by now, and did not when it was located;
+    HprofilerError where that cannot be learnt. It is called on another thread, and not waited for long.
     `absent` are those of what belongs to it and cannot be visited. With a `cluster` the hosts are containers.
     """
 

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
 
+import pytest
+
+from hprofiler.errors import HprofilerError
 from hprofiler.model import Outcome, Status, Target
 from hprofiler.resolvers import Located
 from hprofiler.run import RunRequest, run
@@ -27,3 +33,51 @@ def test_what_came_too_late_and_what_could_not_be_learnt(tmp_path):
     one, two = ([line["reason"] for line in host["outcomes"]] for host in record["hosts"])
     assert one[1:] == ["on elsewhere"] and two[1:] == ["on two"]
     assert record["coverage"]["hosts"]["failed"] == 0
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """The lines of the host in run.json after a run whose target answers so to what came since."""
+    stand_ins = StandIns(tmp_path)
+
+    def recorded(came_since):
+        fleet = Fleet(stand_ins, 60.0, {"one": IDLE})
+        located = Located(Target("yarn", "app"), fleet.hosts, (), came_since)
+        request = RunRequest(located, ANY, fleet.sampling, tmp_path / "run", False, ())
+        result = run(request, fleet.reach, fleet.listener)
+        assert not result.interrupted and result.report.page.exists()
+        (host,) = json.loads((tmp_path / "run" / "run.json").read_text())["hosts"]
+        return [line["reason"] for line in host["outcomes"]][1:]
+
+    yield recorded
+    stand_ins.clean()
+
+
+def test_ctrl_c_ends_the_wait_for_a_target_that_hangs_and_nothing_is_lost(tmp_path, recorded):
+    never = threading.Event()
+    was_written = []
+
+    def hang():
+        was_written.append((tmp_path / "run" / "run.json").exists())
+        os.kill(os.getpid(), signal.SIGINT)
+        never.wait(60)
+        return ()
+
+    assert recorded(hang) == ["what began during the recording is not known: interrupted"]
+    assert was_written == [True]
+    never.set()
+
+
+def test_a_target_that_hangs_is_not_waited_for(monkeypatch, recorded):
+    monkeypatch.setattr("hprofiler.run._CAME_SECONDS", 0.1)
+    never = threading.Event()
+    reason = "what began during the recording is not known: no answer within 0.1 s"
+    assert recorded(lambda: never.wait(60)) == [reason]
+    never.set()
+
+
+def test_a_target_that_cannot_tell_says_why(recorded):
+    def fails():
+        raise HprofilerError("the ResourceManager is gone")
+
+    assert recorded(fails) == ["what began during the recording is not known: the ResourceManager is gone"]
