@@ -11,6 +11,7 @@ from hprofiler.errors import UsageError
 from hprofiler.model import PROCESS, Target
 from hprofiler.resolvers import Located, TargetOptions, TooMany, YarnOptions, resolve
 from hprofiler.resolvers.host_names import HostEntry
+from hprofiler.resolvers.yarn.host_map import parse_host_map
 from hprofiler.resolvers.yarn.rest import YarnError
 from tests.unit.yarn_server import (
     APP,
@@ -102,6 +103,34 @@ def test_a_list_of_one_may_be_an_object(server: Server) -> None:
         }
     )
     assert containers(locate(server)) == {"n2": [container_id(2)]}
+
+
+def test_very_much_that_came_since_is_counted(server: Server) -> None:
+    located = locate(server)
+    name = attempt(1)["appAttemptId"]
+    listed = [container(n, "n1") for n in range(1, 1000)]
+    server.set({f"{CLUSTER}/apps/{APP}/appattempts/{name}/containers": {"container": listed}})
+    came = located.came_since()
+    assert len(came) == 21
+    assert came[-1].reason == "976 more containers began during the recording and are not in it"
+
+
+def test_names_keep_their_letters_and_are_mapped_whatever_those_are(server: Server) -> None:
+    server.set(application_paths([container(2, "Worker1.Example"), container(3, "N9")], applicationType="X"))
+    located = locate(server, host_map=parse_host_map("WORKER1.example=10.0.0.1"))
+    assert [(host.name, host.address) for host in located.hosts] == [
+        ("N9", "N9"), ("Worker1.Example", "10.0.0.1")
+    ]  # fmt: skip
+    assert located.notes == ()
+
+
+def test_a_map_that_does_nothing(server: Server) -> None:
+    notes = locate(server, host_map=parse_host_map("n9=a,n8=b")).notes
+    assert notes == ("--host-map names none of the hosts of the run (n1, n2)",)
+
+
+def test_an_id_without_its_zeros(server: Server) -> None:
+    assert locate(server, APP.replace("_0042", "_42")).target == Target("yarn", APP)
 
 
 def test_names_that_ssh_knows_otherwise(server: Server) -> None:
@@ -305,7 +334,8 @@ def test_what_came_since(server: Server) -> None:
     ]
     server.paths.clear()
     server.set({"*": Answer(b"", 500)})
-    assert list(located.came_since()) == []
+    (line,) = located.came_since()
+    assert line.host == "n1" and line.reason.startswith("what began during the recording is not known: ")
 
 
 # A ResourceManager that does not list containers

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
+LARGEST = 2**53
+
 
 def member(value: object, *path: str) -> Any:
     """What lies below these keys; None where something on the way is missing or no object."""
@@ -23,9 +25,9 @@ def text(value: object, *path: str, limit: int = 1000) -> str:
 
 
 def number(value: object, *path: str) -> int:
-    """A whole number not below zero, else 0."""
+    """A whole number not below zero that JavaScript would count by as well, else 0."""
     found = member(value, *path)
-    whole = isinstance(found, int) and not isinstance(found, bool) and found >= 0
+    whole = isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= LARGEST
     return found if whole else 0
 
 

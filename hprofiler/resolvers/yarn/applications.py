@@ -50,6 +50,9 @@ def application(manager: ResourceManager, identity: str) -> Application:
     try:
         app = member(manager.get(f"/apps/{identity}"), "app")
     except NotFound as error:
+        if identity not in error.said:  # as ResourceManagers say it; other servers of YARN answer alike
+            remedy = "name the base address of the ResourceManager's web interface with -c"
+            raise YarnError(f"{error.reason}: no ResourceManager answers there", remedy) from error
         reason = f"the ResourceManager {manager.base} does not know {identity}"
         raise YarnError(reason, "`hprofiler apps` lists the running ones") from error
     state, final = text(app, "state"), text(app, "finalStatus")
@@ -59,7 +62,8 @@ def application(manager: ResourceManager, identity: str) -> Application:
         )
     if state != "RUNNING":
         how = f"{state} ({final})" if final not in ("", "UNDEFINED", state) else state or "in no known state"
-        remedy = "wait until it runs" if state in _NOT_YET else "start it again"
+        over = "was it started again, under another id? `hprofiler apps` lists the running ones"
+        remedy = "wait until it runs" if state in _NOT_YET else over
         raise YarnError(f"{identity} is {how}: only a running application can be profiled", remedy)
     return _application(app)
 

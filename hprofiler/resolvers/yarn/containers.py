@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Dict, Iterable, List, Mapping, Tuple
 from urllib.parse import urlsplit
 
-from hprofiler.resolvers.host_names import is_host
+from hprofiler.resolvers.host_names import MAX_HOSTS, is_host
 from hprofiler.resolvers.yarn.answers import number, objects, text
+from hprofiler.resolvers.yarn.aside import many
 from hprofiler.resolvers.yarn.ids import belongs
-from hprofiler.resolvers.yarn.rest import NotFound, ResourceManager, YarnError
+from hprofiler.resolvers.yarn.rest import OF_NODE, NotFound, ResourceManager, YarnError
 
 _AT_ONCE = 32
 
@@ -24,22 +24,26 @@ class Container:
 
 
 def containers(manager: ResourceManager, application: str) -> Tuple[List[Container], List[str]]:
-    """The running containers of all its attempts, and what could not be learnt.
+    """The running containers of the attempt that runs, the newest, and what could not be learnt.
 
     The ResourceManager is asked (two requests, whatever the number of nodes); only one that is too old to
     know is spared, and every node that has containers is asked in its place.
     """
     try:
         attempts = objects(manager.get(f"/apps/{application}/appattempts"), "appAttempts", "appAttempt")
-        found: List[Container] = []
-        for attempt in attempts:
-            identity = text(attempt, "appAttemptId")
-            if text(attempt, "appAttemptState") in ("RUNNING", "") and _is_attempt(identity, application):
-                answer = manager.get(f"/apps/{application}/appattempts/{identity}/containers")
-                found += _running(answer, application)
+        running = [
+            identity
+            for attempt in attempts
+            if text(attempt, "appAttemptState") in ("RUNNING", "")
+            and _is_attempt(identity := text(attempt, "appAttemptId"), application)
+        ]
+        if not running:
+            return [], []
+        newest = max(running, key=lambda identity: int(identity.rpartition("_")[2]))
+        answer = manager.get(f"/apps/{application}/appattempts/{newest}/containers")
     except NotFound:
         return _from_nodes(manager, application)
-    return found, []
+    return _running(answer, application), []
 
 
 def by_node(found: Iterable[Container]) -> Dict[str, List[str]]:
@@ -52,8 +56,9 @@ def by_node(found: Iterable[Container]) -> Dict[str, List[str]]:
 
 def _is_attempt(identity: str, application: str) -> bool:
     """Whether it is an attempt of the application, and nothing else that could stand in an address."""
-    begin, _, number_ = identity.rpartition("_")
-    return begin == f"appattempt_{application.partition('_')[2]}" and number_.isdecimal()
+    begin, _, count = identity.rpartition("_")
+    known = count.isascii() and count.isdecimal() and len(count) < 12
+    return known and begin == f"appattempt_{application.partition('_')[2]}"
 
 
 def _running(answer: object, application: str) -> List[Container]:
@@ -67,32 +72,36 @@ def _running(answer: object, application: str) -> List[Container]:
 
 
 def _host(address: str) -> str:
-    """The host of `http://host:8042` or `host:8041`."""
+    """The host of `http://host:8042` or `host:8041`, in the letters that the cluster writes."""
     try:
-        return urlsplit(address if "://" in address else f"//{address}").hostname or ""
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        host = parts.hostname or ""
     except ValueError:
         return ""
+    at = parts.netloc.lower().rfind(host)
+    return parts.netloc[at : at + len(host)]
 
 
 def _from_nodes(manager: ResourceManager, application: str) -> Tuple[List[Container], List[str]]:
     nodes = objects(manager.get("/nodes", {"states": "RUNNING"}), "nodes", "node")
     busy = _addresses(nodes, manager.scheme)
+    if len(busy) > MAX_HOSTS:
+        raise YarnError(f"the ResourceManager has more than {MAX_HOSTS} nodes to be asked", "see who answers")
     found: List[Container] = []
     unknown: List[str] = []
 
     def ask(base: str) -> Tuple[str, object, str]:
         try:
-            return busy[base], manager.rest.get(f"{base}/ws/v1/node/containers"), ""
+            return busy[base], manager.rest.get(f"{base}/ws/v1/node/containers", None, OF_NODE), ""
         except YarnError as error:
             return busy[base], None, error.reason
 
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="hprofiler-nodes") as pool:
-        for node, answer, failure in pool.map(ask, busy):
-            if failure:
-                unknown.append(f"node {node} did not tell its containers: {failure}")
-            listed = objects(answer, "containers", "container")
-            running = (text(item, "id") for item in listed if text(item, "state") == "RUNNING")
-            found += [Container(identity, node) for identity in running if belongs(identity, application)]
+    for node, answer, failure in many(ask, list(busy), _AT_ONCE):
+        if failure:
+            unknown.append(f"node {node} did not tell its containers: {failure}")
+        listed = objects(answer, "containers", "container")
+        running = (text(item, "id") for item in listed if text(item, "state") == "RUNNING")
+        found += [Container(identity, node) for identity in running if belongs(identity, application)]
     return found, unknown
 
 

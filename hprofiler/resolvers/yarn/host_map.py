@@ -13,7 +13,10 @@ _NOTATION = "write --host-map cluster-name=ssh-name,…, or name a file with one
 
 
 def parse_host_map(text: str) -> Dict[str, HostEntry]:
-    """The map of `a=b,c=[user@]d[:port]`, or of a file with a pair a line (`#` starts a comment)."""
+    """The map of `a=b,c=[user@]d[:port]`, or of a file with a pair a line (`#` starts a comment).
+
+    Names of hosts have no case: the map's are in lower case.
+    """
     if "=" in text:
         pairs = [("--host-map", word) for word in text.split(",") if word.strip()]
     else:
@@ -23,7 +26,7 @@ def parse_host_map(text: str) -> Dict[str, HostEntry]:
         name, equals, entry = (word.strip() for word in pair.partition("="))
         if not equals or not is_host(name):
             raise UsageError(f"{where}: {pair.strip()[:200]!r} is no pair of hosts", _NOTATION)
-        mapped[name] = parse_entry(entry, where)
+        mapped[name.lower()] = parse_entry(entry, where)
     if not mapped or len(mapped) > MAX_HOSTS:
         raise UsageError(f"--host-map holds {len(mapped)} pairs, not 1 to {MAX_HOSTS}", _NOTATION)
     return mapped

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Optional
 
-_APPLICATION = re.compile(r"application_[0-9]{1,19}_[0-9]{1,10}")
+_APPLICATION = re.compile(r"application_([0-9]{1,19})_([0-9]{1,10})")
 _CONTAINER = re.compile(
     r"container_(?:e[0-9]{1,10}_)?([0-9]{1,19}_[0-9]{1,10})_([0-9]{1,10})_[0-9]{1,19}(?![0-9])"
 )
@@ -13,6 +13,12 @@ _CONTAINER = re.compile(
 
 def is_application_id(words: str) -> bool:
     return _APPLICATION.fullmatch(words) is not None
+
+
+def application_id(words: str) -> str:
+    """An application's id as YARN writes it: of its number at least four digits, no more zeros than that."""
+    match = _APPLICATION.fullmatch(words)
+    return f"application_{int(match.group(1))}_{int(match.group(2)):04}" if match else words
 
 
 def container_id(words: str) -> Optional[str]:

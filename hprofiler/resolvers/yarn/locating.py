@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from hprofiler.errors import UsageError
 from hprofiler.model import PROCESS, Host, Labels, Outcome, Status, Target
 from hprofiler.resolvers.host_names import MAX_HOSTS, HostEntry, is_host
 from hprofiler.resolvers.options import Located, TooMany, YarnOptions
 from hprofiler.resolvers.yarn.applications import Application, application, parse_filter, running
+from hprofiler.resolvers.yarn.aside import TooLate, many, within
 from hprofiler.resolvers.yarn.containers import Container, by_node, containers
-from hprofiler.resolvers.yarn.ids import attempt_of, is_application_id
+from hprofiler.resolvers.yarn.ids import application_id, attempt_of, is_application_id
 from hprofiler.resolvers.yarn.rest import ResourceManager, Rest, YarnError, base_urls
 from hprofiler.resolvers.yarn.site import configured
 from hprofiler.resolvers.yarn.spark import Driver, SparkFacts, spark_facts
 
 _AT_ONCE = 8
+_CAME_SECONDS = 5.0
+_CAME_TOLD = 20
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ def locate(asked: str, options: YarnOptions) -> Located:
     YarnError when the ResourceManagers do not answer, or nothing that runs is meant.
     """
     manager = _manager(options)
+    asked = application_id(asked)
     chosen = _chosen(manager, asked, options.limit)
     found = _with_drivers(_look_at_all(manager, chosen), options.host_map)
     hosts = _hosts(found, options.host_map)
@@ -46,7 +49,7 @@ def locate(asked: str, options: YarnOptions) -> Located:
     return Located(
         Target("yarn", name),
         hosts,
-        tuple(note for one in found for note in one.notes),
+        (*(note for one in found for note in one.notes), *_unmapped(hosts, options.host_map)),
         lambda: _came_since(manager, chosen, hosts),
     )
 
@@ -93,16 +96,14 @@ def _look_at_all(manager: ResourceManager, applications: Sequence[Application]) 
                 raise
             return _Found((), {}, (f"the containers of {app.id} are not known: {error.reason}",))
 
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="hprofiler-yarn") as pool:
-        return list(pool.map(look, applications))
+    return many(look, applications, _AT_ONCE)
 
 
 def _look(manager: ResourceManager, app: Application) -> _Found:
     """Ask for one application's containers, and the Spark driver at the same time."""
-    with ThreadPoolExecutor(1) as aside:
-        asking = aside.submit(spark_facts, manager, app.id) if app.type == "SPARK" else None
-        found, unknown = containers(manager, app.id)
-        facts = asking.result() if asking else SparkFacts({})
+    asks: List[Callable[[], Any]] = [lambda: containers(manager, app.id)]
+    asks += [lambda: spark_facts(manager, app.id)] if app.type == "SPARK" else []
+    (found, unknown), facts = (*many(lambda ask: ask(), asks, 2), SparkFacts({}))[:2]
     labels = {
         container.id: {
             "application": app.id,
@@ -175,22 +176,40 @@ def _entry(node: str, host_map: Mapping[str, HostEntry]) -> HostEntry:
 
 
 def _mapped(node: str, host_map: Mapping[str, HostEntry]) -> Optional[HostEntry]:
-    return host_map.get(node) or host_map.get(node.partition(".")[0])
+    name = node.lower()
+    return host_map.get(name) or host_map.get(name.partition(".")[0])
+
+
+def _unmapped(hosts: Sequence[Host], host_map: Mapping[str, HostEntry]) -> Tuple[str, ...]:
+    """A note where a map does nothing at all; that of a whole cluster always has names too many."""
+    if not host_map or any(_mapped(host.name, host_map) for host in hosts):
+        return ()
+    names = ", ".join(host.name for host in hosts[:3])
+    return (f"--host-map names none of the hosts of the run ({names}{', …' if len(hosts) > 3 else ''})",)
 
 
 def _came_since(
     manager: ResourceManager, applications: Sequence[Application], hosts: Sequence[Host]
 ) -> Sequence[Outcome]:
     known = {container for host in hosts for container in host.containers}
-    lines = []
     try:
-        by_application = _look_at_all(manager, applications)
-    except YarnError:
-        return ()  # what can be said of its processes is in the ledger
-    for found in by_application:
-        for container in found.containers:
-            if container.id not in known:
-                what = found.labels[container.id].get(PROCESS, container.id)
-                reason = f"{what} on {container.node} began during the recording and is not in it"
-                lines.append(Outcome(container.node, Status.DEGRADED, "find", reason))
-    return lines
+        located = within(_CAME_SECONDS, lambda: _look_at_all(manager, applications))
+    except (YarnError, TooLate) as error:
+        why = error.reason if isinstance(error, YarnError) else f"no answer within {_CAME_SECONDS:g} s"
+        reason = f"what began during the recording is not known: {why}"
+        return (Outcome(hosts[0].name, Status.DEGRADED, "find", reason),)
+    came = [
+        Outcome(container.node, Status.DEGRADED, "find", _began(found.labels[container.id], container))
+        for found in located
+        for container in found.containers
+        if container.id not in known
+    ]
+    if len(came) > _CAME_TOLD:
+        reason = f"{len(came) - _CAME_TOLD} more containers began during the recording and are not in it"
+        came[_CAME_TOLD:] = [Outcome(hosts[0].name, Status.DEGRADED, "find", reason)]
+    return came
+
+
+def _began(labels: Labels, container: Container) -> str:
+    what = labels.get(PROCESS, container.id)
+    return f"{what} on {container.node} began during the recording and is not in it"

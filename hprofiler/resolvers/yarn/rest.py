@@ -8,20 +8,21 @@ from __future__ import annotations
 import json
 import re
 import threading
-import time
+from dataclasses import dataclass
 from typing import Any, Callable, Iterable, List, Mapping, Optional, Tuple, cast
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 import requests
 
 from hprofiler.errors import HprofilerError, UsageError
+from hprofiler.resolvers.yarn.aside import TooLate, within
 
-MAX_ANSWER = 64 << 20
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
-_LONGEST = 30.0
 _PIECE = 1 << 16
-_BELOW_BASE = re.compile(r"/(?:ws/v1|cluster)(?:/.*)?$")
+# Pages of a ResourceManager. Other paths may well have a `cluster` in them that is a gateway's own.
+_PAGES = "about|apps?|appattempt|cluster|container|errors-and-warnings|nodelabels|nodes|queue|scheduler"
+_BELOW_BASE = re.compile(rf"/(?:(?:ws/v1|ui2|proxy)(?:/.*)?|cluster(?:/(?:{_PAGES})(?:/.*)?)?)$")
 _STANDBY = re.compile(rb"standby RM|active RM", re.IGNORECASE)
 _REFRESH = re.compile(r"\s*[0-9]+\s*;\s*url=(\S+)", re.IGNORECASE)
 _SEVERAL = "name them all: --yarn http://rm1:8088,http://rm2:8088"
@@ -33,7 +34,25 @@ class YarnError(HprofilerError):
 
 
 class NotFound(YarnError):
-    """The server answered, and does not know it."""
+    """The server answered, and does not know it. `said` is YARN's own word for that, "" where it has none."""
+
+    def __init__(self, reason: str, remedy: str, said: str) -> None:
+        super().__init__(reason, remedy)
+        self.said = said
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What an answer may be at most: bytes, and seconds from the first to the last of the request."""
+
+    size: int
+    seconds: float
+
+
+OF_MANAGER = Bounds(64 << 20, 30.0)
+OF_NODE = Bounds(4 << 20, 10.0)
+OF_DRIVER = Bounds(16 << 20, 10.0)
+"""A driver runs its user's code. Some ten thousand executors are as long."""
 
 
 class Rest:
@@ -42,6 +61,8 @@ class Rest:
     def __init__(self, ca_file: Optional[str] = None) -> None:
         self._session = requests.Session()
         self._session.headers["Accept"] = "application/json"
+        # What is packed has no bound when it is unpacked.
+        self._session.headers["Accept-Encoding"] = "identity"
         self._session.max_redirects = 5
         adapter = requests.adapters.HTTPAdapter(pool_connections=64, pool_maxsize=64)
         for scheme in ("http://", "https://"):
@@ -51,12 +72,15 @@ class Rest:
         )  # given with each request: $REQUESTS_CA_BUNDLE would win over the session's
         self._spnego = _spnego()
 
-    def get(self, url: str, parameters: Optional[Mapping[str, str]] = None) -> Any:
+    def get(
+        self, url: str, parameters: Optional[Mapping[str, str]] = None, bounds: Bounds = OF_MANAGER
+    ) -> Any:
         """The JSON at `url`. NotFound for 404; YarnError otherwise, with what failed and what to do."""
-        answer, body = self._fetch(url, parameters)
-        elsewhere = _named_active(answer, body)
-        if elsewhere:
-            answer, body = self._fetch(elsewhere, None)
+        try:
+            answer, body = within(bounds.seconds, lambda: self._followed(url, parameters, bounds))
+        except TooLate:
+            reason = f"{shown(url)} took over {bounds.seconds:g} s to answer"
+            raise YarnError(reason, "see how it is") from None
         _check(answer, body, self._spnego is not None)
         try:
             return json.loads(body)
@@ -64,7 +88,17 @@ class Rest:
             remedy = "name the base address of the ResourceManager's web interface with -c"
             raise YarnError(f"{shown(answer.url)} answered with something that is no JSON", remedy) from error
 
-    def _fetch(self, url: str, parameters: Optional[Mapping[str, str]]) -> Tuple[requests.Response, bytes]:
+    def _followed(
+        self, url: str, parameters: Optional[Mapping[str, str]], bounds: Bounds
+    ) -> Tuple[requests.Response, bytes]:
+        """The answer; where a standby names the active one, that one's."""
+        answer, body = self._fetch(url, parameters, bounds)
+        elsewhere = _named_active(answer, body)
+        return self._fetch(elsewhere, None, bounds) if elsewhere else (answer, body)
+
+    def _fetch(
+        self, url: str, parameters: Optional[Mapping[str, str]], bounds: Bounds
+    ) -> Tuple[requests.Response, bytes]:
         try:
             with self._session.get(
                 url,
@@ -74,7 +108,7 @@ class Rest:
                 verify=self._verify,
                 auth=_of_url(url) or (self._spnego and self._spnego()),
             ) as answer:
-                return answer, _body(answer)
+                return answer, _body(answer, bounds.size)
         except requests.exceptions.SSLError as error:
             raise YarnError(
                 f"{shown(url)}: TLS: {_cause(error)}", "name the CA with --yarn-ca FILE"
@@ -112,21 +146,23 @@ class ResourceManager:
         """The JSON below `/ws/v1/cluster`, from the first ResourceManager that has it."""
         return self.ask(f"/ws/v1/cluster{path}", parameters)
 
-    def ask(self, path: str, parameters: Optional[Mapping[str, str]] = None) -> Any:
-        """The JSON at a path below the base. NotFound is final, anything else is tried at the others."""
+    def ask(
+        self, path: str, parameters: Optional[Mapping[str, str]] = None, bounds: Bounds = OF_MANAGER
+    ) -> Any:
+        """The JSON at a path below the base. What YARN says it does not know is final."""
         failures: List[YarnError] = []
         for base in self._bases:
             try:
-                answer = self.rest.get(base + path, parameters)
-            except NotFound:
-                raise
+                answer = self.rest.get(base + path, parameters, bounds)
             except YarnError as error:
+                if isinstance(error, NotFound) and error.said:
+                    raise
                 failures.append(error)
                 continue
             with self._lock:
                 self._bases = [base, *(other for other in self._bases if other != base)]
             return answer
-        if len(failures) == 1:
+        if len(failures) == 1 or all(isinstance(failure, NotFound) for failure in failures):
             raise failures[0]
         reasons = "; ".join(failure.reason for failure in failures)
         raise YarnError(f"no ResourceManager answers: {reasons}", failures[0].remedy)
@@ -135,8 +171,8 @@ class ResourceManager:
 def base_urls(text: str, option: str) -> Tuple[str, ...]:
     """The base addresses in a comma list: what people copy from their browser or an old script will do.
 
-    `rm:8088`, `http://rm:8088/cluster/apps` and `http://rm:8088/ws/v1/cluster/nodes` are all `http://rm:8088`;
-    a gateway's path before that is kept.
+    `rm:8088`, `http://rm:8088/cluster/apps`, `http://rm:8088/ui2/#/cluster-overview`, a tracking URL and
+    `http://rm:8088/ws/v1/cluster/nodes` are all `http://rm:8088`; a gateway's path before that is kept.
     """
     bases = tuple(dict.fromkeys(_base(word.strip(), option) for word in text.split(",") if word.strip()))
     if not bases:
@@ -168,17 +204,13 @@ def _base(word: str, option: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
-def _body(answer: requests.Response) -> bytes:
-    pieces, size, end = [], 0, time.monotonic() + _LONGEST
+def _body(answer: requests.Response, most: int) -> bytes:
+    pieces, size = [], 0
     for piece in answer.iter_content(_PIECE):
         pieces.append(piece)
         size += len(piece)
-        if size > MAX_ANSWER:
-            raise YarnError(
-                f"{shown(answer.url)} answered with more than {MAX_ANSWER >> 20} MiB", "see its log"
-            )
-        if time.monotonic() > end:
-            raise YarnError(f"{shown(answer.url)} took over {_LONGEST:g} s to answer", "see how it is")
+        if size > most:
+            raise YarnError(f"{shown(answer.url)} answered with more than {most >> 20} MiB", "see its log")
     return b"".join(pieces)
 
 
@@ -198,7 +230,8 @@ def _check(answer: requests.Response, body: bytes, kerberos: bool) -> None:
     if _is_standby(body):
         raise YarnError(f"{where} is a standby ResourceManager and no active one is known", _SEVERAL)
     if status == 404:
-        raise NotFound(f"{where}: {_said(body) or 'not found'}", "see whether -c names a ResourceManager")
+        said = _said(body)
+        raise NotFound(f"{where}: {said or 'not found'}", "see whether -c names a ResourceManager", said)
     if status == 401 and "negotiate" in answer.headers.get("WWW-Authenticate", "").lower():
         remedy = "run kinit" if kerberos else "install hprofiler[kerberos] and run kinit"
         raise YarnError(f"{where} wants Kerberos", remedy)

@@ -9,7 +9,7 @@ from hprofiler.model import PROCESS
 from hprofiler.resolvers.host_names import is_host
 from hprofiler.resolvers.yarn.answers import member, number, objects, text
 from hprofiler.resolvers.yarn.ids import container_id
-from hprofiler.resolvers.yarn.rest import ResourceManager, YarnError
+from hprofiler.resolvers.yarn.rest import OF_DRIVER, ResourceManager, YarnError
 
 _STAGES_NAMED = 5
 _NOWHERE = "the Spark driver is in no container, does not say where, and is not profiled"
@@ -41,8 +41,8 @@ def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
     """Executor ids, roles and active stages. A driver that does not answer costs the labels, not the run."""
     api = f"/proxy/{application}/api/v1/applications/{application}"
     try:
-        executors = _list(manager.ask(f"{api}/executors"))
-        stages = _active_stages(_list(manager.ask(f"{api}/stages", {"status": "active"})))
+        executors = _list(manager.ask(f"{api}/executors", None, OF_DRIVER))
+        stages = _active_stages(_list(manager.ask(f"{api}/stages", {"status": "active"}, OF_DRIVER)))
     except YarnError as error:
         return SparkFacts({}, (f"the Spark driver did not tell its executors: {error.reason}",))
     labels: Dict[str, Dict[str, str]] = {}
