@@ -14,21 +14,24 @@ from hprofiler.measures import measure_of
 
 _IDLE = r"^\[idle pool thread\]$"
 _LIBRARIES = r"(?:^|/)(?:ld-|libc[.-]|libpthread|libjvm)[^/]*$"
-_JAVA = r"^(?:java|jdk|sun)[./]"
 
 # How threads wait: the C library, the JVM, the JDK's ways to block. Who calls these is who waits.
 _WAITS = (
     _LIBRARIES,
-    r"^_*(?:GI_)?_*(?:futex|lll_lock|pthread_|sem_|syscall|start_thread$|clone3?$)",
-    r"^_*(?:GI_)?_*(?:libc_)?(?:clock_nanosleep|nanosleep|usleep|epoll_p?wait|p?poll|p?select|recv|send|accept|connect)",
-    r"^(?:Parker|PlatformEvent|ParkEvent|ObjectMonitor|ObjectSynchronizer|Monitor|Semaphore|PosixSemaphore)::",
-    r"^(?:PlatformParker|PlatformMonitor|os|JavaThread|OSThread)::\w*(?:park|sleep|wait)",
-    r"^(?:Unsafe_Park|JVM_Sleep|JVM_MonitorWait|SharedRuntime::|Runtime1::|OptoRuntime::)",
-    _JAVA + r".*[./]Unsafe\.park$",
-    _JAVA + r"util[./]concurrent[./](?:locks[./]|\w*Queue|CountDownLatch|CyclicBarrier|Phaser|Semaphore)",
-    _JAVA
-    + r"util[./]concurrent[./](?:FutureTask|CompletableFuture|ForkJoin\w*)[.$](?:get|join|await|Signaller)",
-    _JAVA + r"lang[./](?:Object\.wait|Thread\.(?:sleep|join|park))",
+    r"^_*(?:GI_)?_*(?:futex|lll_lock|pthread_|sem_|new_sem_|syscall|start_thread$|clone3?$)",
+    r"^_*(?:GI_)?_*(?:libc_)?(?:clock_nanosleep|nanosleep|usleep|epoll_p?wait|p?poll|p?select|recv|send)",
+    r"^_*(?:GI_)?_*(?:libc_)?(?:accept|connect|read|write|pread|pwrite|fsync|fdatasync)",
+    r"^(?:Parker|ParkEvent|ObjectMonitor|ObjectSynchronizer|Monitor|Mutex|Semaphore|PosixSemaphore|LockTracer)::",
+    r"^(?:os::)?(?:Platform(?:Event|Parker|Monitor|Mutex)|LinuxWaitBarrier)::",
+    r"^(?:os|JavaThread|OSThread)::\w*(?:park|sleep|wait)",
+    r"^(?:Unsafe_Park$|JVM_Sleep|JVM_MonitorWait$|Java_(?:java|sun|jdk)_|handleRead$|readBytes$|writeBytes$)",
+    r"^(?:SharedRuntime|InterpreterRuntime|Runtime1|OptoRuntime)::|Runtime1 stub$",
+    r"^(?:sun|jdk)[./]",
+    r"^java[./](?:io|net|nio)[./]",
+    r"^java[./]lang[./](?:Object\.wait|Thread\.(?:sleep|join|park))",
+    r"^java[./]util[./]concurrent[./](?:locks[./]|\w*Queue|CountDownLatch|CyclicBarrier|Phaser|Semaphore)",
+    r"^java[./]util[./]concurrent[./](?:FutureTask|CompletableFuture|ForkJoin\w*)[.$]"
+    r"(?:get|join|await|Signaller|managedBlock|unmanagedBlock)",
 )
 # How native memory is allocated: the engine's own functions, the C library's, the JVM's, the JDK's.
 _ALLOCATORS = (
@@ -36,7 +39,7 @@ _ALLOCATORS = (
     r"^_*(?:libc_)?(?:m|c|re)alloc(?:_hook)?$",
     r"^(?:posix_memalign|aligned_alloc|memalign)(?:_hook)?$",
     r"^(?:os::(?:m|re)alloc|AllocateHeap|Unsafe_AllocateMemory|Unsafe_ReallocateMemory|operator new)",
-    _JAVA + r".*[./]Unsafe\.(?:re)?allocateMemory0?$",
+    r"^(?:sun|jdk)[./].*[./]Unsafe\.|^java[./]lang[./]invoke[./]",
 )
 _HOW: Dict[str, Tuple[str, ...]] = {"offcpu": _WAITS, "wall": _WAITS, "nativemem": _ALLOCATORS}
 

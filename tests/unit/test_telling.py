@@ -26,9 +26,21 @@ def test_who_waits(event: str) -> None:
         f"Shop.sell_[j];java/util/concurrent/locks/ReentrantLock.lock_[j];{PARK} 5",
         f"Shop.buy_[j];java/util/concurrent/LinkedBlockingQueue.take_[j];{PARK} 3",
         f"Shop.nap_[0];java/lang/Thread.sleep_[0];JVM_Sleep;os::sleep;/lib/x86_64/libc.so.6;{KERNEL} 2",
-        f"Shop.ask_[j];sun/nio/ch/Net.poll_[0];__poll;{KERNEL} 7",
+        "Shop.ask_[j];java/net/Socket.read_[0];sun/nio/ch/Net.poll_[0];Java_sun_nio_ch_Net_poll;__poll;"
+        f"{KERNEL} 7",
+        f"Shop.lock_[1];monitorenter_nofpu Runtime1 stub;Runtime1::monitorenter;ObjectMonitor::enter;"
+        f"os::PlatformEvent::park;___pthread_cond_wait;{KERNEL} 4",
+        "start_thread;JavaThread::run;CompileQueue::get;Monitor::wait;os::PlatformMonitor::wait 1",
     ]
-    assert told(event, *stacks) == {"sun/nio/ch/Net.poll": 7, "Shop.sell": 5, "Shop.buy": 3, "Shop.nap": 2}
+    expected = {
+        "Shop.ask": 7,
+        "Shop.sell": 5,
+        "Shop.lock": 4,
+        "Shop.buy": 3,
+        "Shop.nap": 2,
+        "CompileQueue::get": 1,
+    }
+    assert told(event, *stacks) == expected
 
 
 def test_what_runs_on_the_wall_clock_stays() -> None:
