@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{fstat, stat, OFlags};
 use rustix::io::Errno;
-use rustix::process::{chroot, fchdir, geteuid, Gid, Uid};
+use rustix::process::{chroot, fchdir, getegid, geteuid, Gid, Uid};
 use rustix::thread::{
     move_into_link_name_space, set_capabilities, set_thread_gid, set_thread_groups, set_thread_uid,
     unshare_unsafe, CapabilitySet, CapabilitySets, LinkNameSpaceType, UnshareFlags,
@@ -64,8 +64,13 @@ impl Shoes {
         let cwd_path = target.read_link("cwd");
         let mut prefix = String::new();
         if own == 0 {
-            enter_mounts(target, &root)
-                .map_err(|e| cannot("cannot enter the mount namespace", e))?;
+            match enter_mounts(target, &root) {
+                // Root of a container is no root that may enter, and a JVM of the same user can be reached as any other.
+                Err(Errno::PERM) if own == status.uid => {
+                    prefix = format!("/proc/self/fd/{}", root.as_raw_fd());
+                }
+                entered => entered.map_err(|e| cannot("cannot enter the mount namespace", e))?,
+            }
             become_user(target).map_err(|e| cannot("cannot take the user and groups", e))?;
         } else if !sees_same_files(target, &root) {
             prefix = format!("/proc/self/fd/{}", root.as_raw_fd());
@@ -172,9 +177,15 @@ fn become_user(target: &Target) -> Result<(), Errno> {
 /// agent, and it could not act for several users at a time.
 fn take_ids(uid: u32, gid: u32, groups: &[u32]) -> Result<(), Errno> {
     let groups: Vec<Gid> = groups.iter().map(|&group| Gid::from_raw(group)).collect();
-    set_thread_groups(&groups)?;
-    set_thread_gid(Gid::from_raw(gid))?;
-    set_thread_uid(Uid::from_raw(uid))?;
+    match set_thread_groups(&groups) {
+        // Root of a container may not be allowed to change, and here it need not.
+        Err(Errno::PERM) if (geteuid().as_raw(), getegid().as_raw()) == (uid, gid) => {}
+        set => {
+            set?;
+            set_thread_gid(Gid::from_raw(gid))?;
+            set_thread_uid(Uid::from_raw(uid))?;
+        }
+    }
     // For another user the kernel has done this by now; root in a container must not be more than that either.
     let none = CapabilitySet::empty();
     set_capabilities(
