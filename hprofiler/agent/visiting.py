@@ -6,7 +6,7 @@ input ends, and a second command starts what was stored. Where nothing can make 
 chmod) the system's dynamic loader can run it all the same (see `loadable`).
 
 The agent deletes its own binary as soon as it runs, and keeps what it is given in memory; the shell waits for
-its end, and deletes the binary if it never came to run.
+its end, and deletes the binary if it never came to run. A debug container ends with it ($HPROFILER_END).
 """
 
 from __future__ import annotations
@@ -125,8 +125,10 @@ run() {{
   esac
   s=$?
   gone "$1"
+  over
   exit $s
 }}
+over() {{ [ -n "$HPROFILER_END" ] && : >"$HPROFILER_END"; }}
 gone() {{ rm -f "$1" 2>/dev/null || {{ [ -f "$1" ] && : >"$1"; }}; }} 2>/dev/null
 """
 
@@ -146,7 +148,7 @@ if [ -z "$a" ]; then
   case $h in *x86-64*) a=x86_64;; *aarch64*) a=aarch64;; esac
 fi
 case $a in
-{arms}*) echo {mark} none "$a" -; exit 0;;
+{arms}*) echo {mark} none "$a" -; over; exit 0;;
 esac
 u=
 while read -r k r e x; do case $k in Uid:) u=$e; break;; esac; done </proc/self/status
@@ -173,10 +175,10 @@ seek() {{
   done </proc/self/mounts
   return 1
 }}
-seek || {{ echo {mark} nowhere "$a" -; exit 0; }}
+seek || {{ echo {mark} nowhere "$a" -; over; exit 0; }}
 echo {mark} send "$a" $w$r "$f"
 if [ $w = c ]; then head -c $n >"$f"; else cat >"$f"; fi
-if has wc && [ $(wc -c <"$f") != $n ]; then gone "$f"; echo {mark} refused - -; exit 1; fi
+if has wc && [ $(wc -c <"$f") != $n ]; then gone "$f"; over; echo {mark} refused - -; exit 1; fi
 echo {mark} stored - -
 [ $w = e ] || run "$f" $r
 """

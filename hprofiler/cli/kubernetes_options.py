@@ -9,10 +9,12 @@ from hprofiler.errors import UsageError
 
 if TYPE_CHECKING:
     from hprofiler.resolvers import KubernetesOptions
+    from hprofiler.transports import Debugging
 
 PREFIX = "k8s:"
 VIAS = ("exec", "ssh")
 _OWN = ("namespace", "all_namespaces", "context", "kubeconfig", "container", "field_selector", "via")
+_BEFORE_AND_AFTER = 300
 _OF_SSH = ("user", "port", "identity", "ssh_config", "become", "host_map")
 
 
@@ -73,7 +75,15 @@ def cluster(options: argparse.Namespace, limit: Optional[int] = None) -> Kuberne
         fields=options.field_selector,
         via=options.via,
         ssh_configured=any(getattr(options, name) is not None for name in _OF_SSH),
-        debug_image=options.debug_container,
         host_map={} if options.host_map is None else parse_host_map(options.host_map),
         limit=limit,
     )
+
+
+def debugging(options: argparse.Namespace) -> Optional[Debugging]:
+    """What debug containers are made of; they live for the recording and a while before and after."""
+    from hprofiler.transports import Debugging
+
+    if options.debug_container is None:
+        return None
+    return Debugging(options.debug_container, int(getattr(options, "duration", 0)) + _BEFORE_AND_AFTER)

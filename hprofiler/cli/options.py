@@ -111,8 +111,8 @@ def reach(options: argparse.Namespace, located: Located) -> Reach:
     from hprofiler.transports import ExecConnector, SshConnector, SshOptions
 
     if located.cluster is not None:
-        containers = ExecConnector(located.cluster)
-        return Reach(containers.transport, _binaries(options), options.parallel, options.timeout)
+        connect = ExecConnector(located.cluster, kubernetes_options.debugging(options)).transport
+        return Reach(connect, _binaries(options), options.parallel, options.timeout)
     ssh = SshOptions(
         user=options.user,
         port=options.port,

@@ -38,7 +38,7 @@ class KubernetesOptions:
 
     `namespace` None is the context's own. `container` is the name of those that are meant, `fields` a field
     selector. `via` is `exec`, `ssh`, or None: exec, and where that is forbidden SSH if `ssh_configured`.
-    With `debug_image` a debug container of that image is put beside each container. `limit` as with YARN.
+    `limit` as with YARN.
     """
 
     access: Access = field(default_factory=Access)
@@ -48,7 +48,6 @@ class KubernetesOptions:
     fields: Optional[str] = None
     via: Optional[str] = None
     ssh_configured: bool = False
-    debug_image: Optional[str] = None
     host_map: Mapping[str, HostEntry] = field(default_factory=dict)
     limit: Optional[int] = None
 

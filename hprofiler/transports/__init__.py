@@ -4,13 +4,14 @@ Importing this imports none of their libraries.
 """
 
 from hprofiler.transports.base import Channel, Completed, Transport
-from hprofiler.transports.exec import ExecConnector, ExecTransport
+from hprofiler.transports.exec import Debugging, ExecConnector, ExecTransport
 from hprofiler.transports.local import LocalTransport
 from hprofiler.transports.ssh import SshConnector, SshOptions, SshTransport
 
 __all__ = [
     "Channel",
     "Completed",
+    "Debugging",
     "ExecConnector",
     "ExecTransport",
     "LocalTransport",

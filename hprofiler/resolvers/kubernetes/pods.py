@@ -22,7 +22,6 @@ class Container(NamedTuple):
     address: str
     labels: Mapping[str, str]
     alone: bool
-    security: Mapping[str, Any]
 
     @property
     def key(self) -> Tuple[str, str, str]:
@@ -97,9 +96,6 @@ def _container(pod: Mapping[str, Any], status: Mapping[str, Any], alone: bool) -
     labels = {"namespace": namespace, "pod": name, "container": container}
     if node:
         labels["node"] = node
-    specs = objects(pod, "spec", "containers") + objects(pod, "spec", "initContainers")
-    own = next((spec for spec in specs if text(spec, "name") == container), {})
-    security = {**_object(pod, "spec", "securityContext"), **_object(own, "securityContext")}
     return Container(
         namespace,
         name,
@@ -109,7 +105,6 @@ def _container(pod: Mapping[str, Any], status: Mapping[str, Any], alone: bool) -
         text(pod, "status", "hostIP"),
         {**labels, **_derived(_object(pod, "metadata", "labels"))},
         alone,
-        security,
     )
 
 

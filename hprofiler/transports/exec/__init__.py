@@ -1,5 +1,5 @@
 """Commands in containers, by way of the API server of Kubernetes."""
 
-from hprofiler.transports.exec.transport import ExecConnector, ExecTransport
+from hprofiler.transports.exec.transport import Debugging, ExecConnector, ExecTransport
 
-__all__ = ["ExecConnector", "ExecTransport"]
+__all__ = ["Debugging", "ExecConnector", "ExecTransport"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, List, Optional, Tuple
+from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple
 
 from hprofiler.errors import HostError
 from hprofiler.kubernetes import Forbidden, KubernetesError
@@ -16,26 +16,42 @@ if TYPE_CHECKING:
     from hprofiler.kubernetes.cluster import Cluster
     from hprofiler.kubernetes.commands import Command
 
+_LOOK_SECONDS = 30.0
 _LOST = "the connection to the container was lost"
 _NO_SHELL = ("no such file", "not found", "does not exist", "no such executable")
 _SHELL_REMEDY = "give a debug container with --debug-container IMAGE, or go by SSH to the node with --via ssh"
 
 
-class ExecConnector:
-    """Makes transports to the containers of one cluster; a host's address is NAMESPACE/POD/CONTAINER."""
+class NoShell(HostError):
+    """There is nothing in the container by which to run a command."""
 
-    def __init__(self, cluster: Cluster) -> None:
+
+class Debugging(NamedTuple):
+    """The image of debug containers, and how many seconds one of them may live."""
+
+    image: str
+    seconds: int
+
+
+class ExecConnector:
+    """Makes transports to the containers of one cluster; a host's address is NAMESPACE/POD/CONTAINER.
+
+    With `debugging` a container without a shell gets a debug container beside it.
+    """
+
+    def __init__(self, cluster: Cluster, debugging: Optional[Debugging] = None) -> None:
         self._cluster = cluster
+        self._debugging = debugging
 
     def transport(self, host: Host) -> ExecTransport:
         """A transport to a container, not connected yet."""
-        return ExecTransport(host, self._cluster)
+        return ExecTransport(host, self._cluster, self._debugging)
 
 
 class ExecTransport:
     """Made by `ExecConnector.transport`."""
 
-    def __init__(self, host: Host, cluster: Cluster) -> None:
+    def __init__(self, host: Host, cluster: Cluster, debugging: Optional[Debugging]) -> None:
         namespace, pod, container = host.address.split("/")
         self.host = host
         self.become: Optional[str] = None
@@ -44,13 +60,31 @@ class ExecTransport:
         self.bytes_sent = 0
         self.bytes_received = 0
         self._cluster = cluster
+        self._debugging = debugging
         self._where: Tuple[str, str, str] = (namespace, pod, container)
         self._lock = threading.Lock()
         self._channels: List[_ExecChannel] = []
         self._closed = False
 
     def connect(self) -> None:
-        """Nothing to do: each command has a connection of its own."""
+        """Each command has a connection of its own; only a debug container has to be there before."""
+        if self._debugging is None:
+            return
+        try:
+            self.run(":", b"", _LOOK_SECONDS)
+        except NoShell:
+            self._go_beside(self._debugging)
+
+    def _go_beside(self, debugging: Debugging) -> None:
+        """From here on commands run in a debug container, which sees the processes of the other."""
+        from hprofiler.kubernetes.debugging import add_debug_container
+
+        try:
+            name = add_debug_container(self._cluster, self._where, *debugging)
+        except KubernetesError as error:
+            raise HostError("connect", error.reason, error.remedy) from error
+        self._where = (*self._where[:2], name)
+        self.inside = None
 
     def open(self, command: str) -> Channel:
         from hprofiler.kubernetes.commands import start
@@ -110,7 +144,7 @@ class _ExecChannel:
             return
         said = printable(words.message or words.reason)
         if any(mark in said for mark in _NO_SHELL):
-            raise HostError("connect", f"the container has no sh: {said}", _SHELL_REMEDY)
+            raise NoShell("connect", f"the container has no sh: {said}", _SHELL_REMEDY)
         raise HostError("connect", f"the command cannot be run in the container: {said}")
 
     def _lost(self, error: OSError) -> HostError:

@@ -1,0 +1,101 @@
+"""Debug containers: put beside a container that has no shell, so that there is one in the same pid namespace.
+
+Kubernetes keeps them in the pod's list until the pod ends; they run until they are told to end, or their time
+is over.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any, Dict, Mapping, Tuple
+
+from hprofiler.kubernetes.cluster import Cluster
+from hprofiler.kubernetes.problems import Gone, KubernetesError, Need, printable
+
+END = "HPROFILER_END"
+"""The variable that names the file by which such a container is told to end."""
+_END_FILE = "/tmp/.hprofiler-end"
+_LOOK = 0.3
+_START_SECONDS = 60.0
+_WAIT = "i=0; while [ $i -lt {seconds} ] && ! [ -e {file} ]; do sleep 1; i=$((i+1)); done"
+# What a pod's rules may insist on, and what makes both the same user: a JVM lets no other one attach.
+_SECURITY = (
+    "runAsUser",
+    "runAsGroup",
+    "runAsNonRoot",
+    "allowPrivilegeEscalation",
+    "capabilities",
+    "seccompProfile",
+)
+
+
+def add_debug_container(cluster: Cluster, where: Tuple[str, str, str], image: str, seconds: int) -> str:
+    """Put one beside the container (namespace, pod, name) and wait until it runs; its name.
+
+    It ends after so many seconds at the latest. Raises KubernetesError.
+    """
+    namespace, pod, container = where
+    name = f"hprofiler-{secrets.token_hex(4)}"
+    added = {
+        "name": name,
+        "image": image,
+        "targetContainerName": container,
+        "command": ["sh", "-c", _WAIT.format(seconds=seconds, file=_END_FILE)],
+        "env": [{"name": END, "value": _END_FILE}],
+        "securityContext": _security(_pod(cluster, namespace, pod), container),
+    }
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/ephemeralcontainers"
+    need = Need("patch", "pods/ephemeralcontainers", namespace)
+    cluster.patch(path, {"spec": {"ephemeralContainers": [added]}}, need)
+    _await(cluster, namespace, pod, name)
+    return name
+
+
+def _pod(cluster: Cluster, namespace: str, pod: str) -> Mapping[str, Any]:
+    fields = {"fieldSelector": f"metadata.name={pod}"}
+    found = cluster.list(f"/api/v1/namespaces/{namespace}/pods", fields, Need("list", "pods", namespace))
+    if not found:
+        raise Gone(f"the pod {pod} is gone", "run it again")
+    return found[0]
+
+
+def _security(pod: Mapping[str, Any], container: str) -> Dict[str, Any]:
+    """The same rights as the container's."""
+    spec, status = _object(pod, "spec"), _object(pod, "status")
+    own = _named(spec.get("containers"), container)
+    merged = {**_object(spec, "securityContext"), **_object(own, "securityContext")}
+    ran_as = _object(_object(_named(status.get("containerStatuses"), container), "user"), "linux")
+    for ours, theirs in (("runAsUser", "uid"), ("runAsGroup", "gid")):
+        if theirs in ran_as:
+            merged.setdefault(ours, ran_as[theirs])
+    return {name: merged[name] for name in _SECURITY if name in merged}
+
+
+def _await(cluster: Cluster, namespace: str, pod: str, name: str) -> None:
+    end = time.monotonic() + _START_SECONDS
+    while True:
+        status = _object(_pod(cluster, namespace, pod), "status")
+        state = _object(_named(status.get("ephemeralContainerStatuses"), name), "state")
+        if "running" in state:
+            return
+        waiting, ended = _object(state, "waiting"), _object(state, "terminated")
+        reason = str(waiting.get("reason", ""))
+        if ended or "Err" in reason or "BackOff" in reason or time.monotonic() > end:
+            said = ended or waiting
+            words = printable(": ".join(str(said[key]) for key in ("reason", "message") if key in said))
+            raise KubernetesError(
+                f"the debug container does not run: {words or 'it was not begun'}",
+                "see whether the node can fetch its image, and that it has sh and sleep",
+            )
+        time.sleep(_LOOK)
+
+
+def _named(items: object, name: str) -> Mapping[str, Any]:
+    found = items if isinstance(items, list) else []
+    return next((one for one in found if isinstance(one, dict) and one.get("name") == name), {})
+
+
+def _object(value: Mapping[str, Any], name: str) -> Dict[str, Any]:
+    found = value.get(name)
+    return found if isinstance(found, dict) else {}
