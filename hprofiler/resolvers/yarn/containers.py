@@ -90,18 +90,20 @@ def _from_nodes(manager: ResourceManager, application: str) -> Tuple[List[Contai
     found: List[Container] = []
     unknown: List[str] = []
 
-    def ask(base: str) -> Tuple[str, object, str]:
+    def ask(base: str) -> Tuple[List[Container], str]:
+        """Only what is needed of an answer is kept: there may be thousands."""
+        node = busy[base]
         try:
-            return busy[base], manager.rest.get(f"{base}/ws/v1/node/containers", None, OF_NODE), ""
+            answer = manager.rest.get(f"{base}/ws/v1/node/containers", None, OF_NODE)
         except YarnError as error:
-            return busy[base], None, error.reason
-
-    for node, answer, failure in many(ask, list(busy), _AT_ONCE):
-        if failure:
-            unknown.append(f"node {node} did not tell its containers: {failure}")
+            return [], f"node {node} did not tell its containers: {error.reason}"
         listed = objects(answer, "containers", "container")
         running = (text(item, "id") for item in listed if text(item, "state") == "RUNNING")
-        found += [Container(identity, node) for identity in running if belongs(identity, application)]
+        return [Container(identity, node) for identity in running if belongs(identity, application)], ""
+
+    for there, failure in many(ask, list(busy), _AT_ONCE):
+        found += there
+        unknown += [failure] if failure else []
     return found, unknown
 
 
