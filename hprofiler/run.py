@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -24,12 +23,11 @@ if TYPE_CHECKING:
 
 _CAME_SECONDS = 10.0
 _log = logging.getLogger(__name__)
-_PASSWORD = re.compile(r"//[^/@\s,]*@")
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Everything a run needs to know; `command` is what the user typed, for the record."""
+    """Everything a run needs to know; `command` is what the user typed, without passwords."""
 
     located: Located
     selector: Selector
@@ -129,8 +127,8 @@ def _came_since(located: Located, first: str) -> Tuple[Outcome, ...]:
             answers.put(unknown(f"unexpected {type(error).__name__}: {error}"))
 
     answers: SimpleQueue[Tuple[Outcome, ...]] = SimpleQueue()
-    threading.Thread(target=ask, name="hprofiler-came-since", daemon=True).start()
     with on_interrupt(lambda: answers.put(unknown("interrupted"))):
+        threading.Thread(target=ask, name="hprofiler-came-since", daemon=True).start()
         try:
             return answers.get(timeout=_CAME_SECONDS)
         except Empty:
@@ -196,7 +194,7 @@ def _run_record(
     return {
         "format": FORMAT,
         "hprofiler": __version__,
-        "command": [_PASSWORD.sub("//***@", word) for word in request.command],
+        "command": list(request.command),
         "target": request.located.target,
         "notes": list(request.located.notes),
         "selector": request.selector.text,

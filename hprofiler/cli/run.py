@@ -12,6 +12,7 @@ from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
 from hprofiler.cli.told import host_records, print_reasons
 from hprofiler.model import Status
+from hprofiler.passwords import hide_in_word
 
 if TYPE_CHECKING:
     from hprofiler.collect import Reach
@@ -43,7 +44,7 @@ def record(options: argparse.Namespace, located: Located, selector: Selector, re
         sampling,
         chosen.output_folder(options),
         options.force,
-        ("hprofiler", *options.words),
+        ("hprofiler", *(hide_in_word(word, options.yarn) for word in options.words)),
         options.raw_names,
         options.threads,
         options.trim,

@@ -196,7 +196,26 @@ def test_a_gateway_wants_a_login_and_gets_it() -> None:
 
 def test_passwords_are_in_no_message() -> None:
     with Server() as server:
-        assert "secret" not in refusal(server.url.replace("//", "//kim:secret@")).reason
+        for login in ("//kim:secret@", "//kim:sec@ret@"):
+            assert "kim" not in refusal(server.url.replace("//", login)).reason
+        assert "kim" not in refusal(server.url.replace("http://", "kim:secret@")).reason
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "kim:secret@rm:99999",
+        "http://kim:se@cret@rm:x",
+        "http://kim:se/cret@rm:x",
+        "kim:secret,ret@rm:8088",
+        "a:1,kim:secret@rm:x",
+    ],
+)
+def test_passwords_are_in_no_message_about_an_address_that_is_none(wrong: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        locate(wrong)
+    assert "kim" not in caught.value.reason and "ret" not in caught.value.reason
+    assert "rm:" in caught.value.reason
 
 
 def test_who_may_not_see_it() -> None:

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 import requests
 
 from hprofiler.errors import HprofilerError, UsageError
+from hprofiler.passwords import HIDDEN, hide_logins
 from hprofiler.resolvers.yarn.aside import TooLate, within
 
 CONNECT_SECONDS = 5.0
@@ -174,24 +175,23 @@ def base_urls(text: str, option: str) -> Tuple[str, ...]:
     `rm:8088`, `http://rm:8088/cluster/apps`, `http://rm:8088/ui2/#/cluster-overview`, a tracking URL and
     `http://rm:8088/ws/v1/cluster/nodes` are all `http://rm:8088`; a gateway's path before that is kept.
     """
-    bases = tuple(dict.fromkeys(_base(word.strip(), option) for word in text.split(",") if word.strip()))
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    # A comma may be part of a password: then a word alone could be half of one.
+    told = shown(text) if "@" in text else ""
+    bases = tuple(dict.fromkeys(_base(word, option, told or shown(word)) for word in words))
     if not bases:
         raise UsageError(f"{option} names no ResourceManager", f"write {option} http://rm:8088")
     return bases
 
 
 def shown(url: str) -> str:
-    """A URL for people: without what may be a password."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url.rpartition("@")[2][:200]
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))[:500]
+    """A URL for people: without what may be a password, and without its query."""
+    return re.split(r"[?#]", hide_logins(url).replace(HIDDEN, ""))[0][:500]
 
 
-def _base(word: str, option: str) -> str:
+def _base(word: str, option: str, told: str) -> str:
     wrong = UsageError(
-        f"{option}: {shown(word)!r} is no address of a ResourceManager", f"write {option} http://rm:8088"
+        f"{option}: {told!r} is no address of a ResourceManager", f"write {option} http://rm:8088"
     )
     try:
         parts = urlsplit(word if "://" in word else f"http://{word}")

@@ -1,0 +1,33 @@
+"""Addresses as people may read them: with whoever logs in left out."""
+
+from __future__ import annotations
+
+import re
+from typing import Optional
+
+HIDDEN = "***@"
+_SCHEME = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*://)?", re.IGNORECASE)
+# A comma ends an address where another one begins with a scheme: it may as well be part of a password.
+_NEXT = re.compile(r",(?=\s*https?://)", re.IGNORECASE)
+_IN_TEXT = re.compile(r"(?<=//)[^\s,]*@")
+
+
+def hide_logins(addresses: str) -> str:
+    """A comma list of addresses, with or without schemes; `***@` stands for all up to an address's last `@`.
+
+    That hides too much of an address with an `@` in its path, and never too little.
+    """
+    return ",".join(map(_hidden, _NEXT.split(addresses)))
+
+
+def hide_in_word(word: str, addresses: Optional[str]) -> str:
+    """A word of a command line, in which one option gave these addresses."""
+    told = word.replace(addresses, hide_logins(addresses)) if addresses else word
+    return _IN_TEXT.sub(HIDDEN, told)
+
+
+def _hidden(address: str) -> str:
+    scheme = _SCHEME.match(address)
+    begin = scheme.end() if scheme else 0
+    _, at, place = address[begin:].rpartition("@")
+    return address[:begin] + HIDDEN + place if at else address

@@ -1,0 +1,51 @@
+"""Logins in addresses: in no message, and not in the command line that run.json keeps."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from hprofiler.cli import main
+from hprofiler.passwords import hide_in_word, hide_logins
+from tests.unit.yarn_server import APP, Server, application_paths, container
+
+HIDDEN = [
+    ("http://rm:8088", "http://rm:8088"),
+    ("rm:8088,http://b/x", "rm:8088,http://b/x"),
+    ("kim:secret@rm:8088", "***@rm:8088"),
+    ("http://kim:se@cret@rm:8088/x", "http://***@rm:8088/x"),
+    ("https://kim:secret@gw/x, http://kim@rm:8088", "https://***@gw/x, http://***@rm:8088"),
+    ("http://kim:se/c,ret@rm", "http://***@rm"),
+]
+
+
+@pytest.mark.parametrize(("addresses", "told"), HIDDEN)
+def test_logins_are_hidden(addresses: str, told: str) -> None:
+    assert hide_logins(addresses) == told
+    assert hide_in_word(f"--yarn={addresses}", addresses) == f"--yarn={told}"
+
+
+def test_other_words_of_a_command_line_stay_as_they_are() -> None:
+    for word in ("c=user@d:22,e=u@f", "grep a:b@c", "", "-c"):
+        assert hide_in_word(word, "kim:secret@rm:8088") == hide_in_word(word, None) == word
+    assert hide_in_word("-Dproxy=http://kim:secret@h x@y", None) == "-Dproxy=http://***@h x@y"
+
+
+@pytest.mark.parametrize("login", ["kim:secret@", "http://kim:secret@", "http://kim:se@cret@"])
+def test_run_json_has_no_password(tmp_path: Path, login: str) -> None:
+    with socket.socket() as closed, Server(application_paths([container(1, "127.0.0.1")])) as server:
+        closed.bind(("127.0.0.1", 0))
+        address = login + server.url.partition("://")[2]
+        words = ["-j", APP, "-c", address, "-t", "1", "-o", str(tmp_path / "run")]
+        (tmp_path / "ssh_config").write_text(f"Host *\n Port {closed.getsockname()[1]}\n")
+        assert main([*words, "--ssh-config", str(tmp_path / "ssh_config")]) == 4  # nothing could be recorded
+        assert server.headers[-1]["Authorization"].startswith("Basic ")
+    record = (tmp_path / "run" / "run.json").read_text()
+    told = [word for word in json.loads(record)["command"] if "@" in word]
+    assert len(told) == 1 and told[0].endswith("***@" + server.url.partition("://")[2])
+    for path in (tmp_path / "run").rglob("*.*"):
+        content = path.read_bytes()
+        assert b"secret" not in content and b"cret@" not in content and b"kim" not in content, path
