@@ -11,10 +11,10 @@ SOURCES := Cargo.toml Cargo.lock setup.py pyproject.toml agents/async-profiler.j
   $(wildcard agents/perfmap/*.c agents/perfmap/*.h agents/perfmap/*/*.h agents/perfmap/build.sh)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python lint bench fuzz dist lab-up lab-down lab-yarn lab-yarn-down clean prerequisites test-prerequisites
+.PHONY: help build demo test test-rust test-python lint bench fuzz dist lab-up lab-down lab-yarn lab-yarn-down lab-k8s lab-k8s-down clean prerequisites test-prerequisites
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 prerequisites:
 	@sh tests/prerequisites.sh build
@@ -74,6 +74,12 @@ lab-yarn: build test-prerequisites ## bring up a YARN cluster on lab hosts, for 
 
 lab-yarn-down: ## take it down
 	$(BIN)/python -m tests.lab.yarn.cluster down
+
+lab-k8s: build test-prerequisites ## bring up a Kubernetes cluster on lab hosts; the first time builds it, some minutes
+	$(BIN)/python -m tests.lab.k8s.cluster up
+
+lab-k8s-down: ## take it down
+	$(BIN)/python -m tests.lab.k8s.cluster down
 
 clean: ## remove what was built in this checkout (the cache outside stays)
 	rm -rf $(VENV) build dist target hprofiler/_data hprofiler/_flamegraph*.so *.egg-info

@@ -34,6 +34,15 @@ LEFT_OUT = ("jmods", "man", "include", "legal", "docs", "demo", "src.zip", "ct.s
 LOADED = re.compile(
     r"/lib(jvm|jli|java|zip|nio|net|extnet|verify|jimage|instrument|attach|management\w*)\.so$"
 )
+COMPANIONS = (
+    "libdl.so.2",
+    "libpthread.so.0",
+    "librt.so.1",
+    "libresolv.so.2",
+    "libnss_files.so.2",
+    "libnss_dns.so.2",
+)
+"""Parts of the C library that every image with it has, whether its programs load them or not."""
 USERS = "root:x:0:0:root:/root:/bin/sh\nspark:x:185:0:spark:/opt/spark:/bin/sh\n"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _MEDIA = "application/vnd.oci.image"
@@ -140,6 +149,8 @@ def _add_libraries(tar: tarfile.TarFile, programs: Iterable[Path], outside: Path
     for program in programs:
         said = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
         found.update(re.findall(r"(/\S+) \(0x", said))
+    (libc,) = (Path(path) for path in found if path.endswith("/libc.so.6"))
+    found.update(str(libc.with_name(name)) for name in COMPANIONS)
     for library in sorted(path for path in found if not path.startswith(str(outside))):
         tar.add(Path(library).resolve(), library.lstrip("/"), filter=_of_root)
 

@@ -21,11 +21,7 @@ if [ "${1-}" != inside ]; then
   for tree in /sys/fs/cgroup/*; do
     mkdir -p "$tree/$LAB_GROUP"
     for file in cpus mems; do
-      if [ -e "$tree/cpuset.$file" ]; then
-        parent=$tree/$(dirname "$LAB_GROUP")
-        cat "$tree/cpuset.$file" >"$parent/cpuset.$file"
-        cat "$tree/cpuset.$file" >"$tree/$LAB_GROUP/cpuset.$file"
-      fi
+      [ ! -e "$tree/cpuset.$file" ] || cat "$tree/cpuset.$file" >"$tree/$LAB_GROUP/cpuset.$file"
     done
     echo $$ >"$tree/$LAB_GROUP/cgroup.procs"
   done

@@ -14,7 +14,7 @@ API_ADDRESS = "10.96.0.1"
 """Where pods find the API server."""
 CONTROLLERS = (
     "deployment,replicaset,statefulset,job,endpointslice,serviceaccount,root-ca-cert-publisher,namespace,"
-    "garbage-collector-controller"
+    "garbage-collector-controller,node-lifecycle-controller"
 )
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
+import sys
+import tarfile
+import tempfile
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Dict, List, Sequence, Tuple
 from urllib.parse import quote
 
@@ -18,7 +22,7 @@ from tests.lab.procs import wait_for
 from tests.lab.yarn.software import Unavailable
 from tests.lab.yarn.software import software as of_yarn
 
-POM = Path(__file__).with_name("spark.xml")
+SPARK = "3.5.6"
 ACCOUNT = "spark"
 RESOURCES = "pods services configmaps persistentvolumeclaims"
 RULES: List[Object] = [
@@ -33,46 +37,50 @@ RULES: List[Object] = [
 
 @dataclass(frozen=True)
 class Spark:
-    """Folders with jars: Spark's, those for Kubernetes, and the lab's jobs; and the JDK that submits."""
+    """Folders with jars: Spark's, and the lab's jobs; and the JDK that submits."""
 
     jars: Path
-    kubernetes: Path
     jobs: Path
     java_home: Path
 
     def mounts(self) -> Dict[str, str]:
         """Where the pods see them, by name."""
-        named = {"jars": self.jars, "kubernetes": self.kubernetes, "jobs": self.jobs}
-        return {name: str(path) for name, path in named.items()}
+        return {"jars": str(self.jars), "jobs": str(self.jobs)}
 
     def show(self) -> List[Path]:
         """What the lab's hosts have to see."""
-        return [self.jars, self.kubernetes, self.jobs]
+        return [self.jars, self.jobs]
 
 
 def software() -> Spark:
-    """Fetched once. Raises Unavailable."""
+    """Fetched once. Raises Unavailable.
+
+    The YARN lab's Spark has what there is for YARN; PySpark's package has what there is for Kubernetes, too.
+    """
     found = of_yarn()
-
-    def fetch(folder: Path) -> None:
-        words = [
-            "mvn",
-            "-B",
-            "-q",
-            "-f",
-            str(POM),
-            "dependency:copy-dependencies",
-            f"-DoutputDirectory={folder}",
-        ]
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
-        if done.returncode:
-            raise OSError(f"mvn failed: {done.stdout[-1500:]}")
-
     try:
-        kubernetes = cache.made(cache.folder("k8s"), "spark", POM.read_bytes(), fetch)
+        jars = cache.made(cache.folder("k8s"), "spark", SPARK.encode(), _fetch)
     except (OSError, subprocess.SubprocessError) as failure:
         raise Unavailable(f"Spark for Kubernetes: {failure}") from failure
-    return Spark(found.spark, kubernetes, found.jobs.parent, found.java_home)
+    return Spark(jars, found.jobs.parent, found.java_home)
+
+
+def _fetch(folder: Path) -> None:
+    """The jars of PySpark's source package, which is not built."""
+    download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-build-isolation"]
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        words = [*download, "--dest", scratch, f"pyspark=={SPARK}"]
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
+        if done.returncode:
+            raise OSError(f"pip failed: {done.stderr.strip()[-1500:]}")
+        (package,) = Path(scratch).iterdir()
+        with tarfile.open(package) as archive:
+            for member in archive:
+                name = PurePosixPath(member.name)
+                content = archive.extractfile(member) if name.match("deps/jars/*.jar") else None
+                if content:
+                    with content, (folder / name.name).open("wb") as jar:
+                        shutil.copyfileobj(content, jar)
 
 
 class Application:
@@ -123,7 +131,7 @@ class Application:
         return [
             "env", f"KUBECONFIG={INSIDE}/{self.cluster.kubeconfig.name}",
             f"{self.spark.java_home}/bin/java", "-Xmx256m",
-            "-cp", f"{self.spark.jars}/*:{self.spark.kubernetes}/*",
+            "-cp", f"{self.spark.jars}/*",
             "org.apache.spark.deploy.SparkSubmit", "--master", f"k8s://{server}", "--deploy-mode", "cluster",
             "--name", self.name,
             "--driver-memory", "512m", "--executor-memory", "512m", "--executor-cores", "1",

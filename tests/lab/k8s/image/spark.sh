@@ -1,7 +1,7 @@
 #!/bin/sh
 # What Spark runs in its pods, `driver ARGUMENTS...` or `executor`, with a shell and nothing else.
 set -eu
-classes="${SPARK_CONF_DIR-}:/opt/spark/jars/*:/opt/spark/kubernetes/*"
+classes="${SPARK_CONF_DIR-}:/opt/spark/jars/*"
 role=$1
 shift
 if [ "$role" = driver ]; then

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,7 +43,7 @@ func component(name string) *cobra.Command {
 	case "kube-scheduler":
 		return scheduler.NewSchedulerCommand()
 	case "kubelet":
-		return kubelet.NewKubeletCommand(context.Background())
+		return kubelet.NewKubeletCommand()
 	}
 	fmt.Fprintln(os.Stderr, "kubelab is called by the name of one of its programs, not", name)
 	os.Exit(2)
