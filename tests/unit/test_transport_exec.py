@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
-import ipaddress
 import os
 import threading
 import time
@@ -12,46 +10,19 @@ from pathlib import Path
 from typing import Iterator, Tuple
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from hprofiler.errors import HostError
 from hprofiler.kubernetes import Access, connect
 from hprofiler.model import Host
 from hprofiler.transports import ExecConnector, ExecTransport
-from tests.unit.kubernetes_server import ID, V4, ApiServer, serving, status
+from tests.unit.kubernetes_server import ID, V4, ApiServer, make_certificate, serving, status
 
 CONTAINER = Host("pod", "ns/pod/main", containers={ID: {}})
 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("tls")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-
-    now = datetime.datetime.now(datetime.timezone.utc)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "crt").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    plain = serialization.NoEncryption()
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    (folder / "key").write_bytes(pem)
-    return folder / "crt", folder / "key"
+    return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(params=["http", "https"])

@@ -1,0 +1,288 @@
+"""Where the cluster is and who we are there; what an API server may answer, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Dict, Iterator
+
+import pytest
+import yaml
+
+from hprofiler.errors import HprofilerError, UsageError
+from hprofiler.kubernetes import Access, Forbidden, KubernetesError, Need, connect
+from hprofiler.kubernetes import cluster as client
+from hprofiler.kubernetes.commands import exit_status
+from hprofiler.kubernetes.configuration import configured
+from tests.unit.kubernetes_server import ApiServer, make_certificate, pod, serving, status
+
+PODS = Need("list", "pods", "default")
+PATH = "/api/v1/namespaces/default/pods"
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    with serving() as made:
+        yield made
+
+
+def written(folder: Path, name: str = "config", **members: Any) -> str:
+    whole: Dict[str, Any] = {
+        "current-context": "one",
+        "contexts": [
+            {"name": "one", "context": {"cluster": "c", "user": "u", "namespace": "first"}},
+            {"name": "two", "context": {"cluster": "c", "user": "u", "namespace": "second"}},
+        ],
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+    }
+    (folder / name).write_text(yaml.safe_dump({**whole, **members}))
+    return str(folder / name)
+
+
+def test_contexts(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    assert configured(file, None).single.namespace == "first"
+    assert configured(file, "two").single.namespace == "second"
+    with pytest.raises(UsageError, match="Context 'three' not found; it has one, two"):
+        configured(file, "three")
+
+
+def test_several_files_are_one(tmp_path: Path) -> None:
+    """As kubectl merges them: the first that names a thing wins; paths are beside their own file."""
+    (tmp_path / "other").mkdir()
+    cluster = {"server": "https://other", "certificate-authority": "ca.crt"}
+    first = written(tmp_path, clusters=[], users=[])
+    second = written(
+        tmp_path / "other", clusters=[{"name": "c", "cluster": cluster}], **{"current-context": "two"}
+    )
+    environment = {"KUBECONFIG": os.pathsep.join([first, str(tmp_path / "absent"), second])}
+    found = configured(None, None, environment)
+    assert found.single.context_name == "one" and found.single.cluster.server == "https://other"
+    assert found.cluster["certificate-authority"] == str(tmp_path / "other" / "ca.crt")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("- a list", "is no kubeconfig"),
+        ("clusters: 7", "is no kubeconfig"),
+        (": : :", "is no YAML"),
+        ("{}", "current context"),
+        ("{current-context: x, contexts: [{name: x, context: {cluster: y, user: z}}]}", "makes no sense"),
+        ("{current-context: x, contexts: [{name: x, context: 7}]}", "makes no sense"),
+        ("\xff\xfe", "is no"),
+    ],
+)
+def test_files_that_are_none(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "config").write_bytes(content.encode("latin-1"))
+    with pytest.raises(UsageError, match=said):
+        configured(str(tmp_path / "config"), None)
+
+
+def test_no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(UsageError, match="no Kubernetes cluster is configured"):
+        configured(None, None, {})
+    with pytest.raises(UsageError, match="No such file"):
+        configured(str(tmp_path / "absent"), None, {})
+    with pytest.raises(UsageError, match="No such file"):
+        configured(None, None, {"KUBECONFIG": str(tmp_path / "absent")})
+
+
+def plugin(folder: Path, body: str) -> Dict[str, Any]:
+    """A credential plugin, as a kubeconfig names it: beside the file."""
+    program = folder / "login"
+    program.write_text(f"#!{sys.executable}\nimport json, os, sys\n{body}\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return {"apiVersion": "client.authentication.k8s.io/v1", "command": "./login", "args": ["a"]}
+
+
+def test_a_plugin_logs_in_again_when_its_token_is_refused(server: ApiServer, tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    body = (
+        f"n = open({str(count)!r}, 'a+'); n.write('x'); n.flush(); n.seek(0); times = len(n.read())\n"
+        "asked = json.loads(os.environ['KUBERNETES_EXEC_INFO'])\n"
+        "assert asked['kind'] == 'ExecCredential' and sys.argv[1] == 'a'\n"
+        "print(json.dumps({'status': {'token': f'token{times}'}}))"
+    )
+    config = server.kubeconfig(tmp_path, exec=plugin(tmp_path, body))
+    server.replies[PATH[1:]] = lambda _: (
+        (401, status(401, "Unauthorized", "expired"))
+        if server.tokens[-1] != "Bearer token2"
+        else (200, {"items": []})
+    )
+    made = connect(Access(config))
+    assert made.list(PATH, {}, PODS) == [] and made.list(PATH, {}, PODS) == []
+    assert server.tokens == ["Bearer token1", "Bearer token2", "Bearer token2"]
+    assert count.read_text() == "xx"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("sys.exit(3)", "ended with status 3"),
+        ("print('nothing')", "printed no credentials"),
+        ("print('[]')", "printed no credentials"),
+        ("print(json.dumps({'status': 7}))", "printed no credentials"),
+        (
+            "print(json.dumps({'status': {'clientCertificateData': 'x', 'clientKeyData': 'y'}}))",
+            "no usable cert",
+        ),
+    ],
+)
+def test_a_plugin_that_fails(server: ApiServer, tmp_path: Path, body: str, said: str) -> None:
+    config = server.kubeconfig(tmp_path, exec=plugin(tmp_path, body))
+    with pytest.raises(KubernetesError, match=said):
+        connect(Access(config))
+
+
+def test_a_plugin_that_is_not_there(server: ApiServer, tmp_path: Path) -> None:
+    named = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "no-such-login",
+        "installHint": "get it",
+    }
+    with pytest.raises(KubernetesError, match="cannot run no-such-login") as caught:
+        connect(Access(server.kubeconfig(tmp_path, exec=named)))
+    assert "get it" in caught.value.remedy
+    with pytest.raises(UsageError, match="of the version 'v9'"):
+        connect(Access(server.kubeconfig(tmp_path, exec={**named, "apiVersion": "v9"})))
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "said"),
+    [
+        (401, "Unauthorized", "does not accept our credentials"),
+        (404, "NotFound", "the words"),
+        (410, "Expired", "grew old"),
+        (429, "TooManyRequests", "too much to do"),
+        (500, "InternalError", "answered 500: the words"),
+    ],
+)
+def test_refusals(server: ApiServer, tmp_path: Path, code: int, reason: str, said: str) -> None:
+    server.replies[PATH[1:]] = lambda _: (code, status(code, reason, "the words"))
+    with pytest.raises(KubernetesError, match=said) as caught:
+        connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
+    assert caught.value.remedy
+
+
+def test_forbidden_names_the_smallest_role(server: ApiServer, tmp_path: Path) -> None:
+    words = 'pods is forbidden: User "eve" cannot list resource "pods" in API group ""'
+    server.replies[PATH[1:]] = lambda _: (403, status(403, "Forbidden", words))
+    with pytest.raises(Forbidden, match="forbids to list pods in the namespace default: pods is") as caught:
+        connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
+    assert caught.value.remedy == (
+        'the smallest Role has the rule  - {apiGroups: [""], resources: ["pods"], verbs: [list]}'
+    )
+    everywhere = Need("list", "pods", None)
+    with pytest.raises(Forbidden, match="in all namespaces") as caught:
+        connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, everywhere)
+    assert "ClusterRole" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"<html>", "no JSON"),
+        (b"[" * 100_000, "no JSON"),
+        (b"[]", "no list"),
+        (b'{"items": 7}', "no list"),
+        (b'{"items": [], "metadata": {"continue": "x"}}', "more than 50000 objects"),
+    ],
+)
+def test_answers_that_are_none(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes, said: str
+) -> None:
+    server.replies[PATH[1:]] = lambda _: (200, answer)
+    with pytest.raises(KubernetesError, match=said):
+        connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
+
+
+def test_an_answer_without_end(server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MAX_ANSWER", 1 << 16)
+    server.pods = [pod(f"p{number}") for number in range(1000)]
+    with pytest.raises(KubernetesError, match="more than 64 KiB"):
+        connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
+
+
+def test_long_lists_come_in_pages(server: ApiServer, tmp_path: Path) -> None:
+    def page(query: Dict[str, Any]) -> Any:
+        assert query["limit"] == ["500"]
+        first = "continue" not in query
+        return 200, {"items": [pod("a" if first else "b")], "metadata": {"continue": "next" if first else ""}}
+
+    server.replies[PATH[1:]] = page
+    found = connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
+    assert [one["metadata"]["name"] for one in found] == ["a", "b"]
+
+
+def test_nobody_there(tmp_path: Path) -> None:
+    with pytest.raises(KubernetesError, match=r"https://127\.0\.0\.1:1 cannot be reached") as caught:
+        connect(Access(written(tmp_path))).list(PATH, {}, PODS)
+    assert "VPN" in caught.value.remedy
+
+
+def test_a_server_that_never_answers(server: ApiServer, tmp_path: Path) -> None:
+    release = threading.Event()
+    server.replies[PATH[1:]] = lambda _: (200, {"items": []}) if release.wait(60) else (500, {})
+    try:
+        with pytest.raises(KubernetesError, match=r"did not answer within 0\.3 s"):
+            connect(Access(server.kubeconfig(tmp_path), timeout=0.3)).list(PATH, {}, PODS)
+    finally:
+        release.set()
+
+
+def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
+    with serving(make_certificate(tmp_path)) as server:
+        with pytest.raises(KubernetesError, match=r"TLS: .*certificate") as caught:
+            connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
+        assert "certificate-authority" in caught.value.remedy
+        config = server.kubeconfig(tmp_path, {"insecure-skip-tls-verify": True})
+        assert connect(Access(config)).list(PATH, {}, PODS) == []
+
+
+def test_credentials_that_are_not_there(server: ApiServer, tmp_path: Path) -> None:
+    user = {"client-certificate": str(tmp_path / "x"), "client-key": str(tmp_path / "y")}
+    with pytest.raises(UsageError, match="credentials cannot be used"):
+        connect(Access(server.kubeconfig(tmp_path, **user)))
+
+
+def test_a_password_in_the_address_is_never_shown(server: ApiServer, tmp_path: Path) -> None:
+    config = server.kubeconfig(tmp_path, {"server": "http://me:secret@127.0.0.1:1"})
+    with pytest.raises(HprofilerError) as caught:
+        connect(Access(config)).list(PATH, {}, PODS)
+    assert "secret" not in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "begun"),
+    [
+        ({"status": "Success"}, 0, True),
+        (
+            {"reason": "NonZeroExitCode", "details": {"causes": [{"reason": "ExitCode", "message": "7"}]}},
+            7,
+            True,
+        ),
+        (
+            {
+                "reason": "NonZeroExitCode",
+                "details": {"causes": [{"reason": "ExitCode", "message": "9" * 99}]},
+            },
+            255,
+            True,
+        ),
+        ({"status": "Failure", "reason": "InternalError", "message": "no sh"}, None, False),
+        ({"reason": "NonZeroExitCode"}, None, False),
+        ([], None, False),
+        ("x", None, False),
+    ],
+)
+def test_what_a_command_ended_with(said: Any, code: Any, begun: bool) -> None:
+    found, failure = exit_status(json.dumps(said).encode())
+    assert found == code and (failure is None) == begun
+    assert exit_status(b"") == (None, None)

@@ -1,0 +1,334 @@
+"""From pods to hosts: what is asked, which containers are targets, what is said of the others."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hprofiler.errors import HprofilerError, UsageError
+from hprofiler.kubernetes import Access, KubernetesError
+from hprofiler.model import Status
+from hprofiler.resolvers import KubernetesOptions, Located, TargetOptions, TooMany, resolve
+from hprofiler.resolvers.host_names import HostEntry
+from hprofiler.resolvers.kubernetes.asked import Asked, parse
+from hprofiler.resolvers.kubernetes.listing import label_selector
+from hprofiler.resolvers.kubernetes.pods import read
+from tests.unit.kubernetes_server import ApiServer, pod, serving, status, waiting
+
+Locate = Callable[..., Located]
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    with serving() as made:
+        yield made
+
+
+@pytest.fixture
+def locate(server: ApiServer, tmp_path: Path) -> Locate:
+    def located(asked: str = "app=x", **options: Any) -> Located:
+        kubernetes = KubernetesOptions(access=Access(server.kubeconfig(tmp_path)), **options)
+        return resolve(TargetOptions(pods=asked, kubernetes=kubernetes))
+
+    return located
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("app=etl,tier!=web", Asked(None, "", "app=etl,tier!=web")),
+        (" app in (a, b) ", Asked(None, "", "app in (a, b)")),
+        ("app.kubernetes.io/name=etl", Asked(None, "", "app.kubernetes.io/name=etl")),
+        ("app.kubernetes.io/name", Asked(None, "", "app.kubernetes.io/name")),
+        ("", Asked(None, "", "")),
+        ("pod/a-1", Asked("pod", "a-1", "")),
+        ("deploy/web", Asked("deployment", "web", "")),
+        ("StatefulSet/db", Asked("statefulset", "db", "")),
+        ("job/nightly", Asked("job", "nightly", "")),
+        ("sparkapplication/pi", Asked("sparkapplication", "pi", "")),
+    ],
+)
+def test_what_stands_behind_k8s(typed: str, meant: Asked) -> None:
+    assert parse(typed) == meant
+
+
+@pytest.mark.parametrize(
+    "typed", ["pod/", "pod/A", "pod/../secrets", "pod/a b", "pod/a/b", "node/x", "cronjob/x"]
+)
+def test_what_makes_no_sense(typed: str) -> None:
+    with pytest.raises(UsageError):
+        parse(typed)
+
+
+ASKED = [
+    ("app=x", {"labelSelector": ["app=x"]}),
+    ("", {}),
+    ("pod/a-1", {"fieldSelector": ["metadata.name=a-1"]}),
+    ("job/nightly", {"labelSelector": ["job-name=nightly"]}),
+    ("sparkapplication/pi", {"labelSelector": ["sparkoperator.k8s.io/app-name=pi"]}),
+]
+
+
+@pytest.mark.parametrize(("typed", "query"), ASKED)
+def test_one_list_is_asked_for(server: ApiServer, locate: Locate, typed: str, query: Dict[str, Any]) -> None:
+    server.pods = [pod("a-1")]
+    locate(typed, namespace="data")
+    assert server.asked == [("/api/v1/namespaces/data/pods", {**query, "limit": ["500"]})]
+
+
+def test_all_namespaces_and_fields(server: ApiServer, locate: Locate) -> None:
+    server.pods = [pod("a", "one"), pod("a", "two")]
+    found = locate("pod/a", all_namespaces=True, fields="spec.nodeName=n7")
+    fields = ["metadata.name=a,spec.nodeName=n7"]
+    assert server.asked == [("/api/v1/pods", {"fieldSelector": fields, "limit": ["500"]})]
+    assert [host.name for host in found.hosts] == ["one/a", "two/a"]
+
+
+def test_the_second_operator_of_spark(server: ApiServer, locate: Locate) -> None:
+    def only_the_second(query: Dict[str, List[str]]) -> Any:
+        asked = query["labelSelector"] == ["spark.operator/spark-app-name=pi"]
+        return 200, {"items": [pod("pi-exec-1")] if asked else []}
+
+    server.replies["api/v1/namespaces/default/pods"] = only_the_second
+    assert [host.name for host in locate("sparkapplication/pi").hosts] == ["pi-exec-1"]
+
+
+def test_a_deployment_knows_its_pods(server: ApiServer, locate: Locate) -> None:
+    selector = {
+        "matchLabels": {"app": "web"},
+        "matchExpressions": [
+            {"key": "tier", "operator": "In", "values": ["a", "b"]},
+            {"key": "canary", "operator": "DoesNotExist"},
+        ],
+    }
+    path = "apis/apps/v1/namespaces/default/deployments/web"
+    server.replies[path] = lambda _: (200, {"spec": {"selector": selector}})
+    server.pods = [pod("web-1")]
+    locate("deployment/web")
+    assert server.asked[-1][1]["labelSelector"] == ["app=web,tier in (a,b),!canary"]
+    server.replies[path] = lambda _: (403, status(403, "Forbidden", "no"))
+    with pytest.raises(KubernetesError, match="get deployments in the namespace default") as caught:
+        locate("deployment/web")
+    assert 'apiGroups: ["apps"], resources: ["deployments"], verbs: [get]' in caught.value.remedy
+    server.replies[path] = lambda _: (404, status(404, "NotFound", 'deployments.apps "web" not found'))
+    with pytest.raises(KubernetesError, match=r'deployments\.apps "web" not found'):
+        locate("deployment/web")
+    with pytest.raises(UsageError, match="it is in one namespace"):
+        locate("deployment/web", all_namespaces=True)
+    with pytest.raises(KubernetesError, match="unknown selector 'Near'"):
+        label_selector({"matchExpressions": [{"key": "a", "operator": "Near"}]})
+
+
+def test_labels_of_a_spark_executor(server: ApiServer, locate: Locate) -> None:
+    labels = {"spark-role": "executor", "spark-exec-id": "3", "spark-app-name": "etl"}
+    server.pods = [pod("etl-exec-3", labels=labels, containers=["spark-kubernetes-executor"])]
+    (host,) = locate().hosts
+    assert (host.name, host.address) == ("etl-exec-3", "default/etl-exec-3/spark-kubernetes-executor")
+    (known,) = host.containers.values()
+    assert known == {
+        "namespace": "default",
+        "pod": "etl-exec-3",
+        "container": "spark-kubernetes-executor",
+        "node": "node1",
+        "app": "etl",
+        "role": "executor",
+        "executor": "3",
+        "process": "executor 3",
+    }
+    server.pods = [pod("etl-driver", labels={"spark-role": "driver"})]
+    (known,) = locate().hosts[0].containers.values()
+    assert (known["role"], known["executor"], known["process"]) == ("driver", "driver", "driver")
+
+
+def test_several_containers_of_a_pod(server: ApiServer, locate: Locate) -> None:
+    server.pods = [pod("a", containers=["main", "side"]), pod("b")]
+    found = locate().hosts
+    assert [(host.name, host.optional) for host in found] == [
+        ("a/main", True),
+        ("a/side", True),
+        ("b", False),
+    ]
+    named = locate(container="main").hosts
+    assert [(host.name, host.optional) for host in named] == [("a", False), ("b", False)]
+
+
+def test_sidecars_among_the_init_containers(server: ApiServer, locate: Locate) -> None:
+    made = pod("a")
+    running = {"state": {"running": {}}, "containerID": "cri-o://" + "a" * 64}
+    made["spec"]["initContainers"] = [{"name": "proxy", "restartPolicy": "Always"}, {"name": "copy"}]
+    made["status"]["initContainerStatuses"] = [{"name": "proxy", **running}, {"name": "copy", **running}]
+    server.pods = [made]
+    assert [host.name for host in locate().hosts] == ["a/main", "a/proxy"]
+
+
+def test_by_ssh_a_host_is_a_node(server: ApiServer, locate: Locate) -> None:
+    server.pods = [pod("a", node="n1"), pod("b", node="n2", hostIP="10.0.0.2"), pod("c", node="n1")]
+    hosts = locate(via="ssh", host_map={"n2": HostEntry("second", "me", 2222)}).hosts
+    assert [(h.name, h.address, h.user, h.port, len(h.containers)) for h in hosts] == [
+        ("n1", "10.0.0.1", None, None, 2),
+        ("n2", "second", "me", 2222, 1),
+    ]
+    assert all(len(identity) == 64 for host in hosts for identity in host.containers)
+
+
+IDLE = [
+    (
+        waiting("CrashLoopBackOff", "back-off 5m0s"),
+        {},
+        Status.FAILED,
+        "does not run: CrashLoopBackOff: back-off",
+    ),
+    (waiting("ImagePullBackOff", "x"), {}, Status.FAILED, "ImagePullBackOff"),
+    (waiting("ContainerCreating"), {}, Status.FAILED, "ContainerCreating"),
+    ({"terminated": {"reason": "Completed", "exitCode": 0}}, {}, Status.IDLE, r"Completed \(exit code 0\)"),
+    (
+        {"terminated": {"reason": "OOMKilled", "exitCode": 137}},
+        {},
+        Status.IDLE,
+        r"OOMKilled \(exit code 137\)",
+    ),
+    ({}, {}, Status.FAILED, "waiting"),
+]
+
+
+@pytest.mark.parametrize(("state", "more", "state_of", "said"), IDLE)
+def test_containers_that_do_not_run(
+    server: ApiServer, locate: Locate, state: Any, more: Any, state_of: Status, said: str
+) -> None:
+    server.pods = [pod("up"), pod("down", states={"main": state}, **more)]
+    found = locate()
+    assert [host.name for host in found.hosts] == ["up"]
+    (line,) = found.absent
+    assert line.host == "down" and line.status is state_of and re.search(said, line.reason)
+    server.pods = server.pods[1:]
+    with pytest.raises(KubernetesError, match=f"no container of k8s:app=x .*runs: down: .*{said}"):
+        locate()
+
+
+def test_why_a_pod_crashes(server: ApiServer, locate: Locate) -> None:
+    crashing = pod("a", states={"main": waiting("CrashLoopBackOff", "back-off")})
+    before = {"terminated": {"reason": "Error", "exitCode": 3}}
+    crashing["status"]["containerStatuses"][0]["lastState"] = before
+    server.pods = [pod("b"), crashing]
+    (line,) = locate().absent
+    assert (
+        line.reason == "the container does not run: CrashLoopBackOff; it ended last with Error (exit code 3)"
+    )
+    assert line.remedy == "see its last words: kubectl logs --previous"
+
+
+def test_pods_without_containers(server: ApiServer, locate: Locate) -> None:
+    why = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"}
+    pending = pod("pending", containers=[], node="", phase="Pending", conditions=[why])
+    evicted = pod("evicted", containers=[], phase="Failed", reason="Evicted", message="low on memory")
+    server.pods = [pod("up"), pending, evicted]
+    lines = {line.host: line for line in locate().absent}
+    assert lines["pending"].reason == "the pod is Pending: Unschedulable: 0/2 nodes"
+    assert lines["pending"].status is Status.FAILED and "kubectl describe pod" in lines["pending"].remedy
+    assert lines["evicted"].reason == "the pod has ended: Evicted: low on memory"
+    assert lines["evicted"].status is Status.IDLE
+
+
+def test_nothing_there(server: ApiServer, locate: Locate) -> None:
+    with pytest.raises(KubernetesError, match="there is no pod of k8s:app=x in the namespace default"):
+        locate()
+    server.pods = [pod("a")]
+    with pytest.raises(KubernetesError, match="in all namespaces has a container absent"):
+        locate(container="absent", all_namespaces=True)
+    with pytest.raises(UsageError, match="no name of a namespace"):
+        locate(namespace="../kube-system")
+
+
+def test_too_many(server: ApiServer, locate: Locate) -> None:
+    server.pods = [pod(f"p{number}") for number in range(5)]
+    with pytest.raises(TooMany, match="means 5 containers, and the limit is 4"):
+        locate(limit=4)
+    assert len(locate(limit=5).hosts) == 5
+
+
+def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
+    server.pods = [pod("stays"), pod("leaves"), pod("restarts"), pod("crashes")]
+    found = locate()
+    again = pod("restarts")
+    again["status"]["containerStatuses"][0]["containerID"] = "containerd://" + "f" * 64
+    crashed = pod("crashes", states={"main": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}})
+    server.pods = [pod("stays"), again, crashed, pod("comes")]
+    assert [(line.host, line.reason.partition(": ")[2] or line.reason) for line in found.came_since()] == [
+        ("leaves", "the pod was deleted during the recording"),
+        ("restarts", "the container was started anew during the recording"),
+        ("crashes", "the container has ended: OOMKilled (exit code 137)"),
+        ("comes/main", "comes/main began during the recording and is not in it"),
+    ]
+    server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})
+    assert found.came_since() == ()
+
+
+def test_exec_is_refused_and_ssh_is_there(server: ApiServer, locate: Locate) -> None:
+    server.pods = [pod("a")]
+    server.refuse_exec = 403, status(403, "Forbidden", "pods/exec is forbidden")
+    found = locate(ssh_configured=True)
+    assert found.cluster is None and found.hosts[0].name == "node1"
+    assert found.notes[0].startswith("by SSH to the nodes, since exec is refused: ")
+    assert locate().cluster is not None and locate(ssh_configured=True, via="exec").cluster is not None
+    server.refuse_exec = None
+    assert locate(ssh_configured=True).cluster is not None
+
+
+HOSTILE = ["../../etc", "a/b", "-rf", "a b", "A", "", "a" * 300, "x\x1b[2J", "..", 7, None, ["a"]]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=repr)
+def test_names_that_no_pod_has(server: ApiServer, locate: Locate, name: Any) -> None:
+    for strange in (pod("x"), pod("x")):
+        strange["metadata"]["name"] = name
+        server.pods = [pod("good"), strange]
+        found = locate()
+        assert [host.name for host in found.hosts] == ["good"]
+        assert found.notes == ("1 pods have names that no pod can have; they are left out",)
+    strange = pod("good-too", containers=["main", "other"])
+    strange["status"]["containerStatuses"][1]["name"] = name
+    strange["spec"]["nodeName"] = "n1"
+    server.pods = [strange]
+    assert [host.name for host in locate().hosts] == ["good-too"]
+
+
+@pytest.mark.parametrize("node", ["-oProxyCommand=x", "a b", "$(x)"])
+def test_nodes_that_are_no_hosts(server: ApiServer, locate: Locate, node: str) -> None:
+    server.pods = [pod("a", node=node)]
+    with pytest.raises(KubernetesError, match="is no host"):
+        locate(via="ssh")
+
+
+anything: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(st.sampled_from(["metadata", "spec", "status"]), anything), anything, anything)
+def test_any_answer_is_pods_or_none(made: Dict[str, Any], labels: Any, states: Any) -> None:
+    whole = pod("a", labels={"x": "y"})
+    whole["metadata"]["labels"] = labels
+    whole["status"]["containerStatuses"][0]["state"] = states
+    for one in (made, whole, {**whole, **made}):
+        found = read([one], None)
+        assert all(json.dumps(container.labels) for container in found.running)
+        assert all(line.reason for line in found.idle)
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_asked_for_or_an_explained_error(text: str) -> None:
+    try:
+        meant = parse(text)
+    except HprofilerError as error:
+        assert error.reason
+        return
+    assert meant.kind is None or re.fullmatch(r"[a-z0-9.-]+", meant.name)
