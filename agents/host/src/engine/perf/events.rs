@@ -9,6 +9,20 @@ use crate::outcome::Failure;
 pub const CPU_CLOCK: &str = "cpu-clock";
 /// Each switch is one sample, and the records of switches say when a thread was back.
 const SWITCHES: &str = "context-switches/period=1/";
+/// What the kernel counts by itself: each is one sample. With a frequency a sample would tell how many the *next* one
+/// stands for, so that sums were wrong by any factor where they come in bursts.
+const COUNTED: [&str; 10] = [
+    "alignment-faults",
+    "context-switches",
+    "cpu-migrations",
+    "cs",
+    "emulation-faults",
+    "faults",
+    "major-faults",
+    "migrations",
+    "minor-faults",
+    "page-faults",
+];
 /// What only async-profiler can see, which asks the JVM itself.
 const OF_ASYNC_PROFILER: [&str; 7] = [
     "alloc",
@@ -41,9 +55,9 @@ impl Event {
             ));
         }
         let term = match name {
-            "cpu" => CPU_CLOCK,
-            "offcpu" => SWITCHES,
-            _ => name,
+            "cpu" => CPU_CLOCK.to_owned(),
+            "offcpu" => SWITCHES.to_owned(),
+            _ => each_one(name),
         };
         // perf would compile or load such a file.
         let file = [".c", ".cpp", ".o", ".bpf"]
@@ -59,8 +73,13 @@ impl Event {
         }
         Ok(Self {
             name: name.to_owned(),
-            term: term.to_owned(),
+            term,
         })
+    }
+
+    /// Each of which is a sample too, if perf is given no frequency; unlike others it takes no period of its own.
+    fn is_tracepoint(&self) -> bool {
+        self.term.contains(':') && !self.term.contains('/') && !has_modifier(&self.term)
     }
 
     pub fn is_off_cpu(&self) -> bool {
@@ -68,16 +87,15 @@ impl Event {
     }
 
     /// How perf is to be asked; without `kernel` for what happens in the program's own code only.
-    pub fn argument(&self, kernel: bool) -> String {
-        let term = &self.term;
-        let slashes = term.matches('/').count();
-        match kernel
-            || (slashes == 0 && has_modifier(term))
-            || (slashes > 1 && !term.ends_with('/'))
-        {
-            true => term.clone(),
-            false if slashes > 1 => format!("{term}u"),
-            false => format!("{term}:u"),
+    fn argument(&self, kernel: bool) -> String {
+        argument(&self.term, kernel)
+    }
+
+    /// The same where perf is given no frequency for all events.
+    fn argument_with(&self, frequency: u32, kernel: bool) -> String {
+        match self.term.as_str() {
+            CPU_CLOCK => argument(&format!("{CPU_CLOCK}/freq={frequency}/"), kernel),
+            term => argument(term, kernel),
         }
     }
 
@@ -88,10 +106,10 @@ impl Event {
             "offcpu" => Columns::OffCpu,
             _ => Columns::Count,
         };
-        let perf = self.term.split('/').next().filter(|_| self.is_off_cpu());
+        let plain = self.term.split_once("/period=1/").map(|(plain, _)| plain);
         Wanted {
             event: self.name.clone(),
-            perf: perf.unwrap_or(&self.term).to_owned(),
+            perf: plain.unwrap_or(&self.term).to_owned(),
             columns,
         }
     }
@@ -124,6 +142,25 @@ impl Event {
     }
 }
 
+/// perf's name for an event, by which it takes each one as a sample if the kernel counts it by itself.
+fn each_one(name: &str) -> String {
+    let (plain, modifier) = name.split_once(':').unwrap_or((name, ""));
+    match COUNTED.contains(&plain) {
+        true => format!("{plain}/period=1/{modifier}"),
+        false => name.to_owned(),
+    }
+}
+
+/// perf's name for an event with what it is to be asked for; without `kernel` the program's own code only.
+fn argument(term: &str, kernel: bool) -> String {
+    let slashes = term.matches('/').count();
+    match kernel || (slashes == 0 && has_modifier(term)) || (slashes > 1 && !term.ends_with('/')) {
+        true => term.to_owned(),
+        false if slashes > 1 => format!("{term}u"),
+        false => format!("{term}:u"),
+    }
+}
+
 /// `event:u` and its like; a tracepoint has a colon too.
 fn has_modifier(term: &str) -> bool {
     let modifier = |rest: &str| !rest.is_empty() && rest.chars().all(|c| "ukhpPGHSDWe".contains(c));
@@ -131,12 +168,20 @@ fn has_modifier(term: &str) -> bool {
         .is_some_and(|(_, rest)| modifier(rest))
 }
 
-/// The arguments that ask for these events, each of perf's own events once.
-pub fn arguments(events: &[Event], kernel: bool) -> Vec<String> {
-    let mut arguments = Vec::new();
+/// The arguments that ask for these events, each of perf's own events once. Beside a tracepoint the processor's own
+/// events have perf's usual frequency.
+pub fn arguments(events: &[Event], frequency: u32, kernel: bool) -> Vec<String> {
+    let each = events.iter().any(Event::is_tracepoint);
+    let mut arguments = match each {
+        true => Vec::new(),
+        false => vec!["-F".to_owned(), frequency.to_string()],
+    };
     let mut asked: Vec<String> = Vec::new();
     for event in events {
-        let argument = event.argument(kernel);
+        let argument = match each {
+            true => event.argument_with(frequency, kernel),
+            false => event.argument(kernel),
+        };
         if !asked.contains(&argument) {
             arguments.extend(["-e".to_owned(), argument.clone()]);
             asked.push(argument);
@@ -165,7 +210,12 @@ mod tests {
                 "context-switches/period=1/",
                 "context-switches/period=1/u",
             ),
-            ("page-faults", "page-faults", "page-faults:u"),
+            (
+                "page-faults",
+                "page-faults/period=1/",
+                "page-faults/period=1/u",
+            ),
+            ("faults:k", "faults/period=1/k", "faults/period=1/k"),
             ("cycles:pp", "cycles:pp", "cycles:pp"),
             (
                 "sched:sched_switch",
@@ -190,19 +240,31 @@ mod tests {
         }
         let events = ["cpu", "cpu-clock", "offcpu"].map(event);
         let want = [
+            "-F",
+            "300",
             "-e",
             "cpu-clock",
             "-e",
             "context-switches/period=1/",
             "--switch-events",
         ];
-        assert_eq!(arguments(&events, true), want);
+        assert_eq!(arguments(&events, 300, true), want);
+    }
+
+    #[test]
+    fn every_tracepoint_is_a_sample() {
+        let events = ["sched:sched_switch", "cpu", "page-faults"].map(event);
+        let want = "-e sched:sched_switch -e cpu-clock/freq=300/ -e page-faults/period=1/";
+        assert_eq!(arguments(&events, 300, true).join(" "), want);
+        assert!(arguments(&events, 300, false).contains(&"cpu-clock/freq=300/u".to_owned()));
+        assert!(!event("cycles:u").is_tracepoint() && !event("cpu").is_tracepoint());
     }
 
     #[test]
     fn what_it_becomes() {
         assert_eq!(event("cpu").wanted().columns, Columns::CpuTime);
         assert_eq!(event("offcpu").wanted().perf, "context-switches");
+        assert_eq!(event("page-faults").wanted().perf, "page-faults");
         assert_eq!(event("cache-misses").wanted().columns, Columns::Count);
         assert_eq!(event("cpu").source(true), "perf_events");
         assert_eq!(event("cpu").source(false), "cpu-clock,alluser");

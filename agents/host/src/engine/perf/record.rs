@@ -101,9 +101,8 @@ impl Command {
         if self.perf.knows("clockid") {
             arguments.extend(["-k", "CLOCK_MONOTONIC"].map(str::to_owned));
         }
-        arguments.extend(["-F".to_owned(), self.frequency.to_string()]);
         arguments.extend(["-m".to_owned(), self.pages.to_string()]);
-        arguments.extend(events::arguments(events, self.kernel));
+        arguments.extend(events::arguments(events, self.frequency, self.kernel));
         arguments.extend(["-p".to_owned(), self.pid.to_string(), "--".to_owned()]);
         arguments.extend(workload.iter().map(|&word| word.to_owned()));
         arguments
