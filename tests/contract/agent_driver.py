@@ -221,11 +221,12 @@ def leftovers(held: bool = False) -> List[str]:
     patterns = (".hprofiler-run-*", ".hprofiler-ap-*", ".hprofiler-map-*", ".attach_pid*")
     bases = [Path(base) for base in ("/tmp", "/var/tmp", "/dev/shm")]
     paths = [path for base in bases for pattern in patterns for path in base.glob(pattern)]
-    in_use = set() if held else _locked_inodes()
+    in_use = set() if held else locked_inodes()
     return sorted(str(path) for path in paths if _inode(path) not in {None, *in_use})
 
 
-def _locked_inodes() -> Set[int]:
+def locked_inodes() -> Set[int]:
+    """What somebody holds a lock of: folders of sessions that live."""
     locks = Path("/proc/locks").read_text()
     return {int(inode) for inode in re.findall(r"FLOCK .* \w+:\w+:(\d+) ", locks)}
 

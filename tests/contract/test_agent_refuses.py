@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.burners.burner import Burner
 from tests.contract.conftest import OTHER_USER, as_user, found, is_profiled
 from tests.lab import attach, procs
 
@@ -147,20 +148,35 @@ def test_one_that_refuses_does_not_hold_up_the_others(agent, library, burn):
         ("events", [""]),
         ("events", []),
         ("events", ["cpu", "alloc", "cpu"]),
-        ("events", ["cpu", "page-faults"]),
         ("events", ["itimer"]),
         ("alloc_interval", 0),
+        ("alloc_interval", 4095),
+        ("alloc_interval", (1 << 40) + 1),
+        ("wall_interval", 0),
+        ("wall_interval", 999_999),
+        ("wall_interval", (1 << 64) - 1),
+        ("lock_threshold", (1 << 40) + 1),
         ("frequency", 0),
         ("duration", -1),
         ("engine", "magic"),
     ],
 )
-def test_a_sampling_that_makes_no_sense(agent, library, burn, member, value):
-    burner = burn()
-    ready, refused = agent.prepare(library, found(agent, burner), **{member: value})
+def test_a_sampling_that_makes_no_sense(agent, library, untouched, member, value):
+    ready, refused = agent.prepare(library, found(agent, untouched), **{member: value})
     assert ready == []
-    assert refused[burner.outer.pid]["status"] == "failed"
-    assert not attach.profiler_libraries(burner.outer.pid)
+    outcome = refused[untouched.outer.pid]
+    assert (outcome["status"], outcome["stage"]) == ("failed", "prepare")
+    if member.endswith(("interval", "threshold")):
+        assert outcome["reason"].startswith(str(value)) and outcome["remedy"], outcome
+    assert not attach.profiler_libraries(untouched.outer.pid)
+
+
+@pytest.fixture(scope="module")
+def untouched():
+    """A JVM in which nothing is ever loaded."""
+    made = Burner(load=0.1)
+    yield made
+    made.kill()
 
 
 @pytest.fixture

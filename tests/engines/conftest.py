@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Iterator, List
@@ -14,7 +15,7 @@ import pytest
 from tests.burners.burner import Program
 from tests.burners.counting import Native, Truth
 from tests.contract import real
-from tests.contract.agent_driver import leftovers
+from tests.contract.agent_driver import leftovers, locked_inodes
 from tests.engines.measured import MARK, Runner
 from tests.lab import attach, jdks, procs
 
@@ -52,6 +53,11 @@ class Zoo:
         self.programs.append(made)
         return made
 
+    def jvms(self, number: int, *works: str, **options: Any) -> List[Truth]:
+        """So many of them, started at once."""
+        with ThreadPoolExecutor(number) as pool:
+            return list(pool.map(lambda _: self.jvm(*works, **options), range(number)))
+
     def native(self, language: str, load: float = 0.4) -> Native:
         try:
             made = Native(language, load)
@@ -71,10 +77,12 @@ class Zoo:
 
 
 def _files(pid: int) -> List[str]:
-    """What runs may write into the /tmp that a process sees."""
+    """What runs left in the /tmp that a process sees; that of sessions which live does not count."""
     inner = procs.status(pid)["NSpid"][-1]
     names = (".hprofiler-run", ".hprofiler-ap", ".attach_pid", f"perf-{inner}.map")
-    return [str(path) for path in Path(f"/proc/{pid}/root/tmp").iterdir() if path.name.startswith(names)]
+    found = [path for path in Path(f"/proc/{pid}/root/tmp").iterdir() if path.name.startswith(names)]
+    held = locked_inodes()
+    return [str(path) for path in found if path.exists() and path.lstat().st_ino not in held]
 
 
 def _active(pid: int) -> List[str]:

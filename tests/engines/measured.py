@@ -7,18 +7,18 @@ import json
 import math
 import os
 import re
-import struct
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from hprofiler import Profile
 from tests.burners.burner import Program
-from tests.burners.counting import Counting
+from tests.burners.counting import Counting, Native
+from tests.engines.jfr_times import jfr_times
 from tests.lab import cache, procs
 
 COMMAND = [sys.executable, "-m", "hprofiler"]
@@ -26,6 +26,8 @@ MARK = f"HPROFILER_ENGINES_TEST={os.getpid()}"
 """Stands in the environment of all that these tests' runs start."""
 TURN = 0.1
 """Seconds between two readings of a program's counters."""
+TICKS = 2 * 1e9 / os.sysconf("SC_CLK_TCK")
+"""Nanoseconds: the kernel counts a process's CPU time in ticks, here at the begin and at the end."""
 HEARD = 0.3
 """Seconds in which a line of the command's is heard."""
 FREQUENCY = 997
@@ -34,14 +36,18 @@ FREQUENCY = 997
 
 @dataclass
 class Trail:
-    """A program's counters and CPU nanoseconds (as "process.ns") over time, to know any stretch of it."""
+    """A program's counters over time, and the kernel's of it as "process.…", to know any stretch of it."""
 
     times: List[float] = field(default_factory=list)
     readings: List[Dict[str, int]] = field(default_factory=list)
 
     def read(self, program: Program) -> None:
         counts = dict(program.counters()) if isinstance(program, Counting) else {}
-        counts["process.ns"] = round(1e9 * procs.cpu_seconds(program.outer.pid))
+        pid = program.outer.pid
+        counts["process.ns"] = round(1e9 * procs.cpu_seconds(pid))
+        counts["process.faults"] = procs.page_faults(pid)
+        if isinstance(program, Native):  # of a JVM's many threads it would take too long
+            counts["process.switches"] = procs.context_switches(pid)
         self.times.append(time.monotonic())
         self.readings.append(counts)
 
@@ -94,6 +100,27 @@ def kind_of(frame: str) -> str:
     return found[1] if found else ""
 
 
+def share_of_unknown(stacks: Stacks, program: Program) -> float:
+    """The share of frames without a name: "[libz.so.1]", where only the file is known, "[unknown]".
+
+    Frames in files without a table of symbols do not count, nor the outermost, which is the thread's group.
+    """
+    stripped = _stripped(program)
+    frames = sum((len(frames) - 1) * value for frames, value in stacks.stacks)
+    nameless = [
+        sum(frame.startswith("[") and frame not in stripped for frame in frames[1:]) * value
+        for frames, value in stacks.stacks
+    ]
+    return sum(nameless) / max(1, frames)
+
+
+def _stripped(program: Program) -> Set[str]:
+    """What frames in a program's files are called that have only the symbols that others link to."""
+    maps = Path(f"/proc/{program.outer.pid}/maps").read_text()
+    files = {Path(path) for path in re.findall(r" r-xp .* (/\S+)$", maps, re.MULTILINE)}
+    return {f"[{file.name}]" for file in files if file.exists() and b".symtab" not in file.read_bytes()}
+
+
 class Run:
     """What one run of the command left, and what the programs counted meanwhile."""
 
@@ -142,7 +169,9 @@ class Run:
 
     def grown(self, program: Program, event: str = "cpu") -> Dict[str, float]:
         """What the program's own counters grew by while it was recorded."""
-        begin, end = self._window(program) or (self.began, self.began + self._seconds(program, event))
+        raw = self._raw(program)
+        kept = jfr_times(raw, event) if raw else None
+        begin, end = kept or (self.began, self.began + self._seconds(program, event))
         return self._trails[program.outer.pid].grown(begin, end)
 
     def cpu_seconds_agree(self, program: Program) -> bool:
@@ -152,13 +181,30 @@ class Run:
         when it began: at one of these moments both must be right. AssertionError has the numbers.
         """
         told = (self.stacks(program, "cpu", "cpu").total, 1e9 * self.recording(program)["cpu_seconds"])
-        seconds, trail = self._seconds(program, "cpu"), self._trails[program.outer.pid]
+        return self.agree(program, "cpu", "process.ns", 0.05, *told, slack=TICKS)
+
+    def agree(
+        self, program: Program, event: str, counter: str, within: float, *told: float, slack: float = 0
+    ) -> bool:
+        """That what is told is so near to what a counter grew by while the agent's clock went.
+
+        `slack` is for what the counter itself is inexact by.
+        """
+        seconds, trail = self._seconds(program, event), self._trails[program.outer.pid]
         first, last = self._clock_began(program, seconds)
         begins = [first + (last - first) * part / 20 for part in range(21)]
-        truths = [trail.grown(begin, begin + seconds)["process.ns"] for begin in begins]
-        agrees = any(all(near(one, truth, 0.05) for one in told) for truth in truths)
+        truths = [trail.grown(begin, begin + seconds)[counter] for begin in begins]
+        agrees = any(all(abs(one - truth) <= within * truth + slack for one in told) for truth in truths)
         assert agrees, f"{told} beside {min(truths):.0f} to {max(truths):.0f} ({last - first:.2f} s apart)"
         return agrees
+
+    def wall_slack(self, program: Program, event: str = "wall", asked: int = 10) -> float:
+        """By what part a thread's wall-clock time may be off: a tenth, and more where the sampler fell behind.
+
+        It says so by the interval, of which `asked` are the milliseconds that it should have been. What it missed
+        is made up for by what it missed of the thread that it saw most, and not every thread was missed alike.
+        """
+        return float(0.10 + self.recording(program, event)["interval"] / (asked * 1e6) - 1)
 
     def _clock_began(self, program: Program, seconds: float) -> Tuple[float, float]:
         """The earliest and the latest moment at which the agent's clock began.
@@ -166,18 +212,19 @@ class Run:
         It goes only while the engine records. Where the engine does not say when that was: after the command
         had asked for the start, and before it said that all processes are recorded.
         """
-        window = self._window(program)
-        if window:
-            return window[0], max(window[0], window[1] - seconds)
+        raw = self._raw(program)
+        if raw:
+            begin, end = jfr_times(raw)
+            return begin, max(begin, end - seconds)
         return self.began - self.host["timings"]["start"] - HEARD, self.began
 
     def _seconds(self, program: Program, event: str) -> float:
         return float(self.recording(program, event)["seconds"])
 
-    def _window(self, program: Program) -> Optional[Tuple[float, float]]:
-        """When async-profiler began and ended, by the recording itself, where that was kept."""
-        raw = next(self.folder.glob(f"hosts/*/{program.outer.pid}/recording.jfr"), None)
-        return jfr_window(raw.read_bytes()) if raw else None
+    def _raw(self, program: Program) -> Optional[bytes]:
+        """async-profiler's own recording, where that was kept."""
+        path = next(self.folder.glob(f"hosts/*/{program.outer.pid}/recording.jfr"), None)
+        return path.read_bytes() if path else None
 
     def path(self, program: Program, name: str) -> Path:
         (path,) = self.folder.glob(f"hosts/*/{program.outer.pid}/{name}")
@@ -185,7 +232,8 @@ class Run:
 
     def profile(self, program: Program, event: str = "cpu", threads: bool = True) -> Profile:
         """The process's profile; with `threads` the outermost frame of each stack is its thread group."""
-        path = self.path(program, f"{event}.pb.gz")
+        # the file of an event whose name is no file's has another one, and a hash
+        path = self.path(program, re.sub(r"[^\w.-]", "_", event) + ("*" if ":" in event else "") + ".pb.gz")
         return Profile.open(path, threads="groups") if threads else Profile.open(path)
 
     def stacks(self, program: Program, event: str, value: str) -> Stacks:
@@ -285,14 +333,3 @@ def scatter(amount: float, size: int, interval: int) -> float:
     """
     chance = -math.expm1(-size / interval)
     return float(((1 - chance) / chance * size / max(1.0, amount)) ** 0.5)
-
-
-def jfr_window(recording: bytes) -> Tuple[float, float]:
-    """When a JFR recording began and ended, by the headers of its chunks; as `time.monotonic` has it."""
-    chunks, at = [], 0
-    while at < len(recording):
-        size, _, _, begin, lasted = struct.unpack_from(">5Q", recording, at + 8)
-        chunks.append((begin, begin + lasted))
-        at += size
-    epoch = time.time() - time.monotonic()
-    return chunks[0][0] / 1e9 - epoch, chunks[-1][1] / 1e9 - epoch

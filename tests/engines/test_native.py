@@ -8,7 +8,7 @@ import pytest
 
 from tests.burners.counting import Native
 from tests.engines.conftest import Zoo
-from tests.engines.measured import Run, Runner, near, points
+from tests.engines.measured import Run, Runner, near, points, share_of_unknown
 
 SHARES = {
     "c": {"hot": ["hot"], "warm": ["slice", "outer", "middle", "warm"], "kernel": ["kernel"]},
@@ -48,10 +48,10 @@ def _shares(run: Run, program: Native, language: str) -> None:
     whole = sum(counted[name] for name in SHARES[language])
     found = {name: samples.of(*words) for name, words in SHARES[language].items()}
     total = sum(found.values())
-    assert total > 0.9 * samples.total
+    assert total > 0.7 * samples.total  # going to sleep takes time too, and more of it on a busy machine
     for name, amount in found.items():
         truth = counted[name] / whole
-        assert amount / total == pytest.approx(truth, abs=points(total, truth)), name
+        assert amount / total == pytest.approx(truth, abs=points(total, truth)), (name, found, counted)
 
 
 @pytest.mark.parametrize("language", ["c", "rust"])
@@ -77,7 +77,7 @@ def test_thread_groups(run: Run) -> None:
 def test_nothing_is_unknown(run: Run, programs: Dict[str, Native]) -> None:
     for program in programs.values():
         samples = run.stacks(program, "cpu", "samples")
-        assert samples.of("[unknown]") < 0.02 * samples.total
+        assert share_of_unknown(samples, program) < 0.02
 
 
 @pytest.fixture(scope="module")
@@ -104,18 +104,16 @@ def test_off_cpu(
     assert waited.of(thread, method, kind) > part * waited.of(thread)
 
 
-def test_page_faults_and_context_switches(record: Runner, programs: Dict[str, Native]) -> None:
+@pytest.mark.parametrize("event", ["context-switches", "sched:sched_switch"])
+def test_switches_are_as_many_as_the_kernel_counts(
+    record: Runner, programs: Dict[str, Native], event: str
+) -> None:
+    """As a software event, and as a tracepoint."""
     program = programs["c"]
-    run = record([program], "-e", "context-switches", seconds=3)
-    switches = run.profile(program, "context-switches")
-    assert switches.values == [("context-switches", "count")]
-    assert run.stacks(program, "context-switches", "context-switches").of("nap") > 0
-
-
-def test_a_tracepoint(record: Runner, programs: Dict[str, Native]) -> None:
-    program = programs["c"]
-    event = "sched:sched_switch"
-    run = record([program], "-e", event, seconds=2)
-    (path,) = run.folder.glob(f"hosts/*/{program.outer.pid}/*.pb.gz")
+    run = record([program], "-e", event, seconds=3)
     assert run.recording(program, event)["engine"] == "perf"
-    assert path.stat().st_size > 0
+    (value,) = run.profile(program, event).values
+    assert value == (event, "count")
+    switches = run.stacks(program, event, event)
+    assert run.agree(program, event, "process.switches", 0.10, switches.total)
+    assert run.agree(program, event, "naps", 0.10, switches.of("nap"))

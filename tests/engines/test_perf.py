@@ -8,7 +8,7 @@ import pytest
 
 from tests.burners.counting import Truth
 from tests.engines.conftest import Zoo
-from tests.engines.measured import Run, Runner, Stacks, near
+from tests.engines.measured import Run, Runner, Stacks, near, share_of_unknown
 
 JDKS = (8, 17, 25)
 FRAME_POINTER = "-XX:+PreserveFramePointer"
@@ -42,9 +42,7 @@ def _depth(samples: Stacks) -> float:
 @pytest.mark.parametrize("jdk", JDKS)
 def test_frames_have_names(runs: Dict[str, Run], jvms: Dict[int, Truth], jdk: int) -> None:
     samples = runs["perf"].stacks(jvms[jdk], "cpu", "samples")
-    frames = sum(len(stack) * value for stack, value in samples.stacks)
-    unknown = sum(sum("[unknown" in frame for frame in stack) * value for stack, value in samples.stacks)
-    assert unknown < 0.02 * frames, (unknown, frames)
+    assert share_of_unknown(samples, jvms[jdk]) < 0.02
 
 
 @pytest.mark.parametrize("jdk", JDKS)
@@ -66,12 +64,21 @@ def test_with_frame_pointers_it_is_not(runs: Dict[str, Run], jvms: Dict[int, Tru
     assert FRAME_POINTER not in runs["perf"].told(jvms[17])
 
 
-def test_page_faults(record: Runner, zoo: Zoo) -> None:
+@pytest.fixture(scope="module")
+def faulting(zoo: Zoo) -> Truth:
     """Kept arrays fill fresh pages of the heap: a fault for every 4 KiB or less."""
-    jvm = zoo.jvm("live=40", options=[FRAME_POINTER])
-    run = record([jvm], "--engine", "perf", "-e", "page-faults", seconds=3)
-    assert run.profile(jvm, "page-faults").values == [("page-faults", "count")]
-    assert run.stacks(jvm, "page-faults", "page-faults").total > 0
+    return zoo.jvm("live=40", options=[FRAME_POINTER])
+
+
+@pytest.mark.parametrize("engine", ["async-profiler", "perf"])
+def test_page_faults(record: Runner, faulting: Truth, engine: str) -> None:
+    """As many as the kernel counts."""
+    raw = ["--keep-raw"] if engine == "async-profiler" else []
+    run = record([faulting], "--engine", engine, "-e", "page-faults", *raw, seconds=4)
+    assert run.profile(faulting, "page-faults").values == [("page-faults", "count")]
+    faults = run.stacks(faulting, "page-faults", "page-faults").total
+    assert faults > 500
+    assert run.agree(faulting, "page-faults", "process.faults", 0.10, faults)
 
 
 def test_what_it_cannot_do_for_a_jvm(record: Runner, jvms: Dict[int, Truth]) -> None:

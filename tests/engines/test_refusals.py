@@ -9,6 +9,7 @@ import pytest
 
 from hprofiler import resources
 from tests.burners.burner import Program
+from tests.burners.counting import Truth
 from tests.engines.conftest import Zoo
 from tests.engines.measured import Run, Runner
 from tests.lab import attach
@@ -28,6 +29,9 @@ def test_a_jvm_that_refuses_agents_is_recorded_by_perf(record: Runner, zoo: Zoo,
     assert run.recording(jvm)["engine"] == "perf"
     assert reason in run.told(jvm)
     assert run.cpu_seconds_agree(jvm)
+    if how == "agents disabled":  # jcmd's Compiler.perfmap needs no agent
+        samples = run.stacks(jvm, "cpu", "samples")
+        assert samples.of("Cpu.inJava") > 0.3 * samples.of("[truth-cpu-")
     asked = record([jvm], "--engine", "async-profiler", seconds=1)
     assert asked.code == NOTHING, asked
     outcome = asked.outcome(jvm)
@@ -37,42 +41,36 @@ def test_a_jvm_that_refuses_agents_is_recorded_by_perf(record: Runner, zoo: Zoo,
     assert "Full thread dump" not in "\n".join(jvm.other_lines)
 
 
-def test_symbols_where_agents_are_refused(record: Runner, zoo: Zoo) -> None:
-    """jcmd's Compiler.perfmap needs no agent."""
-    flag, _ = CLOSED["agents disabled"]
-    jvm = zoo.jvm("cpu=0.5", jdk=21, options=[flag, "-XX:+PreserveFramePointer"])
-    run = record([jvm], seconds=3)
-    samples = run.stacks(jvm, "cpu", "samples")
-    assert samples.of("Cpu.inJava") > 0.35 * samples.of("[truth-cpu-")
+@pytest.fixture(scope="module")
+def eight(zoo: Zoo) -> Truth:
+    """A JVM of JDK 8."""
+    return zoo.jvm("cpu=0.3", "alloc=20", jdk=8)
 
 
-def test_live_objects_on_8(record: Runner, zoo: Zoo) -> None:
-    jvm = zoo.jvm("alloc=20", jdk=8)
-    run = record([jvm], "-e", "live", seconds=1)
-    _is_refused(run, jvm, "live", "11")
-    assert run.outcome(jvm)["stage"] == "prepare"
-    assert not attach.profiler_libraries(jvm.outer.pid)
+@pytest.mark.parametrize(("event", "why"), [("live", "11"), ("alloc", "debug symbols")])
+def test_what_jdk_8_cannot_do(record: Runner, eight: Truth, event: str, why: str) -> None:
+    """Nothing is loaded; the tests after this one have it loaded."""
+    run = record([eight], "-e", event, seconds=1)
+    _is_refused(run, eight, event, why)
+    assert run.outcome(eight)["stage"] == "prepare"
+    assert not attach.profiler_libraries(eight.outer.pid)
 
 
-def test_allocations_on_8_without_debug_symbols(record: Runner, zoo: Zoo) -> None:
-    jvm = zoo.jvm("alloc=20", jdk=8)
-    run = record([jvm], "-e", "alloc", seconds=1)
-    _is_refused(run, jvm, "alloc", "debug symbols")
-    assert not attach.profiler_libraries(jvm.outer.pid)
-
-
-def test_the_other_events_go_on_without_it(record: Runner, zoo: Zoo) -> None:
-    jvm = zoo.jvm("cpu=0.3", jdk=8)
-    run = record([jvm], "-e", "cpu,live", seconds=1)
-    assert set(run.recordings(jvm)) == {"cpu"}
+def test_the_other_events_go_on_without_it(record: Runner, eight: Truth) -> None:
+    run = record([eight], "-e", "cpu,live", seconds=1)
+    assert set(run.recordings(eight)) == {"cpu"}
     assert run.code == PARTIAL
-    assert run.outcome(jvm)["status"] == "degraded" and "live" in run.told(jvm)
+    assert run.outcome(eight)["status"] == "degraded" and "live" in run.told(eight)
+
+
+@pytest.fixture(scope="module")
+def jvm(zoo: Zoo) -> Truth:
+    return zoo.jvm("cpu=0.3")
 
 
 @pytest.mark.parametrize("engine", ["async-profiler", "perf"])
-def test_hardware_events(record: Runner, zoo: Zoo, engine: str) -> None:
+def test_hardware_events(record: Runner, jvm: Truth, engine: str) -> None:
     """Recorded where the machine has them, refused plainly where not."""
-    jvm = zoo.jvm("cpu=0.3")
     run = record([jvm], "-e", "cache-misses", "--engine", engine, seconds=1)
     if _has_hardware_events():
         assert run.recordings(jvm).keys() == {"cache-misses"}
@@ -87,22 +85,22 @@ def _has_hardware_events() -> bool:
     return "not supported" not in counted.stderr and counted.returncode == 0
 
 
-@pytest.mark.parametrize("event", ["alloc", "lock", "wall", "live", "nativemem"])
-def test_what_perf_cannot_do(record: Runner, zoo: Zoo, event: str) -> None:
+def test_what_perf_cannot_do(record: Runner, zoo: Zoo) -> None:
+    events = ["alloc", "lock", "wall", "live", "nativemem"]
     native = zoo.native("c")
-    run = record([native], "--engine", "perf", "-e", event, seconds=1)
-    _is_refused(run, native, event, "perf")
+    run = record([native], "--engine", "perf", "-e", ",".join(events), seconds=1)
+    _is_refused(run, native, *events, "perf")
 
 
 def test_another_profiler_in_the_jvm(
     record: Runner, zoo: Zoo, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """It is found before anything is loaded, and not disturbed."""
-    jvm = zoo.jvm("cpu=0.3")
+    jvm = zoo.jvm("cpu=0.1")
     shipped = resources.async_profiler_libraries()[platform.machine()].path
     other = tmp_path_factory.mktemp("other") / "libasyncProfiler.so"
     other.write_bytes(shipped.read_bytes())
-    attach.execute(jvm.outer.pid, "load", str(other), "true", "start,event=cpu,interval=10ms,timeout=60")
+    attach.execute(jvm.outer.pid, "load", str(other), "true", "start,event=cpu,interval=10ms,timeout=600")
     assert "running" in attach.profiling_status(jvm.outer.pid, str(other))
     run = record([jvm], "--engine", "async-profiler", seconds=1)
     assert run.code == NOTHING, run

@@ -71,7 +71,7 @@ def record_java(folder: Path, seconds: int = 3) -> Path:
         record(out, ["-F", "499", "-e", "cpu-clock", "-p", str(jvm.pid)], ["sleep", str(seconds)])
         subprocess.run([needs("jcmd"), str(jvm.pid), "Compiler.perfmap"], check=True, capture_output=True)
     finally:
-        jvm.communicate(timeout=30)
+        jvm.communicate(timeout=60)
     return out
 
 
@@ -88,7 +88,7 @@ def record_java_piped(
         record_piped(out, ["-F", "499", "-e", "cpu-clock", "-p", str(jvm.pid)], ["sleep", "2"])
         subprocess.run([needs("jcmd"), str(jvm.pid), "Compiler.perfmap"], check=True, capture_output=True)
     finally:
-        jvm.communicate(timeout=30)
+        jvm.communicate(timeout=60)
     return out, jvm.pid
 
 

@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional
 
-from tests.lab import cache
+from tests.lab import cache, procs
 from tests.lab.folded import Stacks
 from tests.lab.hosts import Lab
 
@@ -100,7 +100,7 @@ class Running:
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
-    def result(self, timeout: float = 90) -> Result:
+    def result(self, timeout: float = 2 * procs.PATIENCE) -> Result:
         """Wait for its end."""
         try:
             code = self.process.wait(timeout)
@@ -108,7 +108,7 @@ class Running:
             self.process.kill()
             raise
         for reader in self._readers:
-            reader.join(10)
+            reader.join(procs.PATIENCE)
         folder = self.folder if self.folder and self.folder.is_dir() else None
         return Result(code, "".join(self._out), "".join(self._err), folder)
 
@@ -162,7 +162,7 @@ class Coordinator:
         uid: int = 0,
         environment: Optional[Mapping[str, str]] = None,
         folder: Optional[Path] = None,
-        timeout: float = 90,
+        timeout: float = 2 * procs.PATIENCE,
     ) -> Result:
         """Run to the end."""
         return self.start(*arguments, uid=uid, environment=environment, folder=folder).result(timeout)

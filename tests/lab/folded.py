@@ -31,8 +31,8 @@ class Stacks:
         return 100 * self.count(method) / self.total
 
     def tolerance(self) -> float:
-        """Points by which a 70 % share may be off: five, or four standard deviations of few samples."""
-        return float(max(5.0, 400 * (0.7 * 0.3 / self.total) ** 0.5))
+        """Points by which a share may be off: two, and 4.5 standard deviations of so many samples."""
+        return float(2.0 + 450 * (0.7 * 0.3 / max(1, self.total)) ** 0.5)
 
     def path_share(self, path: Sequence[str]) -> float:
         """Percent of the samples with the path's last method that show the whole path, in this order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import time
@@ -89,6 +90,22 @@ def cpu_seconds(pid: int) -> float:
         return 0.0
     fields = stat[stat.rindex(")") + 2 :].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def page_faults(pid: int) -> int:
+    """Page faults of a process so far, as getrusage counts them. OSError when it is gone."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[7]) + int(fields[9])
+
+
+def context_switches(pid: int) -> int:
+    """How often the threads that a process has now were switched from, of their own will or not."""
+    found = 0
+    for thread in threads(pid):
+        with suppress(OSError):  # it ended while we looked
+            text = Path(f"/proc/{pid}/task/{thread}/status").read_text()
+            found += sum(map(int, re.findall(r"ctxt_switches:\s+(\d+)", text)))
+    return found
 
 
 def namespace_of(pid: int, kind: str = "pid") -> str:

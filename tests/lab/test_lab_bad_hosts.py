@@ -189,4 +189,4 @@ def _check_profile(coordinator: Coordinator, result: Result, name: str, burner: 
     profile = result.folder / "hosts" / name / str(burner.pid) / "cpu.pb.gz"
     assert coordinator.run("convert", str(profile), "-o", str(folded)).code == 0
     stacks = Stacks(folded)
-    assert stacks.share("Burner.hotAlpha") == pytest.approx(70, abs=15), f"JDK {version}"
+    assert stacks.share("Burner.hotAlpha") == pytest.approx(70, abs=stacks.tolerance()), f"JDK {version}"

@@ -41,7 +41,8 @@ def test_samples_fall_on_the_methods_that_burn(java, compiler, start, take, tmp_
     burning = stacks[LEFT] + stacks[RIGHT]
     assert len(sampled) > 100
     assert burning > 0.9 * len(sampled), stacks
-    assert stacks[LEFT] / burning == pytest.approx(0.7, abs=0.1)
+    chance = 4.5 * (0.7 * 0.3 / burning) ** 0.5
+    assert stacks[LEFT] / burning == pytest.approx(0.7, abs=0.03 + chance), stacks
 
 
 def wait_until_compiled(program: Program, take) -> None:
@@ -54,7 +55,7 @@ def wait_until_compiled(program: Program, take) -> None:
 
 def sample(pid: int, path: Path) -> list[int]:
     """User addresses of a second and a half."""
-    record = ["perf", "record", "--quiet", "-e", "cpu-clock:u", "-F", "499", "-o", str(path), "-p", str(pid)]
+    record = ["perf", "record", "--quiet", "-e", "cpu-clock:u", "-F", "999", "-o", str(path), "-p", str(pid)]
     subprocess.run([*record, "--", "sleep", "1.5"], check=True, capture_output=True)
     script = ["perf", "script", "-i", str(path), "-F", "ip"]
     printed = subprocess.run(script, check=True, capture_output=True, text=True).stdout

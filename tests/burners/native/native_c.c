@@ -20,6 +20,7 @@ enum { HOT, WARM, KERNEL, KINDS };
 
 static const int percent[KINDS] = {50, 30, 20};
 static long used[WORKERS][KINDS];
+static long naps;
 static double load = 0.4;
 static volatile unsigned long sink;
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
@@ -106,7 +107,10 @@ NOINLINE static void nap(void) { pause_for(50000000); }
 
 static void *sleeper(void *nothing) {
     prctl(PR_SET_NAME, "c-sleeper");
-    for (;;) nap();
+    for (;;) {
+        nap();
+        __atomic_add_fetch(&naps, 1, __ATOMIC_RELAXED);
+    }
     return nothing;
 }
 
@@ -160,7 +164,8 @@ static void report(void) {
     long sums[KINDS] = {0};
     for (int worker = 0; worker < WORKERS; worker++)
         for (int kind = 0; kind < KINDS; kind++) sums[kind] += __atomic_load_n(&used[worker][kind], __ATOMIC_RELAXED);
-    printf("counters hot=%ld warm=%ld kernel=%ld\n", sums[HOT], sums[WARM], sums[KERNEL]);
+    long slept = __atomic_load_n(&naps, __ATOMIC_RELAXED);
+    printf("counters hot=%ld warm=%ld kernel=%ld naps=%ld\n", sums[HOT], sums[WARM], sums[KERNEL], slept);
     fflush(stdout);
 }
 
