@@ -128,7 +128,7 @@ class Agent:
         self,
         library: Optional[str],
         processes: Sequence[Event],
-        duration: float = 2,
+        duration: float = 1,
         events: Sequence[str] = ("cpu",),
         **more: Any,
     ) -> Tuple[List[int], Dict[int, Event]]:

@@ -189,7 +189,7 @@ def as_burnt(profile: bytes) -> bool:
     return True
 
 
-LEAST = 60
+LEAST = 40
 """Samples in which a method of 70 % cannot be missed."""
 
 

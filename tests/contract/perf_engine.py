@@ -82,7 +82,7 @@ def processes(agent: Agent, *programs: Program) -> List[Event]:
 
 
 def prepare(
-    agent: Agent, found: Sequence[Event], events: Sequence[str] = ("cpu",), duration: float = 2, **more: Any
+    agent: Agent, found: Sequence[Event], events: Sequence[str] = ("cpu",), duration: float = 1, **more: Any
 ) -> Tuple[List[int], Dict[int, Event]]:
     """The pids that are ready for perf, and the outcomes of the others; `more` of the sampling."""
     intervals = dict.fromkeys(("alloc_interval", "lock_threshold", "wall_interval"))

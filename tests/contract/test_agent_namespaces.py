@@ -58,7 +58,7 @@ def burn_contained():
         burner.kill()
 
 
-def record(agent, library, burner, duration=2):
+def record(agent, library, burner, duration=1):
     ready, refused = agent.prepare(library, found(agent, burner), duration=duration)
     assert ready == [burner.outer.pid], refused
     agent.start()
@@ -126,7 +126,7 @@ def test_no_folder_will_do(agent, library, burn_contained):
 
 def test_what_a_container_wrote_is_read_after_its_end(agent, library, burn_contained):
     burner = burn_contained(user=OTHER_USER)
-    ready, refused = agent.prepare(library, found(agent, burner), duration=6)
+    ready, refused = agent.prepare(library, found(agent, burner), duration=5)
     assert ready == [burner.outer.pid], refused
     agent.start()
     time.sleep(2)  # what is tested is that time is recorded

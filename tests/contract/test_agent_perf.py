@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of o
 @pytest.mark.parametrize("jdk", [8, 11, 17, 21, 25])
 def test_shares_and_names_of_a_jvm_with_frame_pointers(agent, burn, jdk):
     burner = burn(jdk=jdk, options=[FRAME_POINTERS])
-    done = record(agent, burner, duration=4)
+    done = record(agent, burner, duration=2)
     head, outcome = done.head(), done.outcome
     assert outcome["status"] == "ok", outcome
     assert re.search(r"perf \d+\.\d+", outcome["reason"])
@@ -51,7 +51,7 @@ def test_shares_and_names_of_a_jvm_with_frame_pointers(agent, burn, jdk):
 
 
 def test_inlined_methods_are_unfolded(agent, burn):
-    done = record(agent, burn(options=[FRAME_POINTERS]), duration=3)
+    done = record(agent, burn(options=[FRAME_POINTERS]), duration=1.5)
     frames = {frame for stack, _ in done.stacks() for frame in stack}
     assert any("Burner" in frame and frame.endswith("_[j]") for frame in frames), frames
     assert any("Burner" in frame and frame.endswith("_[i]") for frame in frames), frames
@@ -126,7 +126,7 @@ def test_without_attach_only_a_map_that_is_there_names_methods(agent, burn, ther
 
 
 def test_a_jvm_of_another_user(agent, burn):
-    done = record(agent, burn(user=OTHER_USER, options=[FRAME_POINTERS]), duration=3)
+    done = record(agent, burn(user=OTHER_USER, options=[FRAME_POINTERS]), duration=1.5)
     assert done.outcome["status"] == "ok", done.outcome
     assert done.share("Burner") > 0.9
     assert near(burnt(done)["hot"], 0.70, done.head()["samples"]["taken"])
@@ -138,7 +138,7 @@ def test_a_jvm_in_namespaces_of_its_own(agent, more, option):
     """By our agent or by the JVM's own command, whose file is named by the number that the JVM knows."""
     burner = Burner(wrap=contained(**more), options=[FRAME_POINTERS, option])
     try:
-        done = record(agent, burner, duration=3)
+        done = record(agent, burner, duration=1.5)
         left = [path.name for path in Path(f"/proc/{burner.outer.pid}/root/tmp").iterdir()]
     finally:
         burner.kill()
@@ -151,7 +151,7 @@ def test_a_jvm_in_namespaces_of_its_own(agent, more, option):
 def test_an_agent_that_is_the_jvms_user_sees_user_code(start_agent, burn):
     agent = start_agent(user=OTHER_USER)
     agent.hello()
-    done = record(agent, burn(user=OTHER_USER, options=[FRAME_POINTERS]), duration=3)
+    done = record(agent, burn(user=OTHER_USER, options=[FRAME_POINTERS]), duration=1.5)
     assert done.head()["source"] in ("perf_events", "cpu-clock,alluser")
     if done.head()["source"] != "perf_events":
         assert "perf_event_paranoid" in done.outcome["reason"]
@@ -171,7 +171,7 @@ def test_several_events_in_one_recording(agent, burn):
     done = record(agent, burner, ["cpu", "page-faults", "context-switches"])
     assert set(done.result.events[done.pid]) == {"cpu", "page-faults", "context-switches"}
     assert done.profile("page-faults").values == [("page-faults", "count")]
-    assert done.profile("context-switches").total(0) > 10
+    assert done.profile("context-switches").total(0) > 0
     assert done.head("page-faults")["interval"] == 0
 
 

@@ -36,7 +36,7 @@ def test_shares_are_those_that_were_burnt(agent, program):
     found = processes(agent, program)
     assert found[0]["jvm"] is None
     before = program.counters()
-    done = record(agent, program, duration=4)
+    done = record(agent, program, duration=2)
     after = grown(program.counters(), before)
     assert done.outcome["status"] == "ok", done.outcome
     assert done.head()["engine"] == "perf"

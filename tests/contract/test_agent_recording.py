@@ -21,14 +21,14 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of o
 @pytest.mark.parametrize("jdk", [8, 11, 17, 21, 25])
 def test_shares_are_those_that_were_burnt(agent, library, burn, jdk):
     burner = burn(jdk=jdk)
-    ready, refused = agent.prepare(library, found(agent, burner), duration=4)
+    ready, refused = agent.prepare(library, found(agent, burner), duration=2)
     assert (ready, refused) == ([burner.outer.pid], {})
     assert agent.start() == {burner.outer.pid: {"cpu": "perf_events"}}
     result = agent.collect()
     outcome, head = result.outcomes[burner.outer.pid], result.heads[burner.outer.pid]
     assert (outcome["status"], outcome["stage"], result.left) == ("ok", "record", [])
     assert as_burnt(result.profiles[burner.outer.pid])
-    assert 4 <= head["seconds"] < 20
+    assert 2 <= head["seconds"] < 20
     assert head["samples"]["expected"] == pytest.approx(FREQUENCY * head["cpu_seconds"], abs=1)
     assert head["samples"]["taken"] >= 0.85 * head["samples"]["expected"]
     assert not is_profiled(burner.outer.pid)
@@ -49,7 +49,7 @@ def test_the_profile_says_whose_it_is(agent, library, burn):
 def test_several_jvms_of_several_users_start_together(agent, library, burn):
     burners = [burn(role="alpha"), burn(role="beta", user=OTHER_USER)]
     pids = {burner.outer.pid for burner in burners}
-    ready, _ = agent.prepare(library, found(agent, *burners), duration=3)
+    ready, _ = agent.prepare(library, found(agent, *burners), duration=2)
     assert set(ready) == pids
     started = agent.start()
     assert started[burners[0].outer.pid]["cpu"] == "perf_events"
@@ -67,7 +67,7 @@ def test_an_agent_that_is_the_jvms_user(start_agent, library_file, burn):
     agent = start_agent(user=OTHER_USER)
     assert agent.hello()["host"]["uid"] == OTHER_USER
     library = agent.put(library_file.read_bytes())
-    agent.prepare(library, found(agent, burner), duration=2)
+    agent.prepare(library, found(agent, burner))
     agent.start()
     result = agent.collect()
     assert result.outcomes[burner.outer.pid]["status"] == "ok"
@@ -146,7 +146,7 @@ def test_a_jvm_that_ends_in_the_middle_keeps_its_samples(agent, library, burn, h
 
 def test_a_jvm_that_is_killed_loses_only_its_own(agent, library, burn):
     killed, other = burn(), burn(role="beta")
-    agent.prepare(library, found(agent, killed, other), duration=3)
+    agent.prepare(library, found(agent, killed, other))
     agent.start()
     killed.outer.kill(signal.SIGKILL)
     result = agent.collect()
@@ -172,7 +172,7 @@ def test_a_jvm_that_ends_between_prepare_and_start(agent, library, burn):
 
 def test_without_perf_events_a_timer_takes_their_place(agent, library, burn):
     burner = burn(prefix=[sys.executable, str(Path(__file__).with_name("without_perf_events.py"))])
-    agent.prepare(library, found(agent, burner), duration=3)
+    agent.prepare(library, found(agent, burner), duration=2)
     assert agent.start() == {burner.outer.pid: {"cpu": "ctimer"}}
     result = agent.collect()
     outcome = result.outcomes[burner.outer.pid]

@@ -104,13 +104,14 @@ def agent_again(agent, library, burner):
 
 def test_another_session_is_at_work(start_agent, agent, library, library_file, burn):
     burner = burn()
-    agent.prepare(library, found(agent, burner), duration=3)
+    agent.prepare(library, found(agent, burner), duration=60)
     agent.start()
     second = start_agent()
     second.hello()
     outcome = refusal(second, second.put(library_file.read_bytes()), *found(second, burner))
     assert "another hprofiler session" in outcome["reason"]
     assert second.bye() == 0
+    agent.send("stop")
     assert agent.collect().outcomes[burner.outer.pid]["status"] == "ok"
 
 

@@ -2,68 +2,31 @@
 
 from __future__ import annotations
 
-import bisect
 import json
 import math
 import os
 import re
 import subprocess
 import sys
-import threading
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Optional, Sequence, Set, Tuple
 
 from hprofiler import Profile
 from tests.burners.burner import Program
-from tests.burners.counting import Counting, Native
 from tests.engines.jfr_times import jfr_times
-from tests.lab import cache, procs
+from tests.engines.trail import Trail, Watch
+from tests.lab import cache
 
 COMMAND = [sys.executable, "-m", "hprofiler"]
 MARK = f"HPROFILER_ENGINES_TEST={os.getpid()}"
 """Stands in the environment of all that these tests' runs start."""
-TURN = 0.1
-"""Seconds between two readings of a program's counters."""
 TICKS = 2 * 1e9 / os.sysconf("SC_CLK_TCK")
 """Nanoseconds: the kernel counts a process's CPU time in ticks, here at the begin and at the end."""
 HEARD = 0.3
 """Seconds in which a line of the command's is heard."""
 FREQUENCY = 997
 """Hz; no multiple of any rhythm of the programs."""
-
-
-@dataclass
-class Trail:
-    """A program's counters over time, and the kernel's of it as "process.…", to know any stretch of it."""
-
-    times: List[float] = field(default_factory=list)
-    readings: List[Dict[str, int]] = field(default_factory=list)
-
-    def read(self, program: Program) -> None:
-        counts = dict(program.counters()) if isinstance(program, Counting) else {}
-        pid = program.outer.pid
-        counts["process.ns"] = round(1e9 * procs.cpu_seconds(pid))
-        counts["process.faults"] = procs.page_faults(pid)
-        if isinstance(program, Native):  # of a JVM's many threads it would take too long
-            counts["process.switches"] = procs.context_switches(pid)
-        self.times.append(time.monotonic())
-        self.readings.append(counts)
-
-    def grown(self, begin: float, end: float) -> Dict[str, float]:
-        """What each counter grew by between two moments; readings around them are interpolated."""
-        first, last = self._at(begin), self._at(end)
-        return {name: last[name] - value for name, value in first.items()}
-
-    def _at(self, moment: float) -> Dict[str, float]:
-        place = min(max(1, bisect.bisect(self.times, moment)), len(self.times) - 1)
-        before, after = self.times[place - 1], self.times[place]
-        part = min(1.0, max(0.0, (moment - before) / (after - before)))
-        later = self.readings[place]
-        return {
-            name: value + part * (later[name] - value) for name, value in self.readings[place - 1].items()
-        }
 
 
 class Stacks:
@@ -199,10 +162,10 @@ class Run:
         return agrees
 
     def wall_slack(self, program: Program, event: str = "wall", asked: int = 10) -> float:
-        """By what part a thread's wall-clock time may be off: a tenth, and more where the sampler fell behind.
+        """By what part wall-clock time may be off: a tenth, and more where the sampler fell behind.
 
-        It says so by the interval, of which `asked` are the milliseconds that it should have been. What it missed
-        is made up for by what it missed of the thread that it saw most, and not every thread was missed alike.
+        The interval tells, which should have been `asked` milliseconds. What was missed is made up for by
+        what was missed of the thread that was seen most, and not every thread was missed alike.
         """
         return float(0.10 + self.recording(program, event)["interval"] / (asked * 1e6) - 1)
 
@@ -259,7 +222,7 @@ class Runner:
         folder = self._folder / str(self._runs)
         pids = ",".join(str(program.outer.pid) for program in programs)
         words = ["-j", f"pid:{pids}", "-f", str(FREQUENCY), "-t", str(seconds), "-o", str(folder), *options]
-        watch = _Watch(programs)
+        watch = Watch(programs)
         with watch:
             code, said, began = _command(words, meanwhile)
         return Run(folder, code, said, began, watch.trails)
@@ -285,31 +248,6 @@ def _command(words: Sequence[str], meanwhile: Optional[Callable[[], None]]) -> T
                 if meanwhile:
                     meanwhile()
     return process.wait(60), "".join(said), began
-
-
-class _Watch:
-    """Reads the counters of programs until it is told to stop; of those that end, as long as they live."""
-
-    def __init__(self, programs: Sequence[Program]) -> None:
-        self.trails = {program.outer.pid: Trail() for program in programs}
-        self._programs = list(programs)
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._read)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _read(self) -> None:
-        while not self._over.wait(TURN):
-            for program in list(self._programs):
-                try:
-                    self.trails[program.outer.pid].read(program)
-                except (OSError, RuntimeError):
-                    self._programs.remove(program)
 
 
 def near(value: float, truth: float, within: float) -> bool:

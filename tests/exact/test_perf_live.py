@@ -12,7 +12,8 @@ import pytest
 from tests.exact import perf_recordings as recordings
 
 CLOCK = ["-F", "499", "-e", "cpu-clock"]
-OFF_CPU = ["-e", "context-switches/period=1/", "--switch-events"]
+OFF_CPU = ["-e", "context-switches/period=1/", "--switch-events", "-m", "8M"]
+"""With room for all that comes while a busy machine gives perf no time to write."""
 GCC = ["gcc", "-O1", "-fno-omit-frame-pointer"]
 RUSTC = ["rustc", "-O", "-C", "force-frame-pointers=yes"]
 DD = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=100000", "status=none"]

@@ -68,7 +68,7 @@ def test_a_file_that_is_gone_is_not_taken_for_the_one_in_its_place(tmp_path):
         process.wait()
     os.replace(ours, theirs)
     stacks, said = recordings.live(recording, "cpu-clock", "cpu", process.pid)
-    assert said["taken"] > 20
+    assert said["taken"] > 0
     assert not any("ours" in stack for stack in stacks)
 
 

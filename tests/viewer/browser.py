@@ -64,7 +64,7 @@ class Viewer:
         return self
 
     def until(self, script: str, *arguments: object) -> None:
-        WebDriverWait(self.driver, 20, poll_frequency=0.02).until(
+        WebDriverWait(self.driver, 60, poll_frequency=0.02).until(
             lambda driver: driver.execute_script(script, *arguments), f"never true: {script}"
         )
 

@@ -55,7 +55,7 @@ def is_hidden(svg: webdriver.Chrome, name: str) -> bool:
 
 def search(svg: webdriver.Chrome, text: str) -> str:
     svg.find_element(By.ID, "search").click()
-    prompt = WebDriverWait(svg, 10).until(expected_conditions.alert_is_present())
+    prompt = WebDriverWait(svg, 60).until(expected_conditions.alert_is_present())
     prompt.send_keys(text)
     prompt.accept()
     return svg.find_element(By.ID, "matched").text
@@ -94,7 +94,7 @@ def test_the_address_restores_the_view(svg: webdriver.Chrome) -> None:
 def test_ctrl_f_searches_and_a_broken_pattern_is_told(svg: webdriver.Chrome) -> None:
     svg.find_element(By.ID, "title").click()
     webdriver.ActionChains(svg).key_down(Keys.CONTROL).send_keys("f").perform()
-    prompt = WebDriverWait(svg, 10).until(expected_conditions.alert_is_present())
+    prompt = WebDriverWait(svg, 60).until(expected_conditions.alert_is_present())
     prompt.send_keys("(")
     prompt.accept()
     webdriver.ActionChains(svg).key_up(Keys.CONTROL).perform()
