@@ -322,8 +322,9 @@ fn what_stands_behind_compressed_data_is_a_warning() {
 
 #[test]
 fn options_of_other_formats_are_refused() {
+    type Set = fn(&mut ReadOptions);
     let perf = b"java 1 2.5: 10 cycles:\n\tff f+0x1 (/x)\n\n";
-    let refused = |bytes: &[u8], set: fn(&mut ReadOptions)| {
+    let refused = |bytes: &[u8], set: Set| {
         let mut options = ReadOptions::default();
         set(&mut options);
         let read = read(bytes, &options);
@@ -331,7 +332,7 @@ fn options_of_other_formats_are_refused() {
             .map(|error| error.to_string())
             .unwrap_or_default()
     };
-    let cases: [(&str, fn(&mut ReadOptions)); 9] = [
+    let cases: [(&str, Set); 9] = [
         ("time", |options| options.time = Some((0.0, 1.0))),
         ("estimate", |options| options.estimate = true),
         ("off-cpu", |options| options.off_cpu = true),

@@ -205,8 +205,13 @@ impl Profile {
         self.derived(py, |profile| profile.below(&roots))
     }
 
-    #[pyo3(signature = (patterns, *, kernel=false))]
-    fn into_callers(&self, py: Python<'_>, patterns: Patterns, kernel: bool) -> PyResult<Profile> {
+    #[pyo3(name = "into_callers", signature = (patterns, *, kernel=false))]
+    fn given_to_callers(
+        &self,
+        py: Python<'_>,
+        patterns: Patterns,
+        kernel: bool,
+    ) -> PyResult<Profile> {
         let patterns = patterns.compiled()?;
         self.derived(py, |profile| profile.into_callers(&patterns, kernel))
     }

@@ -41,7 +41,7 @@ pub(crate) fn read_input(mut input: Input<'_>, options: &ReadOptions) -> Result<
     let labels = body.labels(limits)?;
     let mut profile = Profile::bounded(values, limits.cells);
     let names = body.names(&mut profile, limits)?;
-    Columns::read(&mut body, &profile)?.add_nodes(&names, &mut profile, limits)?;
+    Streams::read(&mut body, &profile)?.add_nodes(&names, &mut profile, limits)?;
     profile.set_labels(labels);
     profile.into_ordered()
 }
@@ -165,8 +165,8 @@ fn check_name(length: usize, limits: &Limits) -> Result<()> {
     })
 }
 
-/// The tree's columns, read side by side.
-struct Columns<'a> {
+/// The numbers of the tree, read side by side.
+struct Streams<'a> {
     children: Numbers<'a>,
     callees: Numbers<'a>,
     new: Numbers<'a>,
@@ -185,14 +185,14 @@ struct Open {
     bytes: u64,
 }
 
-impl<'a> Columns<'a> {
-    fn read(body: &mut Body<'a>, profile: &Profile) -> Result<Columns<'a>> {
+impl<'a> Streams<'a> {
+    fn read(body: &mut Body<'a>, profile: &Profile) -> Result<Streams<'a>> {
         let mut column = || Ok(Numbers::of(body.bytes()?));
         let (children, callees, new) = (column()?, column()?, column()?);
         let values = (0..profile.values().len())
             .map(|_| column())
             .collect::<Result<_>>()?;
-        Ok(Columns {
+        Ok(Streams {
             children,
             callees,
             new,

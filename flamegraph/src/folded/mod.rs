@@ -3,12 +3,12 @@
 //! A line is split at its last space; whatever stands before is the stack, spaces and all. Lines
 //! without a count are counted and left out. An empty stack is the root itself.
 
+mod adder;
 mod blocks;
 mod read;
 mod shared;
-mod stacks;
 mod write;
 
+pub(crate) use adder::split_count;
 pub(crate) use read::read_input;
 pub use read::{is_differential, read, read_differential};
-pub(crate) use stacks::split_count;

@@ -2,9 +2,9 @@
 
 use std::io::{BufRead, Read};
 
+use super::adder::{split_count, Adder, Counts, Tally};
 use super::blocks::Blocks;
 use super::shared;
-use super::stacks::{split_count, Columns, Stacks, Tally};
 use crate::error::{Error, Result};
 use crate::input::{Format, Input, HEAD_BYTES};
 use crate::limits::Limits;
@@ -19,12 +19,12 @@ const ALONE: usize = 8;
 /// Reads folded text with one count a line, or with two where every line of its beginning has two.
 pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let head = text.head();
-    let (values, columns) = if is_differential(head, head.len() < HEAD_BYTES) {
-        (before_and_after(), Columns::Two)
+    let (values, counts) = if is_differential(head, head.len() < HEAD_BYTES) {
+        (before_and_after(), Counts::Two)
     } else {
-        (vec![ValueType::samples()], Columns::One)
+        (vec![ValueType::samples()], Counts::One)
     };
-    let read = read_text(values, text, columns, &options.limits);
+    let read = read_text(values, text, counts, &options.limits);
     read.map_err(|error| match error {
         Error::Line { line, reason } if reason == NO_STACK && options.format.is_none() => {
             let known: Vec<&str> = Format::all().map(Format::name).collect();
@@ -44,14 +44,14 @@ const NO_STACK: &str = "not a stack and a count, and no other line is either";
 /// Reads folded text with one count a line.
 pub fn read(text: impl BufRead, value: ValueType, limits: &Limits) -> Result<Profile> {
     let mut profile = Profile::bounded(vec![value], limits.cells);
-    add_text(&mut profile, text, Columns::One, limits)?;
+    add_text(&mut profile, text, Counts::One, limits)?;
     Ok(profile)
 }
 
 /// Reads folded text with two counts a line (before, after), as a differential file has.
 pub fn read_differential(text: impl BufRead, limits: &Limits) -> Result<Profile> {
     let mut profile = Profile::bounded(before_and_after(), limits.cells);
-    add_text(&mut profile, text, Columns::Two, limits)?;
+    add_text(&mut profile, text, Counts::Two, limits)?;
     Ok(profile)
 }
 
@@ -78,14 +78,9 @@ pub fn is_differential(head: &[u8], whole: bool) -> bool {
 }
 
 /// Adds a text to a profile with the thread it was called on.
-fn add_text(
-    profile: &mut Profile,
-    text: impl Read,
-    columns: Columns,
-    limits: &Limits,
-) -> Result<()> {
+fn add_text(profile: &mut Profile, text: impl Read, counts: Counts, limits: &Limits) -> Result<()> {
     let mut blocks = Blocks::new(text, limits);
-    let (_, lines) = add_blocks(profile, &mut blocks, usize::MAX, columns, limits)?;
+    let (_, lines) = add_blocks(profile, &mut blocks, usize::MAX, counts, limits)?;
     lines.check(profile)
 }
 
@@ -93,15 +88,15 @@ fn add_text(
 fn read_text(
     values: Vec<ValueType>,
     text: impl Read + Send,
-    columns: Columns,
+    counts: Counts,
     limits: &Limits,
 ) -> Result<Profile> {
     let mut profile = Profile::bounded(values, limits.cells);
     let mut blocks = Blocks::new(text, limits);
-    let (all, mut lines) = add_blocks(&mut profile, &mut blocks, ALONE, columns, limits)?;
+    let (all, mut lines) = add_blocks(&mut profile, &mut blocks, ALONE, counts, limits)?;
     if !all {
         let helpers = processors() - 1;
-        let (sum, rest) = shared::add_rest(profile, blocks, helpers, columns, limits)?;
+        let (sum, rest) = shared::add_rest(profile, blocks, helpers, counts, limits)?;
         profile = sum;
         lines.add(&rest);
     }
@@ -114,18 +109,18 @@ fn add_blocks(
     profile: &mut Profile,
     blocks: &mut Blocks<impl Read>,
     most: usize,
-    columns: Columns,
+    counts: Counts,
     limits: &Limits,
 ) -> Result<(bool, Tally)> {
-    let mut stacks = Stacks::new(profile, columns, limits);
+    let mut adder = Adder::new(profile, counts, limits);
     let mut block = Vec::new();
     for _ in 0..most {
         match blocks.next(&mut block)? {
-            Some(first) => stacks.add_lines(&block, first)?,
-            None => return Ok((true, stacks.tally)),
+            Some(first) => adder.add_lines(&block, first)?,
+            None => return Ok((true, adder.tally)),
         }
     }
-    Ok((false, stacks.tally))
+    Ok((false, adder.tally))
 }
 
 impl Tally {

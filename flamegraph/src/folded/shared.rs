@@ -4,8 +4,8 @@ use std::io::Read;
 use std::sync::Mutex;
 use std::thread;
 
+use super::adder::{Adder, Counts, Tally};
 use super::blocks::Blocks;
-use super::stacks::{Columns, Stacks, Tally};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::many::lock;
@@ -17,7 +17,7 @@ struct Shared<'a, R> {
     blocks: Mutex<Blocks<R>>,
     /// The error that stands first in the text, and its line.
     failure: Mutex<Option<(u64, Error)>>,
-    columns: Columns,
+    counts: Counts,
     limits: &'a Limits,
 }
 
@@ -26,13 +26,13 @@ pub(super) fn add_rest(
     profile: Profile,
     blocks: Blocks<impl Read + Send>,
     helpers: usize,
-    columns: Columns,
+    counts: Counts,
     limits: &Limits,
 ) -> Result<(Profile, Tally)> {
     let shared = Shared {
         blocks: Mutex::new(blocks),
         failure: Mutex::new(None),
-        columns,
+        counts,
         limits,
     };
     let empty = Profile::bounded(profile.values().to_vec(), limits.cells);
@@ -67,15 +67,15 @@ pub(super) fn add_rest(
 impl<R: Read + Send> Shared<'_, R> {
     /// Takes block after block until there are no more or one has an error.
     fn work(&self, mut profile: Profile) -> Result<(Profile, Tally)> {
-        let mut stacks = Stacks::new(&mut profile, self.columns, self.limits);
+        let mut adder = Adder::new(&mut profile, self.counts, self.limits);
         let mut block = Vec::new();
         while let Some(first) = self.next(&mut block) {
-            if let Err(error) = stacks.add_lines(&block, first) {
+            if let Err(error) = adder.add_lines(&block, first) {
                 let line = error.line().unwrap_or(first);
                 self.fail(line, error);
             }
         }
-        let tally = stacks.tally;
+        let tally = adder.tally;
         Ok((profile.into_ordered()?, tally))
     }
 

@@ -35,12 +35,12 @@ fn open_as(path: &Path, flags: i32) -> Option<File> {
 
 /// What a file must be to be the one that was mapped.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct Proof<'a> {
     pub(crate) build_id: Option<&'a [u8]>,
     pub(crate) inode: Option<u64>,
 }
 
-impl Wanted<'_> {
+impl Proof<'_> {
     /// The build id decides where it is known, else the inode. Where neither is, every file will do.
     fn fits(&self, inode: u64, elf: &Elf) -> bool {
         match (self.build_id, self.inode) {
@@ -83,7 +83,7 @@ impl<'a> Files<'a> {
     }
 
     /// The symbols of a program or library, if its very file is found.
-    pub(crate) fn elf(&self, path: &str, wanted: Wanted<'_>, pid: u32) -> Option<Symbols> {
+    pub(crate) fn elf(&self, path: &str, wanted: Proof<'_>, pid: u32) -> Option<Symbols> {
         let elf = self.find_elf(path, wanted, pid)?;
         let debug = match &elf.build_id {
             Some(id) if !elf.has_symtab => self.debug_file(id),
@@ -92,7 +92,7 @@ impl<'a> Files<'a> {
         Some(elf.into_symbols(debug))
     }
 
-    fn find_elf(&self, path: &str, wanted: Wanted<'_>, pid: u32) -> Option<Elf> {
+    fn find_elf(&self, path: &str, wanted: Proof<'_>, pid: u32) -> Option<Elf> {
         let read = |path: &PathBuf| {
             let file = open(path)?;
             let inode = file.metadata().ok()?.ino();
@@ -114,7 +114,7 @@ impl<'a> Files<'a> {
 
     /// Where a process's file may be: where the process itself sees it, and then where we do. A container's file
     /// that cannot be told from ours is not looked for among ours.
-    fn places(&self, path: &str, wanted: Wanted<'_>, pid: u32) -> Vec<PathBuf> {
+    fn places(&self, path: &str, wanted: Proof<'_>, pid: u32) -> Vec<PathBuf> {
         let Some(path) = path.strip_prefix('/') else {
             return Vec::new();
         };
@@ -199,7 +199,7 @@ impl<'a> Files<'a> {
 
     /// The symbols of the code the kernel lends to every process; from our own memory if it is the same.
     pub(crate) fn vdso(&self, build_id: Option<&[u8]>, release: &str) -> Option<Symbols> {
-        let cached = Wanted {
+        let cached = Proof {
             build_id,
             inode: None,
         };

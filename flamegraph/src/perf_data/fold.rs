@@ -10,10 +10,10 @@ use std::thread;
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::columns::Columns;
+use super::event_values::EventValues;
 use super::grow::{Batch, Grown, Named, Sampled, KNOWN};
 use super::modules::{ModuleId, SymbolId, UNKNOWN};
-use super::resolve::{Place, Step};
+use super::resolve::{Place, Pointer};
 use super::samples::{Sample, Samples};
 use super::unknown::Unknown;
 use crate::error::Result;
@@ -45,7 +45,7 @@ pub(crate) fn fold<R: Read + Seek>(
         let grown = grown.join().unwrap_or_else(|panic| resume_unwind(panic));
         let grown = grown.map_err(|error| samples.broken(&error))?;
         read?;
-        namer.columns.check(samples.events(), options)?;
+        namer.values.check(samples.events(), options)?;
         namer.finish(grown, &samples)
     })
 }
@@ -67,14 +67,14 @@ struct LastStack {
     pid: u32,
     java: bool,
     root: u32,
-    path: Vec<Step>,
+    path: Vec<Pointer>,
 }
 
 /// Gives names to the addresses of samples.
 struct Namer<'o> {
     options: &'o ReadOptions,
     frames: Frames,
-    columns: Columns,
+    values: EventValues,
     /// By address, generation and whether the process is a `java`: the number of a name.
     by_address: HashMap<(u64, u32, bool), u32>,
     by_key: HashMap<Key, u32>,
@@ -93,7 +93,7 @@ impl<'o> Namer<'o> {
         Namer {
             options,
             frames: Frames::default(),
-            columns: Columns::default(),
+            values: EventValues::default(),
             by_address: HashMap::new(),
             by_key: HashMap::new(),
             last: HashMap::new(),
@@ -117,7 +117,7 @@ impl<'o> Namer<'o> {
     fn read_all<R: Read + Seek>(&mut self, samples: &mut Samples<'_, R>) -> Result<()> {
         self.name_values(samples);
         while let Some(sample) = samples.next()? {
-            if sample.event >= self.columns.event_count() {
+            if sample.event >= self.values.event_count() {
                 // Through a pipe the events come with the records.
                 self.name_values(samples);
             }
@@ -139,15 +139,15 @@ impl<'o> Namer<'o> {
     fn name_values<R: Read + Seek>(&mut self, samples: &Samples<'_, R>) {
         let events = samples.events();
         if self.begun || events.is_empty() {
-            self.columns.ignore_up_to(events.len());
+            self.values.ignore_up_to(events.len());
             return;
         }
-        self.columns = Columns::of(events, self.options.perf.event_filter.as_deref());
-        self.batch.values = Some(self.columns.values.clone());
+        self.values = EventValues::of(events, self.options.perf.event_filter.as_deref());
+        self.batch.values = Some(self.values.values.clone());
     }
 
     fn add<R: Read + Seek>(&mut self, sample: &Sample, samples: &mut Samples<'_, R>) -> Result<()> {
-        let Some(value) = self.columns.samples(sample.event) else {
+        let Some(value) = self.values.samples(sample.event) else {
             return Ok(());
         };
         self.begun = true;
@@ -156,21 +156,21 @@ impl<'o> Namer<'o> {
             self.forget();
         }
         let mut last = self.last_stack(sample, samples)?;
-        let steps = samples.steps.len();
-        let both = samples.steps.iter().rev().zip(&last.path);
+        let pointers = samples.pointers.len();
+        let both = samples.pointers.iter().rev().zip(&last.path);
         let shared = both.take_while(|(new, old)| new == old).count();
         last.path.truncate(shared);
-        for place in (0..steps - shared).rev() {
-            let step = samples.steps[place];
-            let named = self.resolve(step, last.java, sample.pid, samples)?;
-            self.batch.steps.push(named);
-            last.path.push(step);
+        for place in (0..pointers - shared).rev() {
+            let pointer = samples.pointers[place];
+            let named = self.resolve(pointer, last.java, sample.pid, samples)?;
+            self.batch.pointers.push(named);
+            last.path.push(pointer);
         }
         self.batch.samples.push(Sampled {
             stack: last.number,
             root: last.root,
             shared,
-            steps: steps - shared,
+            pointers: pointers - shared,
             value,
             period: sample.period as i64,
         });
@@ -235,16 +235,16 @@ impl<'o> Namer<'o> {
     /// The number of the name of an address.
     fn resolve<R: Read + Seek>(
         &mut self,
-        step: Step,
+        pointer: Pointer,
         java: bool,
         pid: u32,
         samples: &mut Samples<'_, R>,
     ) -> Result<u32> {
-        let address = (step.ip, step.generation, java);
+        let address = (pointer.ip, pointer.generation, java);
         if let Some(&known) = self.by_address.get(&address) {
             return Ok(known);
         }
-        let (place, symbol) = samples.find(step, pid);
+        let (place, symbol) = samples.find(pointer, pid);
         let own_name = symbol.is_none() && self.options.perf.addrs;
         let key = Key {
             module: place.module,
@@ -321,7 +321,7 @@ impl<'o> Namer<'o> {
             copied_stacks: self.copied_stacks,
             ..Unknown::default()
         };
-        let values = self.columns.of_samples();
+        let values = self.values.of_samples();
         count_unknown(&profile, values, &module_of, &mut unknown, samples)?;
         // The command, and the thread, are no frames of a stack.
         let roots = 1 + u64::from(self.options.threads != Threads::Off);

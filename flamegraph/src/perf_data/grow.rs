@@ -27,9 +27,9 @@ pub(super) struct Sampled {
     /// Numbers of the thread's stack and of its root.
     pub(super) stack: u32,
     pub(super) root: u32,
-    /// How many steps, callers first, are those of the stack before, and how many come below.
+    /// How many pointers, callers first, are those of the stack before, and how many come below.
     pub(super) shared: usize,
-    pub(super) steps: usize,
+    pub(super) pointers: usize,
     /// The value that counts samples; the one behind it is of periods.
     pub(super) value: usize,
     pub(super) period: i64,
@@ -47,11 +47,11 @@ pub(super) struct Batch {
     /// The frames of roots, numbered on from those before.
     pub(super) roots: Vec<Vec<Frame>>,
     pub(super) samples: Vec<Sampled>,
-    /// The numbers of the names of all these samples' own steps.
-    pub(super) steps: Vec<u32>,
+    /// The numbers of the names of all these samples' own pointers.
+    pub(super) pointers: Vec<u32>,
 }
 
-/// The stack a thread was last seen in: the node of each step, root first.
+/// The stack a thread was last seen in: the node of each pointer, root first.
 #[derive(Default)]
 struct LastStack {
     root: u32,
@@ -98,10 +98,10 @@ impl Grown {
             let below = |node, frame| self.profile.child(node, frame);
             self.roots.push(frames.into_iter().try_fold(ROOT, below)?);
         }
-        let mut rest = &batch.steps[..];
+        let mut rest = &batch.pointers[..];
         for sample in &batch.samples {
-            let (steps, others) = rest.split_at(sample.steps);
-            let node = self.leaf(sample, steps)?;
+            let (pointers, others) = rest.split_at(sample.pointers);
+            let node = self.leaf(sample, pointers)?;
             self.profile.add(node, sample.value, 1)?;
             self.profile.add(node, sample.value + 1, sample.period)?;
             rest = others;
@@ -109,7 +109,7 @@ impl Grown {
         Ok(())
     }
 
-    fn leaf(&mut self, sample: &Sampled, steps: &[u32]) -> Result<Node> {
+    fn leaf(&mut self, sample: &Sampled, pointers: &[u32]) -> Result<Node> {
         let number = sample.stack as usize;
         if self.stacks.len() <= number {
             self.stacks.resize_with(number + 1, LastStack::default);
@@ -123,7 +123,7 @@ impl Grown {
         let mut node = sample.shared.checked_sub(1).map_or(root, |last| path[last]);
         // Behind another address of the same function everything may still be the same.
         let mut on_path = true;
-        for (depth, &named) in (sample.shared..).zip(steps) {
+        for (depth, &named) in (sample.shared..).zip(pointers) {
             let before = path.get(depth).copied().filter(|_| on_path);
             let next = self.below(node, named as usize, before)?;
             on_path = before == Some(next);
@@ -133,7 +133,7 @@ impl Grown {
             }
             node = next;
         }
-        path.truncate(sample.shared + steps.len());
+        path.truncate(sample.shared + pointers.len());
         self.stacks[number].path = path;
         Ok(node)
     }

@@ -7,10 +7,10 @@
 //!
 //! Sizes and names in the file are not believed; see `tests/perf_data.rs`.
 
-mod columns;
 mod demangle;
 mod elf;
 mod event;
+mod event_values;
 mod files;
 mod fold;
 mod grow;

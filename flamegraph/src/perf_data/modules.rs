@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::files::{Files, Wanted};
+use super::files::{Files, Proof};
 use super::header::Header;
 pub(crate) use super::symbols::SymbolId;
 use super::symbols::Symbols;
@@ -214,7 +214,7 @@ impl Modules {
         }
         let named = || header.build_id(module.name.as_bytes());
         let build_id = module.identity.build_id.as_ref().or_else(named);
-        let wanted = Wanted {
+        let wanted = Proof {
             build_id: build_id.map(Vec::as_slice),
             inode: module.identity.inode,
         };

@@ -12,7 +12,7 @@ const USER: u64 = -512i64 as u64;
 
 /// One frame of a call chain: an address, and in which mappings it is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct Pointer {
     pub(crate) ip: u64,
     pub(crate) mode: Mode,
     /// Of the mappings at the time; what was found out holds as long as this is the same.
@@ -27,17 +27,17 @@ pub(crate) struct Place {
     pub(crate) address: u64,
 }
 
-/// Puts the steps of a chain (or, without one, of its instruction pointer) into `steps`, leaf first.
-pub(crate) fn steps(
+/// Puts the pointers of a chain (or, without one, of its instruction pointer) into `pointers`, leaf first.
+pub(crate) fn pointers(
     chain: Option<Bytes<'_>>,
     ip: u64,
     mode: Mode,
     generations: Generations,
-    steps: &mut Vec<Step>,
+    pointers: &mut Vec<Pointer>,
 ) {
-    steps.clear();
+    pointers.clear();
     let Some(mut chain) = chain else {
-        steps.push(generations.step(ip, mode));
+        pointers.push(generations.pointer(ip, mode));
         return;
     };
     let mut mode = Mode::User;
@@ -47,8 +47,8 @@ pub(crate) fn steps(
             USER => mode = Mode::User,
             HYPERVISOR => mode = Mode::Other,
             // Garbage, followed as a frame pointer: perf gives up the whole chain, and so do we.
-            FIRST_MARKER.. => return steps.clear(),
-            ip => steps.push(generations.step(ip, mode)),
+            FIRST_MARKER.. => return pointers.clear(),
+            ip => pointers.push(generations.pointer(ip, mode)),
         }
     }
 }
@@ -61,13 +61,13 @@ pub(crate) struct Generations {
 }
 
 impl Generations {
-    fn step(self, ip: u64, mode: Mode) -> Step {
+    fn pointer(self, ip: u64, mode: Mode) -> Pointer {
         let generation = match mode {
             Mode::Kernel => self.kernel,
             Mode::User => self.user,
             Mode::Other => u32::MAX,
         };
-        Step {
+        Pointer {
             ip,
             mode,
             generation,
@@ -76,20 +76,20 @@ impl Generations {
 }
 
 /// Where an address of this process lies.
-pub(crate) fn place(step: Step, pid: u32, processes: &Processes) -> Place {
-    let mapped: Option<&Mapped> = match step.mode {
+pub(crate) fn place(pointer: Pointer, pid: u32, processes: &Processes) -> Place {
+    let mapped: Option<&Mapped> = match pointer.mode {
         Mode::Kernel => Some(&processes.kernel),
         Mode::User => processes.mapped(pid),
         Mode::Other => None,
     };
-    match mapped.and_then(|mapped| mapped.space.find(step.ip)) {
+    match mapped.and_then(|mapped| mapped.space.find(pointer.ip)) {
         Some(mapping) => Place {
             module: mapping.module,
-            address: mapping.address(step.ip),
+            address: mapping.address(pointer.ip),
         },
         None => Place {
             module: NOWHERE,
-            address: step.ip,
+            address: pointer.ip,
         },
     }
 }

@@ -9,7 +9,7 @@ use super::header::broken;
 use super::modules::{Modules, SymbolId, NOWHERE};
 use super::processes::{Bounds, Mode, Processes};
 use super::records::{kind, Records};
-use super::resolve::{self, Generations, Place, Step};
+use super::resolve::{self, Generations, Place, Pointer};
 use crate::error::{Error, Result};
 use crate::options::SymbolOptions;
 
@@ -34,7 +34,7 @@ pub(crate) struct Samples<'a, R> {
     pub(crate) modules: Modules,
     files: Files<'a>,
     /// The sample's stack, leaf first.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) pointers: Vec<Pointer>,
     /// Samples that are damaged, and records cut off at the end.
     pub(crate) malformed: u64,
 }
@@ -46,7 +46,7 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
             processes: Processes::new(Bounds::default()),
             modules: Modules::new(MOST_MODULES),
             files: Files::new(options),
-            steps: Vec::new(),
+            pointers: Vec::new(),
             malformed: 0,
         })
     }
@@ -55,7 +55,7 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
         &self.records.header.events
     }
 
-    /// The next sample; its stack is in `steps`.
+    /// The next sample; its stack is in `pointers`.
     pub(crate) fn next(&mut self) -> Result<Option<Sample>> {
         while self.records.advance()? {
             let (record, header) = self.records.current();
@@ -74,7 +74,7 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
             };
             let chain = raw.chain.map(|chain| header.bytes(chain));
             let mode = Mode::of_misc(record.misc);
-            resolve::steps(chain, raw.ip, mode, generations, &mut self.steps);
+            resolve::pointers(chain, raw.ip, mode, generations, &mut self.pointers);
             return Ok(Some(Sample {
                 event: record.event,
                 period: raw.period,
@@ -101,14 +101,14 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
         self.processes.comm(tid)
     }
 
-    /// The place of a step of this process, and the symbol there.
-    pub(crate) fn find(&mut self, step: Step, pid: u32) -> (Place, Option<SymbolId>) {
+    /// The place of a pointer of this process, and the symbol there.
+    pub(crate) fn find(&mut self, pointer: Pointer, pid: u32) -> (Place, Option<SymbolId>) {
         let header = &self.records.header;
-        let mut place = resolve::place(step, pid, &self.processes);
+        let mut place = resolve::place(pointer, pid, &self.processes);
         let mut symbol = self
             .modules
             .find(place.module, place.address, header, &self.files);
-        if step.mode == Mode::Kernel && place.module == NOWHERE {
+        if pointer.mode == Mode::Kernel && place.module == NOWHERE {
             // What the kernel frees after its start is not in the record of its mapping.
             symbol = self.modules.find_kernel(place.address, header, &self.files);
             if symbol.is_some() {
@@ -118,9 +118,9 @@ impl<'a, R: Read + Seek> Samples<'a, R> {
         (place, symbol)
     }
 
-    /// The place of a step of this process, and the name of the symbol there.
-    pub(crate) fn resolve(&mut self, step: Step, pid: u32) -> (Place, Option<String>) {
-        let (place, symbol) = self.find(step, pid);
+    /// The place of a pointer of this process, and the name of the symbol there.
+    pub(crate) fn resolve(&mut self, pointer: Pointer, pid: u32) -> (Place, Option<String>) {
+        let (place, symbol) = self.find(pointer, pid);
         let name = |symbol| self.modules.symbol_name(place.module, symbol);
         (place, symbol.map(name))
     }

@@ -44,8 +44,8 @@ pub fn for_each_sample(
     let mut frames = Vec::new();
     while let Some(sample) = samples.next()? {
         frames.clear();
-        for place in 0..samples.steps.len() {
-            let (place, symbol) = samples.resolve(samples.steps[place], sample.pid);
+        for place in 0..samples.pointers.len() {
+            let (place, symbol) = samples.resolve(samples.pointers[place], sample.pid);
             frames.push(SampleFrame {
                 address: place.address,
                 symbol,

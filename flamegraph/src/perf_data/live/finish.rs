@@ -6,7 +6,7 @@ use foldhash::{HashMap, HashMapExt};
 
 use super::groups::Groups;
 use super::naming::Naming;
-use super::stacks::{StackId, Stacks};
+use super::stack_tree::{StackId, StackTree};
 use super::tally::{Count, Tally};
 use super::waits::Wait;
 use super::{Columns, Finish, Live, Recorded, RecordedEvent, Wanted};
@@ -66,7 +66,7 @@ struct Story {
 
 /// The stories of all nodes.
 struct Stories<'a> {
-    stacks: &'a Stacks,
+    stacks: &'a StackTree,
     groups: &'a Groups,
     naming: Naming<'a>,
     pid: Option<u32>,
@@ -80,7 +80,7 @@ const NOTHING: usize = usize::MAX;
 impl<'a> Stories<'a> {
     /// Callers come before callees, so that one sweep is enough.
     fn of(
-        stacks: &'a Stacks,
+        stacks: &'a StackTree,
         groups: &'a Groups,
         pid: Option<u32>,
         cells: usize,
@@ -89,7 +89,7 @@ impl<'a> Stories<'a> {
         let mut all: Vec<Story> = Vec::with_capacity(stacks.len());
         let mut pids = Vec::with_capacity(stacks.len());
         for node in 0..stacks.len() as StackId {
-            let Some((above, spot)) = stacks.step(node) else {
+            let Some((above, spot)) = stacks.above(node) else {
                 let root = stacks.root_of(node);
                 pids.push(root.pid);
                 all.push(Story {
@@ -181,7 +181,7 @@ impl<'a> Stories<'a> {
         }
         let mut modules: BTreeMap<u32, u64> = BTreeMap::new();
         for node in (0..self.all.len()).rev() {
-            let Some((above, _)) = self.stacks.step(node as StackId) else {
+            let Some((above, _)) = self.stacks.above(node as StackId) else {
                 continue;
             };
             let total = totals[node];
@@ -258,7 +258,7 @@ impl Growing<'_, '_> {
             if let Some(&known) = self.nodes.get(&(next, wait)) {
                 break known;
             }
-            match self.stories.stacks.step(next) {
+            match self.stories.stacks.above(next) {
                 Some((above, _)) => missing.push(std::mem::replace(&mut next, above)),
                 None => break self.root(next, wait)?,
             }

@@ -1,6 +1,6 @@
 //! What `perf record -o -` writes, folded while it is written.
 //!
-//! Stacks are kept as addresses, each distinct one once, in bounded memory. Names are looked for when the recording
+//! StackTree are kept as addresses, each distinct one once, in bounded memory. Names are looked for when the recording
 //! is over ([`Live::finish`]): only then a JVM is asked which code it had where.
 //!
 //! How perf is to be called, with the process's pid (root, or the process's own user):
@@ -23,7 +23,7 @@ mod finish;
 mod groups;
 mod naming;
 mod off_cpu;
-mod stacks;
+mod stack_tree;
 mod take;
 mod tally;
 mod waits;
@@ -43,7 +43,7 @@ use crate::options::SymbolOptions;
 use crate::profile::Profile;
 use groups::Groups;
 use off_cpu::OffCpu;
-use stacks::Stacks;
+use stack_tree::StackTree;
 use tally::Tally;
 use walker::Walker;
 
@@ -173,7 +173,7 @@ pub struct Live {
     changes: u32,
     processes: Processes,
     modules: Modules,
-    stacks: Stacks,
+    stacks: StackTree,
     walker: Walker,
     groups: Groups,
     tallies: Vec<Tally>,
@@ -202,7 +202,7 @@ impl Live {
             changes: 0,
             processes: Processes::new(bounds),
             modules: Modules::new(limits.mappings),
-            stacks: Stacks::new(limits.nodes, limits.places),
+            stacks: StackTree::new(limits.nodes, limits.places),
             walker: Walker::default(),
             groups: Groups::new(limits.threads),
             off_cpu: OffCpu::new(limits.threads),

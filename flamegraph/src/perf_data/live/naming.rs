@@ -3,7 +3,7 @@
 use foldhash::{HashMap, HashMapExt};
 
 use super::begins::is_begin;
-use super::stacks::{Spot, SpotId, Stacks};
+use super::stack_tree::{Spot, SpotId, StackTree};
 use crate::error::Result;
 use crate::frames::Kind;
 use crate::options::PerfOptions;
@@ -63,7 +63,7 @@ impl<'a> Naming<'a> {
     }
 
     /// What a spot in a stack of this process is called, as a number for [`Naming::named`].
-    pub(super) fn of(&mut self, spot: SpotId, pid: u32, stacks: &Stacks) -> Result<usize> {
+    pub(super) fn of(&mut self, spot: SpotId, pid: u32, stacks: &StackTree) -> Result<usize> {
         let Spot { place, mode } = stacks.spots[spot as usize];
         let key = (spot, if place.module == NOWHERE { pid } else { 0 });
         if let Some(&known) = self.named.get(&key) {

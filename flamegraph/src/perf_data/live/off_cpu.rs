@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::stacks::StackId;
+use super::stack_tree::StackId;
 
 /// A thread that is off the CPU.
 #[derive(Clone, Copy, Debug)]

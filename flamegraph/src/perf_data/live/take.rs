@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::off_cpu::Waited;
-use super::stacks::{Root, StackId};
+use super::stack_tree::{Root, StackId};
 use super::{Columns, Live, Wanted};
 use crate::error::Result;
 use crate::perf_data::event::{Event, RawSample};
@@ -55,7 +55,7 @@ impl Live {
             kernel: self.processes.kernel.generation,
         };
         let mode = Mode::of_misc(record.misc);
-        resolve::steps(chain, raw.ip, mode, generations, &mut self.walker.steps);
+        resolve::pointers(chain, raw.ip, mode, generations, &mut self.walker.pointers);
         match self.stack_of(raw.pid, raw.tid) {
             Some(stack) => self.count(record.event, &raw, stack),
             None => self.left_out += 1,
@@ -80,7 +80,7 @@ impl Live {
         }
     }
 
-    /// The node of the walker's steps, below that of the thread's group.
+    /// The node of the walker's pointers, below that of the thread's group.
     fn stack_of(&mut self, pid: u32, tid: u32) -> Option<StackId> {
         let group = self.groups.of(&self.processes.comm(tid))?;
         let root = self.stacks.root(Root { pid, group })?;
@@ -120,7 +120,7 @@ impl Live {
         }
         if !self.off_cpu.is_leaving(tid) {
             // Nobody may see the kernel: of the stack nothing is known.
-            self.walker.steps.clear();
+            self.walker.pointers.clear();
             let stack = self.stack_of(pid, tid)?;
             self.off_cpu.leaves(pid, tid, time, stack);
         }

@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::stacks::StackId;
+use super::stack_tree::StackId;
 
 /// Most seconds of processes that are told apart; what comes later is in no timeline.
 const MOST_SECONDS: usize = 1 << 20;

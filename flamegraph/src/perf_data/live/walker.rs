@@ -2,11 +2,11 @@
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::stacks::{Spot, SpotId, StackId, Stacks};
+use super::stack_tree::{Spot, SpotId, StackId, StackTree};
 use crate::perf_data::processes::{Mode, Processes};
-use crate::perf_data::resolve::{self, Step};
+use crate::perf_data::resolve::{self, Pointer};
 
-/// Threads whose last stack is remembered, and how many steps of it: most share their callers with the one before.
+/// Threads whose last stack is remembered, and how many pointers of it: most share their callers with the one before.
 const MOST_THREADS: usize = 1 << 10;
 const MOST_STEPS: usize = 1 << 8;
 /// Addresses whose spot is remembered. More are forgotten, and looked up anew.
@@ -15,15 +15,15 @@ const MOST_ADDRESSES: usize = 1 << 18;
 /// The stack a thread was last seen in, callers first.
 struct LastStack {
     root: StackId,
-    path: Vec<(Step, StackId)>,
+    path: Vec<(Pointer, StackId)>,
 }
 
 /// Finds nodes, and remembers what it found.
 pub(super) struct Walker {
     spots: HashMap<(u64, u32, Mode), SpotId>,
     last: HashMap<u32, LastStack>,
-    /// The sample's steps, leaf first.
-    pub(super) steps: Vec<Step>,
+    /// The sample's pointers, leaf first.
+    pub(super) pointers: Vec<Pointer>,
 }
 
 impl Default for Walker {
@@ -31,19 +31,19 @@ impl Default for Walker {
         Walker {
             spots: HashMap::new(),
             last: HashMap::new(),
-            steps: Vec::new(),
+            pointers: Vec::new(),
         }
     }
 }
 
 impl Walker {
-    /// The node of `steps` below a root; `None` when there is no room for it.
+    /// The node of `pointers` below a root; `None` when there is no room for it.
     pub(super) fn node(
         &mut self,
         root: StackId,
         thread: (u32, u32),
         processes: &Processes,
-        stacks: &mut Stacks,
+        stacks: &mut StackTree,
     ) -> Option<StackId> {
         let (pid, tid) = thread;
         let mut last = self.last.remove(&tid).filter(|last| last.root == root);
@@ -51,16 +51,22 @@ impl Walker {
             .as_mut()
             .map(|last| std::mem::take(&mut last.path))
             .unwrap_or_default();
-        let same = |(new, old): &(&Step, &(Step, StackId))| **new == old.0;
-        let shared = self.steps.iter().rev().zip(&path).take_while(same).count();
+        let same = |(new, old): &(&Pointer, &(Pointer, StackId))| **new == old.0;
+        let shared = self
+            .pointers
+            .iter()
+            .rev()
+            .zip(&path)
+            .take_while(same)
+            .count();
         path.truncate(shared);
         let mut node = path.last().map_or(root, |&(_, node)| node);
-        for place in (0..self.steps.len() - shared).rev() {
-            let step = self.steps[place];
-            let spot = self.spot(step, pid, processes, stacks)?;
+        for place in (0..self.pointers.len() - shared).rev() {
+            let pointer = self.pointers[place];
+            let spot = self.spot(pointer, pid, processes, stacks)?;
             node = stacks.child(node, spot)?;
             if path.len() < MOST_STEPS {
-                path.push((step, node));
+                path.push((pointer, node));
             }
         }
         if self.last.len() >= MOST_THREADS {
@@ -72,19 +78,19 @@ impl Walker {
 
     fn spot(
         &mut self,
-        step: Step,
+        pointer: Pointer,
         pid: u32,
         processes: &Processes,
-        stacks: &mut Stacks,
+        stacks: &mut StackTree,
     ) -> Option<SpotId> {
-        let key = (step.ip, step.generation, step.mode);
+        let key = (pointer.ip, pointer.generation, pointer.mode);
         if let Some(&known) = self.spots.get(&key) {
             return Some(known);
         }
-        let place = resolve::place(step, pid, processes);
+        let place = resolve::place(pointer, pid, processes);
         let spot = stacks.spot(Spot {
             place,
-            mode: step.mode,
+            mode: pointer.mode,
         })?;
         if self.spots.len() >= MOST_ADDRESSES {
             self.spots.clear();

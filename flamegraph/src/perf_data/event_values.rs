@@ -7,31 +7,31 @@ use crate::values::ValueType;
 
 /// The values of a profile: for each event that is asked for its samples, and behind them their periods.
 #[derive(Default)]
-pub(crate) struct Columns {
+pub(crate) struct EventValues {
     pub(crate) values: Vec<ValueType>,
     /// Of each event the value its samples count to.
     samples: Vec<Option<usize>>,
 }
 
-impl Columns {
+impl EventValues {
     /// Values of these events; events of one name share theirs. Where there is only one, it is simply of samples.
-    pub(crate) fn of(events: &[Event], wanted: Option<&str>) -> Columns {
+    pub(crate) fn of(events: &[Event], wanted: Option<&str>) -> EventValues {
         let mut named: Vec<(&str, &Event)> = Vec::new();
-        let mut columns = Columns::default();
+        let mut all = EventValues::default();
         for event in events {
             let asked = wanted.is_none_or(|wanted| event.is_called(wanted));
             if event.is_dummy() || !asked {
-                columns.samples.push(None);
+                all.samples.push(None);
                 continue;
             }
             let name = wanted.unwrap_or(&event.name);
             let known = named.iter().position(|(known, _)| *known == name);
-            columns.samples.push(Some(2 * known.unwrap_or(named.len())));
+            all.samples.push(Some(2 * known.unwrap_or(named.len())));
             if known.is_none() {
                 named.push((name, event));
             }
         }
-        columns.values = match named[..] {
+        all.values = match named[..] {
             [] => vec![ValueType::samples()],
             [(_, event)] => vec![
                 ValueType::samples(),
@@ -48,7 +48,7 @@ impl Columns {
                 })
                 .collect(),
         };
-        columns
+        all
     }
 
     /// Refuses an event that none is; the error says which there are.

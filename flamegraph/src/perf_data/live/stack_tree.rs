@@ -34,14 +34,14 @@ pub(super) struct Root {
 
 /// A node: below which one it is, and its spot, or of a root the number of the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Step {
+struct Link {
     parent: StackId,
     number: u32,
 }
 
 /// All stacks.
-pub(super) struct Stacks {
-    nodes: Vec<Step>,
+pub(super) struct StackTree {
+    nodes: Vec<Link>,
     index: HashTable<StackId>,
     hasher: RandomState,
     pub(super) spots: Vec<Spot>,
@@ -52,9 +52,9 @@ pub(super) struct Stacks {
     most_spots: usize,
 }
 
-impl Stacks {
-    pub(super) fn new(most_nodes: usize, most_spots: usize) -> Stacks {
-        Stacks {
+impl StackTree {
+    pub(super) fn new(most_nodes: usize, most_spots: usize) -> StackTree {
+        StackTree {
             nodes: Vec::new(),
             index: HashTable::new(),
             hasher: RandomState::default(),
@@ -79,7 +79,7 @@ impl Stacks {
                 number
             }
         };
-        self.node(Step {
+        self.node(Link {
             parent: NO_PARENT,
             number,
         })
@@ -101,16 +101,16 @@ impl Stacks {
 
     /// The node below another; `None` when there is no room for it.
     pub(super) fn child(&mut self, parent: StackId, spot: SpotId) -> Option<StackId> {
-        self.node(Step {
+        self.node(Link {
             parent,
             number: spot,
         })
     }
 
-    fn node(&mut self, step: Step) -> Option<StackId> {
+    fn node(&mut self, link: Link) -> Option<StackId> {
         let (nodes, hasher) = (&self.nodes, &self.hasher);
-        let hash = hasher.hash_one(step);
-        if let Some(&known) = self.index.find(hash, |&node| nodes[node as usize] == step) {
+        let hash = hasher.hash_one(link);
+        if let Some(&known) = self.index.find(hash, |&node| nodes[node as usize] == link) {
             return Some(known);
         }
         let number = nodes.len();
@@ -119,7 +119,7 @@ impl Stacks {
         }
         let of = |&node: &StackId| hasher.hash_one(nodes[node as usize]);
         self.index.insert_unique(hash, number as StackId, of);
-        self.nodes.push(step);
+        self.nodes.push(link);
         Some(number as StackId)
     }
 
@@ -128,9 +128,9 @@ impl Stacks {
     }
 
     /// The node above and the spot here; `None` for a root.
-    pub(super) fn step(&self, node: StackId) -> Option<(StackId, SpotId)> {
-        let step = self.nodes[node as usize];
-        (step.parent != NO_PARENT).then_some((step.parent, step.number))
+    pub(super) fn above(&self, node: StackId) -> Option<(StackId, SpotId)> {
+        let link = self.nodes[node as usize];
+        (link.parent != NO_PARENT).then_some((link.parent, link.number))
     }
 
     /// What a root is the root of.

@@ -9,7 +9,7 @@ use crate::tree::{Node, ROOT};
 
 /// Where the counts of a line go.
 #[derive(Clone, Copy)]
-pub(super) enum Columns {
+pub(super) enum Counts {
     /// One count, to the first value.
     One,
     /// Two counts, to the first value and the second.
@@ -50,25 +50,21 @@ impl Tally {
 }
 
 /// A profile to which lines are added.
-pub(super) struct Stacks<'a> {
+pub(super) struct Adder<'a> {
     pub(super) profile: &'a mut Profile,
     pub(super) tally: Tally,
-    columns: Columns,
+    counts: Counts,
     limits: &'a Limits,
     /// The stack added last: where each of its frames ends, and its node.
     path: Vec<(usize, Node)>,
 }
 
-impl<'a> Stacks<'a> {
-    pub(super) fn new(
-        profile: &'a mut Profile,
-        columns: Columns,
-        limits: &'a Limits,
-    ) -> Stacks<'a> {
-        Stacks {
+impl<'a> Adder<'a> {
+    pub(super) fn new(profile: &'a mut Profile, counts: Counts, limits: &'a Limits) -> Adder<'a> {
+        Adder {
             profile,
             tally: Tally::default(),
-            columns,
+            counts,
             limits,
             path: Vec::new(),
         }
@@ -100,9 +96,9 @@ impl<'a> Stacks<'a> {
         let Some((stack, last)) = split_count(line) else {
             return Ok(false);
         };
-        match self.columns {
-            Columns::One => self.add_stack(stack, before, &[(0, last)])?,
-            Columns::Two => {
+        match self.counts {
+            Counts::One => self.add_stack(stack, before, &[(0, last)])?,
+            Counts::Two => {
                 let Some((stack, first)) = split_count(stack) else {
                     return Ok(false);
                 };
@@ -206,8 +202,8 @@ mod tests {
     fn folded(text: &str) -> String {
         let mut profile = Profile::new(vec![ValueType::samples()]);
         let limits = Limits::default();
-        let mut stacks = Stacks::new(&mut profile, Columns::One, &limits);
-        stacks.add_lines(text.as_bytes(), 1).unwrap();
+        let mut adder = Adder::new(&mut profile, Counts::One, &limits);
+        adder.add_lines(text.as_bytes(), 1).unwrap();
         let mut out = Vec::new();
         profile.write_folded(&mut out, 0, true).unwrap();
         String::from_utf8(out).unwrap()
