@@ -72,9 +72,9 @@ def _place(channel: Channel, wire: Wire) -> _Place:
         channel.close()
         raise HostError(
             "push",
-            "no folder of the container can be written to, or programs cannot be run there: tried /tmp, "
-            "/var/tmp, $HOME, /dev/shm and everything that is mounted writable",
-            "mount an emptyDir at /tmp, or go by SSH to the node with --via ssh",
+            "there is no folder in the container that can be written to and programs run from: tried /tmp, "
+            "/var/tmp, $HOME, /dev/shm and whatever is mounted writable",
+            "mount an emptyDir at /tmp, which a JVM needs in any case to be attached to",
         )
     if answer.word == "none":
         channel.close()
@@ -128,7 +128,7 @@ run() {{
   over
   exit $s
 }}
-over() {{ [ -n "$HPROFILER_END" ] && : >"$HPROFILER_END"; }}
+over() {{ [ -n "$HPROFILER_END" ] && read -r p <"$HPROFILER_END" && kill "$p"; }}
 gone() {{ rm -f "$1" 2>/dev/null || {{ [ -f "$1" ] && : >"$1"; }}; }} 2>/dev/null
 """
 
@@ -161,7 +161,7 @@ try() {{
   if has chmod; then
     chmod 700 "$f" && "$f" </dev/null >/dev/null 2>&1 && {{ r=d; return 0; }}
   elif [ -n "$h" ]; then
-    r=$h; return 0
+    cat "$(command -v cat)" >"$f" && "$h" "$f" </dev/null >/dev/null 2>&1 && {{ r=$h; return 0; }}
   fi
   gone "$f"
   return 1

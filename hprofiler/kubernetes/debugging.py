@@ -1,7 +1,7 @@
 """Debug containers: put beside a container that has no shell, so that there is one in the same pid namespace.
 
-Kubernetes keeps them in the pod's list until the pod ends; they run until they are told to end, or their time
-is over.
+Kubernetes keeps them in the pod's list until the pod ends; they run until they are told to end, or (where their
+image has sleep) their time is over.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from hprofiler.kubernetes.cluster import Cluster
 from hprofiler.kubernetes.problems import Gone, KubernetesError, Need, printable
 
 END = "HPROFILER_END"
-"""The variable that names the file by which such a container is told to end."""
+"""The variable that names the file with the process to be ended when the work is done."""
 _END_FILE = "/tmp/.hprofiler-end"
 _LOOK = 0.3
 _START_SECONDS = 60.0
-_WAIT = "i=0; while [ $i -lt {seconds} ] && ! [ -e {file} ]; do sleep 1; i=$((i+1)); done"
+# Where there is no sleep it waits for input, which never comes.
+_WAIT = "echo $$ >{file}; command -v sleep >/dev/null && exec sleep {seconds}; read -r x"
 # What a pod's rules may insist on, and what makes both the same user: a JVM lets no other one attach.
 _SECURITY = (
     "runAsUser",
@@ -31,9 +32,9 @@ _SECURITY = (
 
 
 def add_debug_container(cluster: Cluster, where: Tuple[str, str, str], image: str, seconds: int) -> str:
-    """Put one beside the container (namespace, pod, name) and wait until it runs; its name.
+    """Put one beside the container (namespace, pod, name), for so many seconds; its name, when it runs.
 
-    It ends after so many seconds at the latest. Raises KubernetesError.
+    Raises KubernetesError.
     """
     namespace, pod, container = where
     name = f"hprofiler-{secrets.token_hex(4)}"
@@ -42,6 +43,7 @@ def add_debug_container(cluster: Cluster, where: Tuple[str, str, str], image: st
         "image": image,
         "targetContainerName": container,
         "command": ["sh", "-c", _WAIT.format(seconds=seconds, file=_END_FILE)],
+        "stdin": True,
         "env": [{"name": END, "value": _END_FILE}],
         "securityContext": _security(_pod(cluster, namespace, pod), container),
     }
@@ -86,7 +88,7 @@ def _await(cluster: Cluster, namespace: str, pod: str, name: str) -> None:
             words = printable(": ".join(str(said[key]) for key in ("reason", "message") if key in said))
             raise KubernetesError(
                 f"the debug container does not run: {words or 'it was not begun'}",
-                "see whether the node can fetch its image, and that it has sh and sleep",
+                "see whether the node can fetch its image, and that it has sh",
             )
         time.sleep(_LOOK)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 30.0
 _LOST = "the connection to the container was lost"
-_NO_SHELL = ("no such file", "not found", "does not exist", "no such executable")
+# As runc and crun say it.
+_NO_SHELL = re.compile(r"executable file (`sh` )?not found|no such file or directory", re.IGNORECASE)
+_NOISE = re.compile(r"(Internal error occurred: )+")
 _SHELL_REMEDY = "give a debug container with --debug-container IMAGE, or go by SSH to the node with --via ssh"
 
 
@@ -142,9 +145,11 @@ class _ExecChannel:
         words = self._command.failure()
         if words is None:
             return
-        said = printable(words.message or words.reason)
-        if any(mark in said for mark in _NO_SHELL):
-            raise NoShell("connect", f"the container has no sh: {said}", _SHELL_REMEDY)
+        said = _NOISE.sub("", printable(words.message or words.reason))
+        if _NO_SHELL.search(said):
+            raise NoShell(
+                "connect", "the container has no sh, by which a program could be run", _SHELL_REMEDY
+            )
         raise HostError("connect", f"the command cannot be run in the container: {said}")
 
     def _lost(self, error: OSError) -> HostError:
