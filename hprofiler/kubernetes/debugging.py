@@ -1,7 +1,7 @@
 """Debug containers: put beside a container that has no shell, so that there is one in the same pid namespace.
 
-Kubernetes keeps them in the pod's list until the pod ends; they run until they are told to end, or (where their
-image has sleep) their time is over.
+Kubernetes keeps them in the pod's list until the pod ends. They run until they are told to end, or (where
+their image has sleep) until their time is over.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ END = "HPROFILER_END"
 _END_FILE = "/tmp/.hprofiler-end"
 _LOOK = 0.3
 _START_SECONDS = 60.0
-# Where there is no sleep it waits for input, which never comes.
-_WAIT = "echo $$ >{file}; command -v sleep >/dev/null && exec sleep {seconds}; read -r x"
+# Where there is no sleep it waits for input, which never comes. In a pod's command $$ stands for one $.
+_WAIT = "echo $$$$ >{file}; command -v sleep >/dev/null && exec sleep {seconds}; read -r x"
 # What a pod's rules may insist on, and what makes both the same user: a JVM lets no other one attach.
 _SECURITY = (
     "runAsUser",
