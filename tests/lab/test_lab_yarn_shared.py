@@ -13,14 +13,14 @@ from hprofiler import Profile
 from tests.lab import hosts
 from tests.lab.coordinator import Coordinator, Result
 from tests.lab.yarn.cluster import CONFIGURATION, RESOURCE_MANAGER, Application, make_lab
-from tests.lab.yarn.shared_cluster import STANDBY, SharedCluster
+from tests.lab.yarn.shared_cluster import JVMS, STANDBY, SharedCluster
 from tests.lab.yarn.software import Unavailable, python_spark, software
 
 ROOT = ["--user", "root"]
 TASK = "org/apache/spark/executor/Executor$TaskRunner.run"
 BOTH = ["--yarn", f"{RESOURCE_MANAGER},{STANDBY}", *ROOT]
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)  # the cluster and its jobs come up within the first test
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +52,8 @@ def coordinator(yarn: SharedCluster, workshop: Path) -> Coordinator:
 def jobs(yarn: SharedCluster) -> Iterator[Dict[str, Application]]:
     """By user: a PySpark job in cluster mode, a Spark job whose driver is on the coordinator's machine."""
     made = {
-        "prof": yarn.pyspark("600", "1", user="prof"),
-        "yarn": yarn.spark("cpu", "600", "1", mode="client", executors=1),
+        "prof": yarn.pyspark("900", "1", user="prof"),
+        "yarn": yarn.spark("idle", "900", "1", mode="client", executors=1, settings=JVMS),
     }
     yarn.start_standby()
     for app in made.values():

@@ -34,6 +34,8 @@ _DAEMONS = {
     "zookeeper": ("org.apache.zookeeper.server.ZooKeeperServerMain 2181 /data/zookeeper 500", 64),
 }
 """Main class with its arguments, and MiB of heap."""
+SOON = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""Options of a JVM that shall be there soon, and need not be fast then."""
 _FINAL = ("FINISHED", "FAILED", "KILLED")
 
 Answer = TypeVar("Answer")
@@ -80,8 +82,8 @@ class YarnCluster:
         """Start a daemon; it runs until the host goes down or `kill_daemon`."""
         main_class, heap = _DAEMONS[name]
         java = [
-            f"{self.software.java_home}/bin/java", f"-Dproc_{name}", f"-Xmx{heap}m", "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1", f"-Dlab.host={host.name}", "-Dhadoop.log.dir=/data",
+            f"{self.software.java_home}/bin/java", f"-Dproc_{name}", f"-Xmx{heap}m", *SOON.split(),
+            f"-Dlab.host={host.name}", "-Dhadoop.log.dir=/data",
             "-cp", f"{CONFIGURATION}:{self.software.hadoop}/*", *main_class.split(),
         ]  # fmt: skip
         script = f"setsid {shlex.join(java)} </dev/null >/data/{name}.log 2>&1 & echo $! >/data/{name}.pid"
@@ -114,7 +116,7 @@ class YarnCluster:
         places = {"spark.yarn.jars": f"local:{jars}/*", "spark.yarn.stagingDir": f"file:///shared/{user}"}
         command = [
             "env", *(f"{name}={value}" for name, value in environment.items()),
-            f"{self.software.java_home}/bin/java", "-Xmx512m", *opened,
+            f"{self.software.java_home}/bin/java", "-Xmx512m", *SOON.split(), *opened,
             "-cp", f"{jars}/*:{CONFIGURATION}", "org.apache.spark.deploy.SparkSubmit",
             "--master", "yarn", "--executor-cores", "1",
             "--executor-memory", "512m", "--driver-memory", "512m",

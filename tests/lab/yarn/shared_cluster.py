@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from tests.lab.hosts import Lab
-from tests.lab.yarn.cluster import UP_SECONDS, Application, YarnCluster, eventually, limits, settings_of
+from tests.lab.yarn.cluster import SOON, UP_SECONDS, Application, YarnCluster, eventually, limits, settings_of
 from tests.lab.yarn.software import PythonSpark, Software
 
 HERE = Path(__file__).parent
@@ -38,8 +38,13 @@ PROPERTIES = {
     f"{_NODE}.container-executor.class": "org.apache.hadoop.yarn.server.nodemanager.LinuxContainerExecutor",
     f"{_NODE}.linux-container-executor.path": _EXECUTOR,
     f"{_NODE}.linux-container-executor.group": "yarn",
+    f"{_NODE}.container-localizer.java.opts": f"-Xmx128m {SOON}",
     f"{_NODE}.linux-container-executor.nonsecure-mode.limit-users": "false",
 }
+
+
+JVMS = {f"spark.{name}.extraJavaOptions": SOON for name in ("driver", "executor", "yarn.am")}
+"""Settings for jobs by whose speed nothing is judged."""
 
 
 class SharedCluster(YarnCluster):
@@ -75,6 +80,7 @@ class SharedCluster(YarnCluster):
         made = self.python_spark
         settings = {
             **limits(executors),
+            **JVMS,
             "spark.pyspark.python": made.interpreter,
             "spark.executorEnv.PYTHONDONTWRITEBYTECODE": "1",
         }
