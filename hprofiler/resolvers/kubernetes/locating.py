@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.kubernetes import Forbidden, KubernetesError, connect
 from hprofiler.kubernetes.cluster import Cluster
@@ -37,7 +37,7 @@ def locate(asked: str, options: KubernetesOptions) -> Located:
         Target("kubernetes", f"k8s:{asked}"),
         hosts,
         notes,
-        lambda: _changed(lister, pods, via, {host.name for host in hosts}),
+        lambda: _changed(lister, pods, via),
         tuple(_line(one, pods) for one in pods.idle[:_IDLE_TOLD]),
         cluster if via == EXEC else None,
     )
@@ -141,7 +141,7 @@ def _line(idle: Idle, pods: Pods) -> Outcome:
     return Outcome(name, idle.status, "find", idle.reason, idle.remedy)
 
 
-def _changed(lister: Lister, before: Pods, via: str, hosts: Set[str]) -> Sequence[Outcome]:
+def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
     """Ledger lines of what began, ended or was begun anew since the containers were located."""
     try:
         now = lister.pods()
@@ -153,13 +153,15 @@ def _changed(lister: Lister, before: Pods, via: str, hosts: Set[str]) -> Sequenc
     lines = []
     for container in before.running:
         what = _fate(container, ids.get(container.key), ended)
-        if what:
-            host = names[container.key] if via == EXEC else container.node or container.address
-            lines.append(Outcome(host, Status.DEGRADED, "record", f"{_shown(container)}: {what}"))
-    for container in now.running:
+        if what and via == EXEC:
+            lines.append(Outcome(names[container.key], Status.DEGRADED, "record", what))
+        elif what:
+            node, which = container.node or container.address, _shown(container, names[container.key])
+            lines.append(Outcome(node, Status.DEGRADED, "record", f"{which}: {what}"))
+    for container, name in zip(now.running, _names(now.running)):
         if container.key not in names:
-            reason = f"{_shown(container)} began during the recording and is not in it"
-            lines.append(Outcome(_shown(container), Status.DEGRADED, "find", reason))
+            reason = f"{_shown(container, name)} began during the recording and is not in it"
+            lines.append(Outcome(name, Status.DEGRADED, "find", reason))
     return lines
 
 
@@ -173,8 +175,6 @@ def _fate(container: Container, id_now: Optional[str], ended: Mapping[Tuple[str,
     return idle.reason if idle else "the pod was deleted during the recording"
 
 
-def _shown(container: Container) -> str:
+def _shown(container: Container, name: str) -> str:
     labels = container.labels
-    return (
-        f"{labels[PROCESS]} ({container.pod})" if PROCESS in labels else f"{container.pod}/{container.name}"
-    )
+    return f"{labels[PROCESS]} ({name})" if PROCESS in labels else name
