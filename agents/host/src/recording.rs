@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::thread;
 
 use crate::clock::{Clock, End};
-use crate::engine::perf::budget::Budget;
-use crate::engine::{self, Engine, Folded, Note, Raw, Stopped, Way};
+use crate::engine::{self, perf, Engine, Folded, Note, Raw, Stopped, Way};
 use crate::folding::Folding;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::preflight;
@@ -84,8 +83,7 @@ pub struct Job {
     pub host: String,
     /// The turn to read and fold one process's output.
     pub folding: Arc<Folding>,
-    /// The kernel's memory for perf's samples.
-    pub samples: Arc<Budget>,
+    pub perf: Arc<perf::shared::Shared>,
 }
 
 type Tell<'a> = dyn Fn(Report) + Sync + 'a;

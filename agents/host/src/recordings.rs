@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::engine::perf::budget::Budget;
+use crate::engine::perf::shared::Shared;
 use crate::folding::Folding;
 use crate::inbox::{Happening, Inbox};
 use crate::outcome::{Failure, Stage};
@@ -83,7 +83,7 @@ impl Recordings {
             ));
         }
         let folding = Arc::new(Folding::new(HOLD));
-        let samples = Budget::of_host();
+        let perf = Arc::new(Shared::of_host());
         let mut pids = HashSet::new();
         let chosen = request
             .processes
@@ -96,7 +96,7 @@ impl Recordings {
             session: session.to_owned(),
             host: host.to_owned(),
             folding: folding.clone(),
-            samples: samples.clone(),
+            perf: perf.clone(),
         });
         Ok(Self {
             all: jobs.map(|job| launch(job, inbox)).collect(),

@@ -1,8 +1,7 @@
 //! The host's own `perf`: it writes its recording to the agent, which folds it as it comes; nothing goes to a disk.
 
-pub mod budget;
-
 mod beside;
+mod budget;
 mod command;
 mod companion;
 mod events;
@@ -11,6 +10,7 @@ mod java_map;
 mod quality;
 mod record;
 mod rights;
+pub mod shared;
 mod stream;
 mod words;
 
@@ -25,6 +25,7 @@ use self::events::Event;
 use self::java_map::Java;
 use self::record::{Command, Recording};
 use self::rights::Rights;
+use crate::engine::counters::refuse_missing;
 use crate::engine::{Engine, EventProfile, Folded, Note, Raw, Started, Stopped};
 use crate::outcome::Failure;
 use crate::preflight::Findings;
@@ -45,7 +46,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn Engine>, Failure> {
     refuse_other_user(&target)?;
     let (events, mut refused) = possible(&job.sampling.events);
-    let perf = find::find()?;
+    let perf = job.perf.perf()?;
     let rights = Rights::of_agent();
     let beside = Beside::begin(job)?;
     let java = beside.do_now(FAREWELL, |companion| companion.java())?;
@@ -86,8 +87,10 @@ fn fitting(
         return Err(all_refused(refused));
     }
     let bytes = command.memory(target.status.threads, events.len());
-    let share = job.samples.take(bytes)?;
+    let share = job.perf.budget.take(bytes)?;
+    let trial = job.perf.trial();
     let (events, impossible) = command.possible(events);
+    drop(trial);
     refused.extend(impossible);
     match events.is_empty() {
         true => Err(all_refused(refused)),
@@ -154,7 +157,7 @@ fn possible(names: &[String]) -> (Vec<Event>, Vec<Failure>) {
     let mut events = Vec::new();
     let mut refused = Vec::new();
     for name in names {
-        match Event::new(name) {
+        match refuse_missing(name).and_then(|()| Event::new(name)) {
             Ok(event) => events.push(event),
             Err(failure) => refused.push(failure),
         }
