@@ -114,7 +114,8 @@ def _print_degraded(result: RunResult) -> None:
     degraded = [o for host in result.results for o in host.outcomes if o.status is Status.DEGRADED]
     for outcome in degraded[:DEGRADED_SHOWN]:
         where = f"{outcome.host} pid {outcome.pid}" if outcome.pid else outcome.host
-        print(f"note: {where}: {outcome.reason}", file=sys.stderr)
+        remedy = f"\n    {outcome.remedy}" if outcome.remedy else ""
+        print(f"note: {where}: {outcome.reason}{remedy}", file=sys.stderr)
     if len(degraded) > DEGRADED_SHOWN:
         print(f"note: {len(degraded) - DEGRADED_SHOWN} more such notes are in the ledger", file=sys.stderr)
     print_reasons(result.results)
