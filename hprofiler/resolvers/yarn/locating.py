@@ -10,7 +10,7 @@ from hprofiler.model import PROCESS, Host, Labels, Outcome, Status, Target
 from hprofiler.resolvers.host_names import MAX_HOSTS, HostEntry, is_host
 from hprofiler.resolvers.options import Located, TooMany, YarnOptions
 from hprofiler.resolvers.yarn.applications import Application, application, parse_filter, running
-from hprofiler.resolvers.yarn.aside import TooLate, many, within
+from hprofiler.resolvers.yarn.aside import many
 from hprofiler.resolvers.yarn.containers import Container, by_node, containers
 from hprofiler.resolvers.yarn.ids import application_id, attempt_of, is_application_id
 from hprofiler.resolvers.yarn.rest import ResourceManager, Rest, YarnError, base_urls
@@ -18,7 +18,6 @@ from hprofiler.resolvers.yarn.site import configured
 from hprofiler.resolvers.yarn.spark import Driver, SparkFacts, spark_facts
 
 _AT_ONCE = 8
-_CAME_SECONDS = 5.0
 _CAME_TOLD = 20
 
 
@@ -192,15 +191,9 @@ def _came_since(
     manager: ResourceManager, applications: Sequence[Application], hosts: Sequence[Host]
 ) -> Sequence[Outcome]:
     known = {container for host in hosts for container in host.containers}
-    try:
-        located = within(_CAME_SECONDS, lambda: _look_at_all(manager, applications))
-    except (YarnError, TooLate) as error:
-        why = error.reason if isinstance(error, YarnError) else f"no answer within {_CAME_SECONDS:g} s"
-        reason = f"what began during the recording is not known: {why}"
-        return (Outcome(hosts[0].name, Status.DEGRADED, "find", reason),)
     came = [
         Outcome(container.node, Status.DEGRADED, "find", _began(found.labels[container.id], container))
-        for found in located
+        for found in _look_at_all(manager, applications)
         for container in found.containers
         if container.id not in known
     ]
