@@ -6,6 +6,7 @@ import argparse
 from typing import Dict
 
 from hprofiler.cli.exits import Exit
+from hprofiler.cli.kubernetes_options import VIAS
 from hprofiler.cli.parser import VERBS, option_strings
 from hprofiler.cli.sampling_options import ENGINES, EVENTS
 
@@ -17,6 +18,7 @@ FILE_OPTIONS = (
     "--async-profiler",
     "--selectors",
     "--yarn-ca",
+    "--kubeconfig",
     "-o",
     "--output",
 )
@@ -42,6 +44,7 @@ _hprofiler() {{
       COMPREPLY=($(compgen -P "$first" -W "{" ".join(EVENTS)}" -- "${{word##*,}}"))
       return ;;
     --engine) COMPREPLY=($(compgen -W "{" ".join(ENGINES)}" -- "$word")); return ;;
+    --via) COMPREPLY=($(compgen -W "{" ".join(VIAS)}" -- "$word")); return ;;
     {"|".join(FILE_OPTIONS)}) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   case ${{COMP_WORDS[1]}} in
@@ -76,4 +79,5 @@ def _fish(by_verb: Dict[str, str]) -> str:
     lines.append(f'complete -c hprofiler -l match -x -a "{names}"')
     lines.append(f"complete -c hprofiler -s e -l event -x -a '{' '.join(EVENTS)}'")
     lines.append(f"complete -c hprofiler -l engine -x -a '{' '.join(ENGINES)}'")
+    lines.append(f"complete -c hprofiler -l via -x -a '{' '.join(VIAS)}'")
     return "\n".join(lines) + "\n"
