@@ -61,6 +61,8 @@ def _check(options: argparse.Namespace) -> None:
     if not options.to and not options.output.endswith(endings):
         remedy = f"end the name with one of {' '.join(endings)}, or say which with --to"
         raise UsageError(f"no format is known for {options.output}", remedy)
+    if options.output != "-":
+        _check_output(Path(options.output))
     if options.diff and options.prune:
         raise UsageError("--prune does not go with --diff: what vanished would be hidden")
     if options.absolute and not options.diff:
@@ -70,6 +72,15 @@ def _check(options: argparse.Namespace) -> None:
     check_patterns(options)
     convert_svg.check(options)
     convert_inputs.check(options)
+
+
+def _check_output(path: Path) -> None:
+    if path.is_dir():
+        raise UsageError(f"cannot write {path}: it is a folder", "name a file with -o")
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"cannot write {path}: there is no folder {path.parent}", "make it, or choose another"
+        )
 
 
 def _flame_chart(options: argparse.Namespace, picture: Dict[str, Any]) -> int:

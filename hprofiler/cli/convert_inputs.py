@@ -80,7 +80,8 @@ def merged(options: argparse.Namespace) -> Profile:
 def before(options: argparse.Namespace) -> Profile:
     """What `--diff` names, reduced like the inputs."""
     profile, found = _read(options, steps_of(options), options.diff)
-    if is_empty(profile):
+    # There are no shares of nothing; counts may be compared with it.
+    if is_empty(profile) and not options.absolute:
         raise _nothing_left([options.diff], [found])
     return profile
 

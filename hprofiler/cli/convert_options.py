@@ -34,6 +34,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     _stacks(parser)
     _shape(parser)
     convert_svg.add_to(parser)
+    parser.usage = "hprofiler convert IN… -o OUT [option …]\n       hprofiler convert --help"
     parser.epilog = EXAMPLES
 
 

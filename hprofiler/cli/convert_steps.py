@@ -46,9 +46,11 @@ def check_patterns(options: argparse.Namespace) -> None:
 
     nothing = Profile.from_bytes(b"", "folded")
     given = {name: getattr(options, name) or [] for name in ("include", "exclude", "focus")}
-    given["trim"] = [options.trim] if options.trim else []
+    given["trim"] = [] if options.trim is None else [options.trim]
     for option, patterns in given.items():
         for pattern in patterns:
+            if not pattern:
+                raise UsageError(f"--{option}: an empty expression is found in every frame", "leave it out")
             try:
                 nothing.trim(pattern)
             except OptionError as error:

@@ -201,7 +201,8 @@ def check_one_sided(options: argparse.Namespace) -> None:
 
 
 def _pixels(text: str) -> int:
-    return whole_number(text, 1, 1_000_000, "a number of pixels from 1 to 1000000")
+    # How many there may be is said by what draws, with what they are of.
+    return whole_number(text, 0, 1_000_000, "a number of pixels")
 
 
 def _count(text: str) -> int:

@@ -7,9 +7,11 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
+from hprofiler.cli import convert_inputs
 from tests.unit.test_cli import ROOT, hprofiler
 
 JOB = b"main;parse;match_[j] 5\nmain;read 3\nmain 1\nidle;wait 7\n"
@@ -113,6 +115,9 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
         (["-o", "-"], "say which with --to"),
         (["-o", "x.png"], "end the name with one of"),
         (["-o", "x", "--to", "png"], "unknown format 'png' to write"),
+        (["-o", "/no where/x.svg"], "cannot write /no where/x.svg: there is no folder /no where"),
+        (["-o", "/", "--to", "svg"], "cannot write /: it is a folder"),
+        (["-o", "x.svg", "--width", "0"], "width 0: it is 300 to 20000 pixels"),
         (["-o", "x.svg", "--from", "xml"], "unknown format 'xml' to read"),
         (["-o", "x.svg", "--absolute"], "--absolute needs --diff"),
         (["-o", "x.svg", "--diff", "y", "--prune", "5"], "--prune does not go with --diff"),
@@ -120,6 +125,8 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
         (["-o", "x.svg", "--prune", "101%"], "neither a number of frames nor a percentage"),
         (["-o", "x.svg", "--focus", "a", "--focus", "("], "--focus (: not a regular expression"),
         (["-o", "x.svg", "--trim", "(?=a)"], "look-around"),
+        (["-o", "x.svg", "--trim", ""], "--trim: an empty expression"),
+        (["-o", "x.svg", "--include", ""], "--include: an empty expression"),
         (["-o", "x.svg", "--bgcolors", "pink"], "known are: yellow, blue, green, grey, #rrggbb"),
         (["-o", "x.svg", "--fontsize", "nan"], "it is 2 to 100 pixels"),
         (["-o", "x.svg", "--time", "5-2"], "not FROM-TO in seconds"),
@@ -290,6 +297,31 @@ def test_many_inputs_are_reduced_and_merged_in_order(tmp_path):
         done = hprofiler("convert", *names, "--canonical", "-o", tmp_path / "x.svg")
         assert done.returncode == 4
         assert f"cannot merge {names[11]}: unlike values do not add up" in done.stderr.decode()
+
+
+def test_inputs_are_read_side_by_side_and_few_at_a_time():
+    """Two that wait for each other, then many, of which none is far ahead of what was taken."""
+    together = threading.Barrier(2, timeout=60)
+    begun = []
+
+    def read(name):
+        begun.append(name)
+        if name in ("0", "1") and (os.cpu_count() or 1) > 1:
+            together.wait()
+        return int(name)
+
+    taken = []
+    for number in convert_inputs._on_all_processors(read, [str(number) for number in range(100)]):
+        taken.append(number)
+        assert len(begun) - len(taken) <= convert_inputs.MOST_AT_ONCE
+    assert taken == list(range(100))
+
+
+def test_nothing_before_is_no_share_but_a_count(job, tmp_path):
+    (tmp_path / "empty").write_bytes(b"")
+    assert convert(job, "--diff", tmp_path / "empty", "--absolute")[0] == "idle;wait 0 7"
+    done = hprofiler("convert", job, "--diff", tmp_path / "empty", "-o", tmp_path / "x.svg")
+    assert (done.returncode, b"no samples in" in done.stderr) == (4, True)
 
 
 def test_a_moved_stdin_is_read_from_where_it_stands(job):
