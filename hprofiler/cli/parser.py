@@ -92,8 +92,8 @@ def general_parser() -> argparse.ArgumentParser:
     verbs = "\n".join(f"  {verb:<11} {text}" for verb, (_, text) in VERBS.items())
     parser = _new_parser("hprofiler", "Where does my distributed job spend its time?")
     parser.usage = (
-        "hprofiler [run] -j SELECTOR [-f HZ] [-t SECONDS] [-h HOSTS | --hosts-file F | -c URL | -n NAMESPACE] "
-        "[-o DIR] …\n"
+        "hprofiler [run] -j SELECTOR [-f HZ] [-t SECONDS] [-h HOSTS | --hosts-file F | -c URL | -n NAMESPACE]"
+        " [-o DIR] …\n"
         "       hprofiler VERB …"
     )
     parser.epilog = f"verbs (hprofiler VERB --help tells more):\n{verbs}\n\n{RUN_EXAMPLES}"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.kubernetes import Forbidden, KubernetesError, connect
-from hprofiler.kubernetes.cluster import Cluster
 from hprofiler.model import PROCESS, Host, Labels, Outcome, Status, Target
 from hprofiler.resolvers.host_names import MAX_HOSTS, HostEntry, is_host
 from hprofiler.resolvers.kubernetes.asked import parse
 from hprofiler.resolvers.kubernetes.listing import Lister
 from hprofiler.resolvers.kubernetes.pods import Container, Idle, Pods
 from hprofiler.resolvers.options import KubernetesOptions, Located, TooMany
+
+if TYPE_CHECKING:
+    from hprofiler.kubernetes.cluster import Cluster
 
 _IDLE_TOLD = 100
 _REASONS = 5

@@ -1,0 +1,159 @@
+"""The command line's part of Kubernetes: what -j k8s: means, its options, and what a whole run says."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any, Iterator, List, Optional
+
+import pytest
+
+from hprofiler.cli import kubernetes_options, main, yarn_options
+from hprofiler.cli import options as chosen
+from hprofiler.cli.parser import parse
+from hprofiler.errors import UsageError
+from hprofiler.transports import Debugging
+from tests.unit.kubernetes_server import ApiServer, pod, serving, status, waiting
+
+MEANINGS = [
+    # words, what the resolver is asked for, the kind of the selector
+    (["-j", "k8s:app=x"], "app=x", "containers"),
+    (["-j", " k8s: pod/a "], "pod/a", "containers"),
+    (["-j", "k8s:"], "", "containers"),
+    (["-j", "k8s:app=x", "--match", "java"], "app=x", "rule"),
+    (["-j", "k8s:app=x", "--match", "pid:7"], "app=x", "pids"),
+    (["-j", "java"], None, "rule"),
+    (["-j", "text:k8s:app"], None, "text"),
+]
+
+
+@pytest.mark.parametrize(("words", "asked", "kind"), MEANINGS, ids=[" ".join(case[0]) for case in MEANINGS])
+def test_what_j_means(words: List[str], asked: Optional[str], kind: str) -> None:
+    options = parse(words)
+    assert kubernetes_options.asked_for(options) == asked
+    assert yarn_options.asked_for(options) is None
+    assert chosen.selector(options).kind == kind
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-n", "x"],
+        ["-A"],
+        ["--context", "c"],
+        ["--kubeconfig", "f"],
+        ["--container", "c"],
+        ["--via", "ssh"],
+        ["--field-selector", "a=b"],
+        ["--debug-container", "busybox"],
+    ],
+)
+def test_options_that_want_pods(words: List[str]) -> None:
+    with pytest.raises(UsageError, match=r"is for pods, and -j names none"):
+        kubernetes_options.asked_for(parse(["-j", "java", *words]))
+
+
+def test_options_that_exclude_each_other() -> None:
+    with pytest.raises(UsageError, match="-A means all namespaces"):
+        kubernetes_options.cluster(parse(["-j", "k8s:x", "-A", "-n", "y"]))
+    with pytest.raises(UsageError, match="by exec"):
+        kubernetes_options.cluster(parse(["-j", "k8s:x", "--via", "ssh", "--debug-container", "busybox"]))
+    for words in (["-h", "n1"], ["-c", "http://rm:8088"]):
+        with pytest.raises(UsageError, match="name two targets"):
+            chosen.target(parse(["-j", "k8s:x", *words]))
+
+
+@pytest.mark.parametrize(
+    ("words", "ssh"),
+    [([], False), (["--user", "me"], True), (["--host-map", "a=b"], True), (["--yes"], False)],
+)
+def test_when_ssh_is_configured(words: List[str], ssh: bool) -> None:
+    assert kubernetes_options.cluster(parse(["-j", "k8s:x", *words])).ssh_configured is ssh
+
+
+def test_how_long_a_debug_container_lives() -> None:
+    words = ["-j", "k8s:x", "--debug-container", "busybox:1"]
+    assert kubernetes_options.debugging(parse([*words, "-t", "60"])) == Debugging("busybox:1", 360)
+    assert kubernetes_options.debugging(parse(["ps", *words])) == Debugging("busybox:1", 300)
+    assert kubernetes_options.debugging(parse(["-j", "k8s:x"])) is None
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    with serving() as made:
+        yield made
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    ours = ("hprofiler.kubernetes.cluster", "hprofiler.kubernetes.configuration")
+    for name in [name for name in sys.modules if name.startswith("lightkube") or name in ours]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "lightkube", None)
+    assert main(["ps", "-j", "k8s:x"]) == 4
+    assert "pip install 'hprofiler[kubernetes]'" in capsys.readouterr().err
+
+
+def test_what_is_refused_is_said(server: ApiServer, tmp_path: Path, capsys: Any) -> None:
+    server.replies["api/v1/namespaces/data/pods"] = lambda _: (
+        403,
+        status(403, "Forbidden", "pods is forbidden"),
+    )
+    config = server.kubeconfig(tmp_path)
+    assert main(["ps", "-j", "k8s:x=y", "-n", "data", "--kubeconfig", config]) == 4
+    said = capsys.readouterr().err
+    assert "forbids to list pods in the namespace data: pods is forbidden" in said
+    assert '- {apiGroups: [""], resources: ["pods"], verbs: [list]}' in said
+    assert main(["ps", "-j", "k8s:x=y", "--kubeconfig", config, "--context", "absent"]) == 2
+    assert "Context 'absent' not found; it has test" in capsys.readouterr().err
+
+
+def run_of(server: ApiServer, folder: Path, *words: str) -> Any:
+    config = server.kubeconfig(folder)
+    code = main(["-j", "k8s:x", "-t", "1", "--kubeconfig", config, "-o", str(folder / "out"), *words])
+    return code, json.loads((folder / "out" / "run.json").read_text())
+
+
+def test_containers_that_cannot_be_visited_are_in_the_ledger(
+    server: ApiServer, tmp_path: Path, capsys: Any
+) -> None:
+    """No container has a shell, one pod does not run, and one container was not named by anybody."""
+    server.exec_status = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
+    down = pod("down", states={"main": waiting("CrashLoopBackOff", "back-off")})
+    server.pods = [pod("alone"), pod("two", containers=["main", "proxy"]), down]
+    code, run = run_of(server, tmp_path)
+    assert code == 4
+    lines = {outcome["host"]: outcome for host in run["hosts"] for outcome in host["outcomes"]}
+    assert {name: line["status"] for name, line in lines.items()} == {
+        "alone": "failed",
+        "two/main": "degraded",
+        "two/proxy": "degraded",
+        "down": "failed",
+    }
+    assert "has no sh" in lines["alone"]["reason"] and "--debug-container" in lines["alone"]["remedy"]
+    assert run["coverage"]["hosts"] == {"all": 4, "reached": 0, "recorded": 0, "idle": 0, "failed": 2}
+    assert run["target"] == {"kind": "kubernetes", "name": "k8s:x"}
+    assert re.search(r"down: the container does not run: CrashLoopBackOff", capsys.readouterr().err)
+
+
+def test_a_debug_container_that_does_not_come_up(server: ApiServer, tmp_path: Path) -> None:
+    server.exec_status = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
+    plain = pod("alone")
+    plain["spec"]["securityContext"] = {"runAsUser": 7, "fsGroup": 8}
+    plain["spec"]["containers"][0]["securityContext"] = {"runAsNonRoot": True}
+    server.pods = [plain]
+
+    def added(query: Any) -> Any:
+        (made,) = query["body"][0]["spec"]["ephemeralContainers"]
+        assert made["image"] == "absent:1" and made["targetContainerName"] == "main"
+        assert made["securityContext"] == {"runAsUser": 7, "runAsNonRoot": True}
+        state = {"name": made["name"], "state": waiting("ErrImagePull", "no such image")}
+        plain["status"]["ephemeralContainerStatuses"] = [state]
+        return 200, plain
+
+    server.replies["api/v1/namespaces/default/pods/alone/ephemeralcontainers"] = added
+    code, run = run_of(server, tmp_path, "--debug-container", "absent:1")
+    ((line,),) = [host["outcomes"] for host in run["hosts"]]
+    assert code == 4
+    assert line["reason"] == "the debug container does not run: ErrImagePull: no such image"
