@@ -14,6 +14,7 @@ import pytest
 from hprofiler._flamegraph import Profile
 from tests.burners import build
 from tests.burners.burner import HOT, Burner
+from tests.contract.agent_driver import good
 from tests.contract.conftest import (
     OTHER_USER,
     as_burnt,
@@ -72,7 +73,7 @@ def test_a_jvm_with_its_own_tmp(agent, library, burn_contained, user):
     assert process["namespace_pid"] == burner.pid != burner.outer.pid
     assert process["uid"] == (user or 0)
     result = record(agent, library, burner)
-    assert result.outcomes[burner.outer.pid]["status"] == "ok"
+    assert good(result.outcomes[burner.outer.pid])
     assert as_burnt(result.profiles[burner.outer.pid])
     assert namespace_tmp(burner) == []
     assert not is_profiled(burner.outer.pid)
@@ -83,7 +84,7 @@ def test_a_jvm_that_is_root_in_a_user_namespace(agent, library, burn_contained):
     (process,) = found(agent, burner)
     assert process["uid"] == OTHER_USER
     result = record(agent, library, burner)
-    assert result.outcomes[burner.outer.pid]["status"] == "ok"
+    assert good(result.outcomes[burner.outer.pid])
     assert as_burnt(result.profiles[burner.outer.pid])
     assert namespace_tmp(burner) == []
 
@@ -94,7 +95,7 @@ def test_an_agent_that_may_not_enter_the_namespace(start_agent, library_file, bu
     agent = start_agent(user=OTHER_USER)
     agent.hello()
     result = record(agent, agent.put(library_file.read_bytes()), burner)
-    assert (result.outcomes[burner.outer.pid]["status"], result.left) == ("ok", [])
+    assert good(result.outcomes[burner.outer.pid]) and result.left == []
     assert as_burnt(result.profiles[burner.outer.pid])
     assert namespace_tmp(burner) == []
     assert not is_profiled(burner.outer.pid)
@@ -110,7 +111,7 @@ def test_the_library_is_put_where_it_can_be_run(agent, library, burn_contained):
     assert folder.stat().st_mode & 0o7777 == 0o700
     agent.start()
     result = agent.collect()
-    assert (result.outcomes[burner.outer.pid]["status"], result.left) == ("ok", [])
+    assert good(result.outcomes[burner.outer.pid]) and result.left == []
     assert not folder.exists()
 
 
@@ -155,7 +156,7 @@ def test_traps_in_a_shared_tmp(agent, library, burn):
         os.lchown(trap, OTHER_USER + 1, OTHER_USER + 1)
     try:
         result = record(agent, library, burner, duration=1)
-        assert result.outcomes[burner.outer.pid]["status"] == "ok"
+        assert good(result.outcomes[burner.outer.pid])
         assert not [*victim.iterdir(), *home.iterdir()]
     finally:
         for trap in traps:
@@ -192,7 +193,7 @@ def test_a_folder_that_is_never_let_go(agent, library, burn):
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         result = record(agent, library, burner, duration=1)
-        assert (result.outcomes[burner.outer.pid]["status"], result.left) == ("ok", [])
+        assert good(result.outcomes[burner.outer.pid]) and result.left == []
     finally:
         os.close(descriptor)
         held.rmdir()
@@ -217,7 +218,7 @@ def test_a_frozen_jvm_does_not_hold_up_the_others(agent, library, burn):
         assert ready == [other.outer.pid]
         assert "SIGQUIT" in refused[frozen.outer.pid]["reason"]
         agent.start()
-        assert agent.collect().outcomes[other.outer.pid]["status"] == "ok"
+        assert good(agent.collect().outcomes[other.outer.pid])
     finally:
         (group / "cgroup.freeze").write_text("0")
         frozen.kill()

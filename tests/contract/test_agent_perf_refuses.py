@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.agent_driver import Agent
+from tests.contract.agent_driver import Agent, good
 from tests.contract.conftest import OTHER_USER, as_user
 from tests.contract.perf_engine import FRAME_POINTERS, record, refused
 
@@ -115,7 +115,7 @@ def test_a_perf_with_a_version_in_its_name_is_found(agent_by, private, burn, tmp
     wrapper = program(tmp_path / "wrapper", WRAPPER)
     path = f"{tmp_path}:{os.environ['PATH']}"
     agent = agent_by(*with_another(wrapper), private, env={"PATH": path})
-    assert record(agent, burn(options=[FRAME_POINTERS]), duration=1).outcome["status"] == "ok"
+    assert good(record(agent, burn(options=[FRAME_POINTERS]), duration=1).outcome)
 
 
 def test_buffers_are_as_large_as_the_user_may_have(agent_by, private, burn):

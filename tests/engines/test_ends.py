@@ -28,7 +28,7 @@ def test_a_jvm_that_exits_in_the_middle(record: Runner, zoo: Zoo, engine: str) -
     assert outcome["status"] == "degraded" and "ended after" in outcome["reason"], outcome
     recording = run.recording(short)
     assert 2 <= recording["seconds"] < 6
-    assert recording["samples"]["taken"] > 0.8 * FREQUENCY * recording["cpu_seconds"] > 0
+    assert recording["samples"]["taken"] > 0.5 * FREQUENCY * recording["cpu_seconds"] > 0
     if engine == "async-profiler":  # a JVM that has ended tells perf nothing of its code
         assert run.stacks(short, "cpu", "samples").of("Cpu.inJava") > 0
     assert run.outcome(other)["status"] == "ok" or engine == "perf"

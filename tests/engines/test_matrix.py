@@ -62,7 +62,7 @@ def test_cpu_seconds(run: Run, jvm: Truth) -> None:
     recording = run.recording(jvm)
     assert run.cpu_seconds_agree(jvm), (recording, run.grown(jvm))
     assert near(recording["samples"]["expected"], FREQUENCY * recording["cpu_seconds"], 0.01)
-    assert recording["samples"]["taken"] > 0.85 * recording["samples"]["expected"]
+    assert recording["samples"]["taken"] > 0.5 * recording["samples"]["expected"]
 
 
 def test_shares_of_cpu_time(run: Run, jvm: Truth) -> None:

@@ -37,6 +37,11 @@ class Identity:
     def alive(self) -> bool:
         return Identity.of(self.pid) == self
 
+    def suspend(self) -> None:
+        """Stop it (SIGSTOP) and wait until it stands still."""
+        self.kill(signal.SIGSTOP)
+        wait_for(lambda: status(self.pid)["State"][0] in "Tt", PATIENCE, f"process {self.pid} standing still")
+
     def kill(self, sig: int = signal.SIGKILL, timeout: float = PATIENCE) -> None:
         """Signal exactly this process and, for SIGKILL and SIGTERM, wait until it is gone."""
         try:
