@@ -167,7 +167,10 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class HostResult:
-    """All that came back from one host: facts, recordings, ledger lines, timings in seconds by stage."""
+    """All that came back from one host: facts, recordings, ledger lines, timings in seconds by stage.
+
+    `unseen` are the names of processes that the resolver knows there, and that nobody could look for.
+    """
 
     host: Host
     facts: Optional[HostFacts]
@@ -176,3 +179,4 @@ class HostResult:
     timings: Mapping[str, float] = field(default_factory=dict)
     bytes_sent: int = 0
     bytes_received: int = 0
+    unseen: Tuple[str, ...] = ()

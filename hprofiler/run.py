@@ -152,7 +152,7 @@ def _with_lines(results: Tuple[HostResult, ...], lines: Sequence[Outcome]) -> Tu
 
 def coverage_of(results: Sequence[HostResult], events: int = 1) -> Coverage:
     """Count hosts and processes; a host is failed when a ledger line of its own says so."""
-    found = sum(len(_recorded(result) | _told(result)) for result in results)
+    found = sum(len(_recorded(result) | _told(result)) + len(result.unseen) for result in results)
     recorded = [len(_recorded(result)) for result in results]
     return Coverage(
         hosts_all=len(results),

@@ -69,7 +69,7 @@ def _interrupt(visits: Sequence[Visit]) -> None:
 
 class _FindingVisit(Visit):
     def __init__(self, host: Host, crew: Crew, selector: Selector) -> None:
-        super().__init__(host, crew)
+        super().__init__(host, crew, selector)
         self._selector = selector
         self._found = Found(0, (), ())
 

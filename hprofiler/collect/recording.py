@@ -88,7 +88,7 @@ class _RecordingVisit(Visit):
         sink: ProfileSink,
         gate: StartGate,
     ) -> None:
-        super().__init__(host, crew)
+        super().__init__(host, crew, selector)
         self._selector = selector
         self._sampling = sampling
         self._sink = sink
@@ -272,6 +272,7 @@ class _RecordingVisit(Visit):
             facts=self.facts,
             recordings=self._ledger.recordings,
             outcomes=(*self.outcomes, *self._ledger.lines(failure)),
+            unseen=self.unseen(),
             timings=dict(self.timings),
             bytes_sent=self.transport.bytes_sent,
             bytes_received=self.transport.bytes_received,

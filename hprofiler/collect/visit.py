@@ -7,7 +7,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent import AgentBinaries, AgentSession, Found
 from hprofiler.agent.pipe import pids_of_pipe
@@ -19,6 +19,7 @@ from hprofiler.transports import Transport
 
 _LAST_WORDS = 3.0
 _EMPTY_TOLD = 20
+_UNSEEN_TOLD = 5
 
 _log = logging.getLogger(__name__)
 
@@ -53,14 +54,16 @@ def silent(progress: HostProgress) -> None:
 class Visit(ABC):
     """One host's visit. The worker thread owns it; the watchdog and the stop thread may close it."""
 
-    def __init__(self, host: Host, crew: Crew) -> None:
+    def __init__(self, host: Host, crew: Crew, selector: Optional[Selector] = None) -> None:
         self.host = host
+        self._all_meant = selector is not None and selector.kind == "containers"
         self.reach = reach = crew.reach
         self.stage = "connect"
         self.facts: Optional[HostFacts] = None
         self.outcomes: List[Outcome] = []
         self.timings: Dict[str, float] = {}
         self.processes = 0
+        self._looked = False
         self.transport = reach.transport_for(host)
         self.session: Optional[AgentSession] = None
         self._crew = crew
@@ -146,6 +149,7 @@ class Visit(ABC):
             self.limit(2 * self.reach.timeout)  # the pipe keeps its own time, and says more when it is over
             query = {"kind": "pids", "pids": pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)}
         found = session.find(query, selector.native, self.host.containers, self.transport.inside)
+        self._looked = True
         if query is None and found.processes:
             self._tell_empty(found.processes)
         processes = tuple(self._known(process) for process in found.processes)
@@ -187,8 +191,28 @@ class Visit(ABC):
         why = self._why or error
         stage = why.stage if isinstance(why, HostError) else self.ledger_stage
         status = Status.DEGRADED if self.host.optional and not self.processes else Status.FAILED
-        self.outcomes.append(Outcome(self.host.name, status, stage, why.reason, why.remedy))
+        reason = f"{why.reason}{self._without()}"
+        self.outcomes.append(Outcome(self.host.name, status, stage, reason, why.remedy))
         self.tell("failed", why.reason)
+
+    def unseen(self) -> Tuple[str, ...]:
+        """Who is known to be in the host's containers (pods, where there are some), while nobody has looked.
+
+        Of a selector that narrows them it is not known whom it means.
+        """
+        if self._looked or not self._all_meant:
+            return ()
+        known = self.host.containers
+        pods = {self._pod(container): known[container].get(PROCESS, container) for container in known}
+        return tuple(pods.values())
+
+    def _without(self) -> str:
+        names = self.unseen()
+        if not names:
+            return ""
+        more = f" and {len(names) - _UNSEEN_TOLD} more" if len(names) > _UNSEEN_TOLD else ""
+        are = "is" if len(names) == 1 else "are"
+        return f"; {', '.join(names[:_UNSEEN_TOLD])}{more} {are} missing"
 
     def finish(self, session: AgentSession) -> None:
         """Say goodbye. What goes wrong here takes nothing away from what was done."""

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.collect import find_only
+from hprofiler.collect import collect, find_only
 from hprofiler.model import PROCESS, Selector, Status
-from tests.unit.stand_in import Fleet, StandIns
+from hprofiler.run import coverage_of
+from tests.unit.stand_in import SAMPLING, Fleet, StandIns
 
 ALL = Selector("application_1_0001", "containers", {})
 ONE, TWO = "container_1_0001_01_000001", "container_1_0001_01_000002"
@@ -83,3 +84,35 @@ def test_nothing_at_all_is_idle(look):
 def test_an_agent_that_finds_others(look, labels):
     (line,) = look([f"process(5, labels={labels})"]).outcomes
     assert line.status is Status.FAILED and "no container that it was asked for" in line.reason
+
+
+def lost(tmp_path, selector):
+    """What comes of two hosts: one is recorded, the other cannot be reached."""
+    stand_ins = StandIns(tmp_path)
+    body = """hello(); read(); say("found", searched=9, ignored=[],
+processes=[process(7, labels={"container": "ONE"})]); prepared(7); recording(7)
+profile(7, b"p"); outcome(7); say("done", left=[]); read()"""
+    fleet = Fleet(stand_ins, 30.0, {"n1": body.replace("ONE", ONE), "n2": "sys.exit(9)"})
+    known = {f"container_1_0001_01_00000{n}": {PROCESS: f"executor {n}"} for n in range(2, 9)}
+    hosts = [
+        replace(host, containers=containers) for host, containers in zip(fleet.hosts, ({ONE: {}}, known))
+    ]
+    results = collect(hosts, selector, SAMPLING, fleet.reach, fleet.sink)
+    stand_ins.clean()
+    return results
+
+
+def test_who_was_on_a_host_that_is_lost_is_missing_from_the_picture(tmp_path):
+    results = lost(tmp_path, ALL)
+    coverage = coverage_of(results, events=1)
+    assert (coverage.processes_found, coverage.processes_recorded) == (8, 1)
+    assert (coverage.hosts_all, coverage.hosts_recorded, coverage.recordings_expected) == (2, 1, 8)
+    (line,) = results[1].outcomes
+    assert line.status is Status.FAILED
+    names = ", ".join(f"executor {n}" for n in range(2, 7))
+    assert line.reason.endswith(f"; {names} and 2 more are missing")
+
+
+def test_of_what_a_selector_means_on_a_lost_host_nothing_is_known(tmp_path):
+    results = lost(tmp_path, Selector("Executor", "text", {"kind": "text", "text": "Executor"}))
+    assert coverage_of(results).processes_found == 1 and "missing" not in results[1].outcomes[0].reason
