@@ -22,14 +22,21 @@ from tests.lab.coordinator import Coordinator, Result
 from tests.lab.folded import Stacks
 from tests.lab.hosts import Host
 from tests.lab.procs import wait_for
-from tests.lab.yarn.cluster import CONFIGURATION, RESOURCE_MANAGER, Application, YarnCluster, make_lab
+from tests.lab.yarn.cluster import (
+    CONFIGURATION,
+    RESOURCE_MANAGER,
+    UP_SECONDS,
+    Application,
+    YarnCluster,
+    make_lab,
+)
 from tests.lab.yarn.software import Unavailable, software
 
 ROOT = ["--user", "root"]
 CLUSTER = ["-c", RESOURCE_MANAGER, *ROOT]
 EXECUTOR = "org.apache.spark.executor.YarnCoarseGrainedExecutorBackend"
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
@@ -328,7 +335,7 @@ def test_one_executor_that_allocates_and_no_other_node_is_asked(
 
 def test_map_tasks(yarn: YarnCluster, coordinator: Coordinator) -> None:
     with running(yarn.mapreduce("pi", "2", "2000000000")) as app:
-        wait_for(lambda: busy_maps(yarn, app) == 2, 90, "two busy map tasks")
+        wait_for(lambda: busy_maps(yarn, app) == 2, UP_SECONDS, "two busy map tasks")
         result = coordinator.run("-t", "5", "-j", app.id, *CLUSTER)
     assert result.code == 0, str(result)
     names = sorted(process["label"] for process in processes(result))
