@@ -233,6 +233,7 @@ def _host_record(result: HostResult) -> Mapping[str, Any]:
         "bytes_received": result.bytes_received,
         "recordings": [_recording_record(recording) for recording in result.recordings],
         "outcomes": list(result.outcomes),
+        "unseen": list(result.unseen),
     }
 
 

@@ -41,7 +41,8 @@ class RecordingFacts:
 class HostFacts:
     """One host of the run: `name` for people, `key` as run.json and the folder know it.
 
-    `pids` are of the processes that were found: recorded, or failed on the way.
+    `pids` are of the processes that were found: recorded, or failed on the way. `unseen` is how many more are
+    known to be there, on a host that nobody could look at.
     """
 
     key: str
@@ -49,6 +50,7 @@ class HostFacts:
     pids: FrozenSet[int]
     recordings: Tuple[RecordingFacts, ...]
     outcomes: Tuple[Outcome, ...]
+    unseen: int = 0
 
     @property
     def idle(self) -> bool:
@@ -62,8 +64,8 @@ class HostFacts:
 
     @property
     def processes(self) -> int:
-        """How many processes were found."""
-        return len(self.pids)
+        """How many processes there are."""
+        return len(self.pids) + self.unseen
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,7 @@ def _host(host: Mapping[str, Any]) -> HostFacts:
         pids=frozenset(told | {one.pid for one in recordings}),
         recordings=recordings,
         outcomes=outcomes,
+        unseen=len(_list(host.get("unseen"))),
     )
 
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.collect import collect, find_only
-from hprofiler.model import PROCESS, Selector, Status
-from hprofiler.run import coverage_of
+from hprofiler.collect import find_only
+from hprofiler.model import PROCESS, Selector, Status, Target
+from hprofiler.resolvers import Located
+from hprofiler.run import RunRequest, run
 from tests.unit.stand_in import SAMPLING, Fleet, StandIns
 
 ALL = Selector("application_1_0001", "containers", {})
@@ -87,32 +88,35 @@ def test_an_agent_that_finds_others(look, labels):
 
 
 def lost(tmp_path, selector):
-    """What comes of two hosts: one is recorded, the other cannot be reached."""
+    """A run on two hosts, of which the second cannot be reached, and that host."""
     stand_ins = StandIns(tmp_path)
     body = """hello(); read(); say("found", searched=9, ignored=[],
 processes=[process(7, labels={"container": "ONE"})]); prepared(7); recording(7)
-profile(7, b"p"); outcome(7); say("done", left=[]); read()"""
+outcome(7, "failed", "record", "gone"); say("done", left=[]); read()"""
     fleet = Fleet(stand_ins, 30.0, {"n1": body.replace("ONE", ONE), "n2": "sys.exit(9)"})
     known = {f"container_1_0001_01_00000{n}": {PROCESS: f"executor {n}"} for n in range(2, 9)}
     hosts = [
         replace(host, containers=containers) for host, containers in zip(fleet.hosts, ({ONE: {}}, known))
     ]
-    results = collect(hosts, selector, SAMPLING, fleet.reach, fleet.sink)
+    located = Located(Target("yarn", "app"), hosts)
+    result = run(
+        RunRequest(located, selector, SAMPLING, tmp_path / "run", False, ()), fleet.reach, fleet.listener
+    )
     stand_ins.clean()
-    return results
+    return result, result.results[1]
 
 
 def test_who_was_on_a_host_that_is_lost_is_missing_from_the_picture(tmp_path):
-    results = lost(tmp_path, ALL)
-    coverage = coverage_of(results, events=1)
-    assert (coverage.processes_found, coverage.processes_recorded) == (8, 1)
-    assert (coverage.hosts_all, coverage.hosts_recorded, coverage.recordings_expected) == (2, 1, 8)
-    (line,) = results[1].outcomes
+    result, host = lost(tmp_path, ALL)
+    assert result.coverage.processes_found == result.coverage.recordings_expected == 8
+    assert result.report.coverage == "0 of 8 processes on 0 of 2 hosts"
+    (line,) = host.outcomes
     assert line.status is Status.FAILED
     names = ", ".join(f"executor {n}" for n in range(2, 7))
     assert line.reason.endswith(f"; {names} and 2 more are missing")
 
 
 def test_of_what_a_selector_means_on_a_lost_host_nothing_is_known(tmp_path):
-    results = lost(tmp_path, Selector("Executor", "text", {"kind": "text", "text": "Executor"}))
-    assert coverage_of(results).processes_found == 1 and "missing" not in results[1].outcomes[0].reason
+    result, host = lost(tmp_path, Selector("Executor", "text", {"kind": "text", "text": "Executor"}))
+    assert result.coverage.processes_found == 1 and "missing" not in host.outcomes[0].reason
+    assert result.report.coverage == "0 of 1 process on 0 of 2 hosts"
