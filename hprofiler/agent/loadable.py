@@ -21,6 +21,13 @@ _ENTRY = struct.Struct("<QQ")
 
 def loadable(binary: bytes) -> bytes:
     """The same program, to be run by the loader. ValueError for a binary of another shape."""
+    try:
+        return _changed(binary)
+    except (struct.error, KeyError) as error:
+        raise ValueError(f"no static program with a dynamic section: {error}") from error
+
+
+def _changed(binary: bytes) -> bytes:
     changed = bytearray(binary)
     headers = _headers(binary)
     if not {_DYNAMIC, _NOTE, _RELRO} <= set(headers):

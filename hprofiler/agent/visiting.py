@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from typing import Callable, Iterator, NamedTuple
+from typing import Callable, Iterable, NamedTuple
 
 from hprofiler.agent.bootstrap import MARK, AgentBinaries, Blob, Launched, marked, pieces, plain
 from hprofiler.agent.loadable import loadable
@@ -51,8 +51,9 @@ def launch(
         raise HostError("push", f"there is no agent for the architecture {place.arch!r} (only {known})")
     enter("push")
     counted, direct = place.way[:1] == "c", place.way[1:] == "d"
+    binary = pieces(blob.path) if direct else _loadable(blob)
     with contextlib.suppress(HostError):  # where there is no room the reader ends early; the answer says so
-        for piece in pieces(blob.path) if direct else _loadable(blob):
+        for piece in binary:
             channel.write(piece)
         if not counted:
             channel.end_input()
@@ -97,10 +98,13 @@ def _expect(channel: Channel, wire: Wire, word: str) -> None:
         raise HostError("push", f"the agent could not be stored: {said or 'it did not arrive whole'}", _FULL)
 
 
-def _loadable(blob: Blob) -> Iterator[bytes]:
-    changed = loadable(blob.path.read_bytes())
-    for start in range(0, len(changed), PIECE):
-        yield changed[start : start + PIECE]
+def _loadable(blob: Blob) -> Iterable[bytes]:
+    try:
+        changed = loadable(blob.path.read_bytes())
+    except ValueError as error:
+        reason = f"the container has no chmod, and this agent cannot be run without: {error}"
+        raise HostError("push", reason) from error
+    return [changed[start : start + PIECE] for start in range(0, len(changed), PIECE)]
 
 
 def _find_command(binaries: AgentBinaries) -> str:
