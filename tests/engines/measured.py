@@ -161,6 +161,17 @@ class Run:
         assert agrees, f"{told} beside {min(truths):.0f} to {max(truths):.0f} ({last - first:.2f} s apart)"
         return agrees
 
+    def counted(self, program: Program, event: str, counter: str) -> Tuple[int, int]:
+        """The least and the most that a counter which grows in bursts can have grown by meanwhile."""
+        raw, trail = self._raw(program), self._trails[program.outer.pid]
+        if raw:
+            return trail.bounds(counter, *jfr_times(raw, event))
+        seconds = self._seconds(program, event)
+        first, last = self._clock_began(program, seconds)
+        least, _ = trail.bounds(counter, last, first + seconds)
+        _, most = trail.bounds(counter, first, last + seconds + HEARD)
+        return least, most
+
     def wall_slack(self, program: Program, event: str = "wall", asked: int = 10) -> float:
         """By what part wall-clock time may be off: a tenth, and more where the sampler fell behind.
 

@@ -77,8 +77,8 @@ def test_page_faults(record: Runner, faulting: Truth, engine: str) -> None:
     run = record([faulting], "--engine", engine, "-e", "page-faults", *raw, seconds=4)
     assert run.profile(faulting, "page-faults").values == [("page-faults", "count")]
     faults = run.stacks(faulting, "page-faults", "page-faults").total
-    assert faults > 500
-    assert run.agree(faulting, "page-faults", "process.faults", 0.10, faults)
+    least, most = run.counted(faulting, "page-faults", "process.faults")
+    assert 0.9 * least <= faults <= 1.1 * most and most > 100, (least, faults, most)
 
 
 def test_what_it_cannot_do_for_a_jvm(record: Runner, jvms: Dict[int, Truth]) -> None:

@@ -6,7 +6,7 @@ import bisect
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Dict, List, Sequence
+from typing import Dict, List, Sequence, Tuple
 
 from tests.burners.burner import Program
 from tests.burners.counting import Counting, Native
@@ -37,6 +37,14 @@ class Trail:
         """What each counter grew by between two moments; readings around them are interpolated."""
         first, last = self._at(begin), self._at(end)
         return {name: last[name] - value for name, value in first.items()}
+
+    def bounds(self, counter: str, begin: float, end: float) -> Tuple[int, int]:
+        """The least and the most that a counter can have grown by: by the readings within, and around."""
+        at, last = self.times, len(self.times) - 1
+        within = (min(last, bisect.bisect_left(at, begin)), max(0, bisect.bisect_right(at, end) - 1))
+        around = (max(0, bisect.bisect_right(at, begin) - 1), min(last, bisect.bisect_left(at, end)))
+        least, most = (self.readings[to][counter] - self.readings[of][counter] for of, to in (within, around))
+        return max(0, least), most
 
     def _at(self, moment: float) -> Dict[str, float]:
         place = min(max(1, bisect.bisect(self.times, moment)), len(self.times) - 1)
