@@ -76,10 +76,10 @@ lab-yarn-down: ## take it down
 	$(BIN)/python -m tests.lab.yarn.cluster down
 
 lab-k8s: build test-prerequisites ## bring up a Kubernetes cluster on lab hosts; the first time builds it, some minutes
-	$(BIN)/python -m tests.lab.k8s.cluster up
+	$(BIN)/python -m tests.lab.k8s up
 
 lab-k8s-down: ## take it down
-	$(BIN)/python -m tests.lab.k8s.cluster down
+	$(BIN)/python -m tests.lab.k8s down
 
 clean: ## remove what was built in this checkout (the cache outside stays)
 	rm -rf $(VENV) build dist target hprofiler/_data hprofiler/_flamegraph*.so *.egg-info

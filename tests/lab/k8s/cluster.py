@@ -1,30 +1,25 @@
 """A Kubernetes cluster on the lab's hosts: the control plane on coord, a kubelet on each other host.
 
-    python -m tests.lab.k8s.cluster up | down | status | try | coord CMD...
-
-`try` starts pods to play with. There is no kube-proxy: services are found by the lab's name server only.
+There is no kube-proxy: services are found by the lab's name server only.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shlex
 import shutil
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from tests.lab import cache, hosts, procs
+from tests.lab import hosts, procs
 from tests.lab.hosts import Host, Lab, LabError
 from tests.lab.k8s import groups, images, pods, settings
 from tests.lab.k8s.api import Api, ApiError, Object
 from tests.lab.k8s.pki import Authority, signing_key
-from tests.lab.k8s.software import Software, software
-from tests.lab.yarn.software import Unavailable
+from tests.lab.k8s.software import Software
 
 INSIDE = "/shared/k8s"
 """Where the hosts see the cluster's settings."""
@@ -194,7 +189,7 @@ class KubeCluster:
         """What the API server wrote down of a user's requests, in order."""
         lines = self.lab.coord.path("/data/audit.log").read_text().splitlines(keepends=True)
         events = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [event for event in events if event["user"]["username"] == user]
+        return [event for event in events if event["user"].get("username") == user]
 
     # Pods
 
@@ -275,42 +270,3 @@ def make_lab(folder: Path, made: Software, tied: bool = False, show: Sequence[Pa
     shared.chmod(0o1777)
     seen = [made.programs, made.system, made.images, *show]
     return Lab(folder, hosts.default_plans(2), tied=tied, show=seen, shared=shared)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """The command line of the module's docstring."""
-    verb, rest = (arguments[0] if arguments else "status"), list(arguments[1:])
-    if verb not in ("up", "down", "status", "try", "coord"):
-        print(__doc__, file=sys.stderr)
-        return 2
-    cluster = KubeCluster(make_lab(cache.folder("k8s-hosts"), software()), software())
-    if verb == "up":
-        cluster.lab.up()
-        cluster.up()
-        print(_WELCOME.format(kubeconfig=cluster.kubeconfig))
-    elif verb == "down":
-        cluster.down()
-    elif verb == "try":
-        cluster.create(*pods.shapes("host1").values(), pods.deployment("spread", 2, pods.shapes("")["plain"]))
-    elif verb == "coord" and rest:
-        os.environ.update(HOME=str(cluster.lab.home()), KUBECONFIG=str(cluster.kubeconfig))
-        command = cluster.lab.coordinator(rest)
-        os.execvp(command[0], command)
-    for plan in cluster.lab.plans:
-        print(f"{plan.name} {plan.address} {'up' if plan.name in cluster.lab.hosts else 'down'}")
-    return 0
-
-
-_WELCOME = """\
-The cluster's kubeconfig is {kubeconfig}; its network is the lab's own, so go through `coord`:
-  python -m tests.lab.k8s.cluster try                                    pods of every shape
-  python -m tests.lab.k8s.cluster coord hprofiler -t 5 -j k8s:pod/plain  one of them
-  python -m tests.lab.k8s.cluster coord kubectl get pods -o wide         where there is a kubectl\
-"""
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(hosts.why_not() or main(sys.argv[1:]))
-    except Unavailable as problem:
-        sys.exit(str(problem))

@@ -111,14 +111,17 @@ def grant(api: Api, account: str, namespace: str, rules: Sequence[Mapping[str, A
 
 
 def shapes(node: str) -> Dict[str, Object]:
-    """A pod of each shape that a profiler meets, by its name; all run a burner in their container main."""
-    java = burner("alpha", 0.1)
+    """A pod of each shape that a profiler meets, by its name; all run a burner in their container main.
+
+    Only `plain` is busy.
+    """
+    java = burner("alpha", 0.04)
     made = {
-        "plain": [container(java)],
+        "plain": [container(burner("alpha", 0.5))],
         "hardened": [container(java, security=HARDENED, writable="/tmp")],
         "sealed": [container(java, security=HARDENED)],
         "shell-less": [container(java, image=JAVA)],
-        "two": [container(java), container(burner("beta", 0.1), name="side")],
+        "two": [container(java), container(burner("beta", 0.04), name="side")],
         "tini": [container(["init", *java])],
         "shell": [container(["sh", "-c", '"$@"; echo ended', "sh", *java])],
     }

@@ -24,6 +24,8 @@ from tests.lab.yarn.software import software as of_yarn
 
 SPARK = "3.5.6"
 ACCOUNT = "spark"
+EXECUTOR = "spark-kubernetes-executor"
+"""What Spark calls the container."""
 RESOURCES = "pods services configmaps persistentvolumeclaims"
 RULES: List[Object] = [
     {
@@ -86,28 +88,40 @@ def _fetch(folder: Path) -> None:
 class Application:
     """A Spark job in cluster mode: a driver pod, and the executor pods that it asked for."""
 
-    def __init__(self, cluster: KubeCluster, spark: Spark, name: str) -> None:
+    def __init__(self, cluster: KubeCluster, spark: Spark) -> None:
         self.cluster = cluster
         self.spark = spark
-        self.name = name
+        self.name = ""
 
-    def submit(self, *arguments: str, executors: int = 2) -> Application:
-        """Submit the lab's SparkBurn with these arguments, and wait until all executors run."""
-        found = self.cluster.api.find(f"/api/v1/namespaces/default/serviceaccounts/{ACCOUNT}")
-        if not found:
+    def submit(self, mode: str, *arguments: str, executors: int = 2) -> Application:
+        """Submit the lab's SparkBurn with these arguments, and wait until all executors have a task."""
+        self.name = f"burn-{mode}"  # as it calls itself, whatever it was submitted as
+        if not self.cluster.api.find(f"/api/v1/namespaces/default/serviceaccounts/{ACCOUNT}"):
             self.cluster.account(ACCOUNT, RULES)
-        coord = self.cluster.lab.coord
-        coord.run(
-            ["bash", "-c", 'exec "$@" 2>&1', "submit", *self._command(arguments, executors)],
-            timeout=UP_SECONDS,
-        )
-        wait_for(lambda: len(self.running("executor")) >= executors, UP_SECONDS, f"executors of {self.name}")
+        self.cluster.lab.coord.run(self._command((mode, *arguments), executors), timeout=UP_SECONDS)
+        wait_for(lambda: self.busy() >= executors, UP_SECONDS, f"busy executors of {self.name}")
         return self
 
-    def pods(self, role: str = "") -> List[Object]:
-        """Its pods, or those of a role: driver, executor."""
-        chosen = f"spark-app-name={self.name}" + (f",spark-role={role}" if role else "")
-        listed = self.cluster.api.get(f"/api/v1/namespaces/default/pods?labelSelector={quote(chosen)}")
+    def busy(self) -> int:
+        """How many executors have a task: Spark calls the thread by it."""
+        names = [pod["metadata"]["name"] for pod in self.running("executor")]
+        return sum(self._has_task(name) for name in names)
+
+    def _has_task(self, name: str) -> bool:
+        threads = (
+            path.read_text()
+            for seen in self.cluster.processes(name, EXECUTOR)
+            for path in Path(f"/proc/{seen.pid}/task").glob("*/comm")
+        )
+        try:
+            return any(thread.startswith("Executor task") for thread in threads)
+        except OSError:
+            return False  # one ended while we looked
+
+    def pods(self, role: str) -> List[Object]:
+        """Its pods of a role: driver, executor."""
+        chosen = quote(f"spark-app-name={self.name},spark-role={role}")
+        listed = self.cluster.api.get(f"/api/v1/namespaces/default/pods?labelSelector={chosen}")
         items: List[Object] = listed["items"]
         return items
 

@@ -1,0 +1,58 @@
+"""Keeps a Kubernetes cluster up, for people to play with.
+
+    python -m tests.lab.k8s up | down | status | try | spark ARGS... | coord CMD...
+
+`try` starts pods of every shape, `spark` submits the lab's SparkBurn: `spark cpu 600 2`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Sequence
+
+from tests.lab import cache, hosts
+from tests.lab.k8s import pods, spark
+from tests.lab.k8s.cluster import KubeCluster, make_lab
+from tests.lab.k8s.software import software
+from tests.lab.yarn.software import Unavailable
+
+WELCOME = """\
+The cluster's kubeconfig is {kubeconfig}; its network is the lab's own, so go through `coord`:
+  python -m tests.lab.k8s try                                    pods of every shape
+  python -m tests.lab.k8s coord hprofiler -t 5 -j k8s:pod/plain  one of them
+  python -m tests.lab.k8s coord kubectl get pods -o wide         where there is a kubectl\
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    verb, rest = (arguments[0] if arguments else "status"), list(arguments[1:])
+    if verb not in ("up", "down", "status", "try", "spark", "coord"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    made, job = software(), spark.software()
+    cluster = KubeCluster(make_lab(cache.folder("k8s-hosts"), made, show=job.show()), made)
+    if verb == "up":
+        cluster.lab.up()
+        cluster.up()
+        print(WELCOME.format(kubeconfig=cluster.kubeconfig))
+    elif verb == "down":
+        cluster.down()
+    elif verb == "try":
+        cluster.create(*pods.shapes("host1").values(), pods.deployment("spread", 2, pods.shapes("")["plain"]))
+    elif verb == "spark" and rest:
+        spark.Application(cluster, job).submit(*rest)
+    elif verb == "coord" and rest:
+        os.environ.update(HOME=str(cluster.lab.home()), KUBECONFIG=str(cluster.kubeconfig))
+        command = cluster.lab.coordinator(rest)
+        os.execvp(command[0], command)
+    for plan in cluster.lab.plans:
+        print(f"{plan.name} {plan.address} {'up' if plan.name in cluster.lab.hosts else 'down'}")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(hosts.why_not() or main(sys.argv[1:]))
+    except Unavailable as problem:
+        sys.exit(str(problem))

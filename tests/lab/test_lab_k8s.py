@@ -1,0 +1,380 @@
+"""Pods of a real Kubernetes: their JVMs by exec and by SSH, what stands in the way, what is left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, Tuple
+
+import pytest
+
+from hprofiler import Profile
+from hprofiler.store import RunFolder
+from tests.lab import hosts
+from tests.lab.coordinator import Coordinator, Result, Running
+from tests.lab.folded import Stacks
+from tests.lab.k8s import pods, spark
+from tests.lab.k8s.api import Object
+from tests.lab.k8s.cluster import KubeCluster, make_lab
+from tests.lab.k8s.software import software
+from tests.lab.procs import wait_for
+from tests.lab.yarn.software import Unavailable
+
+pytestmark = pytest.mark.timeout(600)
+
+SHAPES = "k8s:fleet=shapes"
+ROOT = ["--user", "root"]
+OF_THE_JVM = re.compile(r"/tmp(/\.java_pid\d+|/hsperfdata_\w+(/\d+)?)?|/dev/termination-log")
+"""What a JVM or the kubelet may have put into a container."""
+
+Profiling = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def kube(workshop: Path) -> Iterator[KubeCluster]:
+    """A control plane, and two nodes that run pods."""
+    reason = hosts.why_not()
+    if reason:
+        pytest.skip(reason)
+    try:
+        made, job = software(), spark.software()
+    except Unavailable as why:
+        pytest.skip(str(why))
+    cluster = KubeCluster(make_lab(workshop / "k8s", made, tied=True, show=job.show()), made)
+    cluster.lab.up()
+    try:
+        yield cluster.up()
+    finally:
+        cluster.down()
+
+
+@pytest.fixture(scope="module")
+def coordinator(kube: KubeCluster, workshop: Path) -> Coordinator:
+    folder = workshop / "k8s-runs"
+    folder.mkdir()
+    return Coordinator(kube.lab, folder)
+
+
+@pytest.fixture(scope="module")
+def start(kube: KubeCluster, coordinator: Coordinator) -> Callable[..., Running]:
+    """Starts hprofiler, as the cluster's administrator or with another kubeconfig."""
+
+    def run(*words: str, kubeconfig: Path = kube.kubeconfig) -> Running:
+        return coordinator.start(*words, environment={"KUBECONFIG": str(kubeconfig)})
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def hprofiler(start: Callable[..., Running]) -> Profiling:
+    """Runs hprofiler to its end."""
+    return lambda *words, **options: start(*words, **options).result(timeout=240)
+
+
+@pytest.fixture(scope="module")
+def shapes(kube: KubeCluster) -> Iterator[Dict[str, Object]]:
+    """A pod of each shape on host1, one on host2, and some that do not run."""
+    running = pods.shapes("host1")
+    running["elsewhere"] = pods.pod("elsewhere", pods.container(pods.burner("gamma", 0.5)), node="host2")
+    idle = [
+        pods.crashing("crashing", "host2"),
+        pods.unschedulable("pending"),
+        pods.without_image("bare", "host2"),
+    ]
+    for manifest in (*running.values(), *idle):
+        manifest["metadata"]["labels"]["fleet"] = "shapes"
+    kube.create(*running.values(), *idle)
+    kube.wait_until_running(*running)
+    kube.wait_until_waiting("crashing", "CrashLoopBackOff")
+    kube.wait_until_waiting("bare", "ErrImageNeverPull")
+    yield running
+    kube.remove(*running, *(manifest["metadata"]["name"] for manifest in idle))
+
+
+def recorded(result: Result) -> Dict[str, Dict[str, Any]]:
+    """The recorded processes, by pod and container."""
+    found = [recording["process"] for host in result.run["hosts"] for recording in host["recordings"]]
+    return {f"{one['labels']['pod']}/{one['labels']['container']}": one for one in found}
+
+
+def ledger(result: Result) -> Dict[str, str]:
+    """What was said of each host, by its name."""
+    lines = [line for host in result.run["hosts"] for line in host["outcomes"]]
+    said: Dict[str, List[str]] = {}
+    for line in lines:
+        said.setdefault(line["host"], []).append(f"{line['status']}: {line['reason']}; {line['remedy']}")
+    return {name: "\n".join(words) for name, words in said.items()}
+
+
+def off(stacks: Stacks, method: str, percent: float) -> float:
+    """How far a method's share is from what it is, in standard deviations of so many samples."""
+    deviation: float = 100 * (percent * (100 - percent) / 1e4 / stacks.total) ** 0.5
+    return abs(stacks.share(method) - percent) / deviation
+
+
+def files(kube: KubeCluster, names: Sequence[str]) -> Dict[str, Set[str]]:
+    """Every path in each container of these pods, as it is in there."""
+    found = {}
+    for name in names:
+        for container in kube.containers(name):
+            inside = kube.processes(name, container)
+            root = f"/proc/{min(seen.pid for seen in inside)}/root"
+            found[f"{name}/{container}"] = set(_walk(root))
+    return found
+
+
+def _walk(root: str) -> Iterator[str]:
+    for parent, folders, names in os.walk(f"{root}/"):
+        inner = parent[len(root) :].rstrip("/")
+        if not inner:
+            folders[:] = [name for name in folders if name not in ("proc", "sys", "burner", "opt")]
+        yield from (f"{inner}/{name}" for name in folders + names)
+
+
+def processes(kube: KubeCluster, names: Sequence[str]) -> Dict[str, Set[Tuple[int, str]]]:
+    """What runs in each container of these pods."""
+    return {
+        f"{name}/{container}": {(seen.pid, seen.command) for seen in kube.processes(name, container)}
+        for name in names
+        for container in kube.containers(name)
+    }
+
+
+@pytest.fixture(scope="module")
+def before(kube: KubeCluster, shapes: Dict[str, Object]) -> Dict[str, Dict[str, Any]]:
+    """Processes and files in the containers before anything was profiled."""
+    return {"processes": processes(kube, list(shapes)), "files": files(kube, list(shapes))}
+
+
+@pytest.fixture(scope="module")
+def by_exec(hprofiler: Profiling, before: object) -> Result:
+    return hprofiler("-f", "300", "-t", "8", "-j", SHAPES)
+
+
+@pytest.fixture(scope="module")
+def by_ssh(hprofiler: Profiling, by_exec: Result) -> Result:
+    return hprofiler("-f", "300", "-t", "8", "-j", SHAPES, "--via", "ssh", *ROOT)
+
+
+# Pods of every shape
+
+
+@pytest.mark.parametrize(
+    "container",
+    ["plain/main", "hardened/main", "two/main", "two/side", "tini/main", "shell/main", "host-network/main"],
+)
+def test_every_shape_by_exec(by_exec: Result, container: str) -> None:
+    assert container in recorded(by_exec), str(by_exec)
+
+
+@pytest.mark.parametrize("way", ["by_exec", "by_ssh"])
+def test_the_hot_methods(request: pytest.FixtureRequest, way: str) -> None:
+    result: Result = request.getfixturevalue(way)
+    for pod, role in (("plain", "Alpha"), ("elsewhere", "Gamma")):
+        stacks = stacks_of(result, f"{pod}/main")
+        assert stacks.total > 50, f"{pod}: {stacks.total}"
+        assert off(stacks, f"Burner.hot{role}", 70) < 5 and off(stacks, "Burner.cool", 10) < 5, pod
+
+
+def stacks_of(result: Result, container: str) -> Stacks:
+    """Of one process's own profile."""
+    path = profile_of(result, container)
+    path.with_suffix(".folded").write_bytes(Profile.read(str(path)).to_folded())
+    return Stacks(path.with_suffix(".folded"))
+
+
+def profile_of(result: Result, container: str) -> Path:
+    assert result.folder is not None
+    process = recorded(result)[container]
+    return RunFolder.open(result.folder).profile_path(process["host"], process["pid"], "cpu")
+
+
+def test_the_two_ways_see_the_same(by_exec: Result, by_ssh: Result) -> None:
+    seen = set(recorded(by_exec))
+    assert seen <= set(recorded(by_ssh)) and len(seen) > 6
+    one, other = by_exec.stacks("cluster/cpu"), by_ssh.stacks("cluster/cpu")
+    for method in ("Burner.hotAlpha", "Burner.hotGamma", "Burner.warm", "Burner.cool"):
+        deviation = 100 * (0.25 / one.total + 0.25 / other.total) ** 0.5
+        assert abs(one.share(method) - other.share(method)) < 5 * deviation + 5, method
+
+
+@pytest.mark.parametrize("way", ["by_exec", "by_ssh"])
+def test_labels(request: pytest.FixtureRequest, way: str) -> None:
+    result: Result = request.getfixturevalue(way)
+    found = recorded(result)
+    for name, node in (("plain/main", "host1"), ("two/side", "host1"), ("elsewhere/main", "host2")):
+        labels = found[name]["labels"]
+        assert (labels["namespace"], labels["node"]) == ("default", node)
+        assert labels.items() <= Profile.read(str(profile_of(result, name))).labels.items()
+    assert result.run["target"] == {"kind": "kubernetes", "name": SHAPES}
+
+
+def test_every_shape_by_ssh(by_ssh: Result, shapes: Dict[str, Object]) -> None:
+    """From the node those too can be recorded that cannot be entered, if there is a place for the library."""
+    expected = {f"{name}/main" for name in shapes if name != "sealed"} | {"two/side"}
+    assert set(recorded(by_ssh)) == expected, str(by_ssh)
+    assert "writable folder" in ledger(by_ssh)["host1"]
+
+
+def test_why_some_were_not_recorded(by_exec: Result) -> None:
+    said = ledger(by_exec)
+    assert "no sh" in said["shell-less"] and "--debug-container" in said["shell-less"]
+    assert "failed" in said["sealed"] and "writable" in said["sealed"]
+    assert (
+        "exit code 3" in said["crashing"]
+    )  # CrashLoopBackOff, but for the moments in which it is tried again
+    assert "Unschedulable" in said["pending"]
+    assert "ErrImageNeverPull" in said["bare"]
+    assert by_exec.code == 3, str(by_exec)
+
+
+def test_nothing_is_left_in_any_container(
+    kube: KubeCluster, shapes: Dict[str, Object], before: Dict[str, Dict[str, Any]], by_ssh: Result
+) -> None:
+    """After both ways; what the JVMs themselves made may stay."""
+    assert by_ssh.folder is not None
+    wait_for(lambda: processes(kube, list(shapes)) == before["processes"], 60, "the processes of before")
+    for container, found in files(kube, list(shapes)).items():
+        new = {path for path in found - before["files"][container] if not OF_THE_JVM.fullmatch(path)}
+        assert not new, container
+
+
+def test_a_pod_by_its_name_and_one_of_its_containers(hprofiler: Profiling, shapes: Dict[str, Object]) -> None:
+    result = hprofiler("-t", "2", "-j", "k8s:pod/two", "--container", "side")
+    assert result.code == 0, str(result)
+    assert set(recorded(result)) == {"two/side"}
+
+
+def test_a_deployment(kube: KubeCluster, hprofiler: Profiling) -> None:
+    labels = {"app": "spread"}
+    one = pods.pod("", pods.container(pods.burner("beta", 0.2)), labels=labels)
+    kube.create(pods.deployment("spread", 2, one))
+
+    def names() -> List[str]:
+        listed = kube.api.get("/api/v1/namespaces/default/pods?labelSelector=app%3Dspread")["items"]
+        return [pod["metadata"]["name"] for pod in listed]
+
+    wait_for(lambda: len(names()) == 2, 60, "two pods of a deployment")
+    kube.wait_until_running(*names())
+    result = hprofiler("-t", "3", "-j", "k8s:deployment/spread")
+    assert result.code == 0, str(result)
+    assert {name.rpartition("/")[0] for name in recorded(result)} == set(names())
+    assert {process["labels"]["app"] for process in recorded(result).values()} == {"spread"}
+    assert len({process["labels"]["node"] for process in recorded(result).values()}) == 2
+    kube.api.delete("/apis/apps/v1/namespaces/default/deployments/spread")
+
+
+def test_a_debug_container(kube: KubeCluster, hprofiler: Profiling, shapes: Dict[str, Object]) -> None:
+    """An image without a shell is profiled from beside it."""
+    result = hprofiler("-t", "3", "-j", "k8s:pod/shell-less", "--debug-container", "lab.local/jvm:1")
+    assert result.code == 0, str(result)
+    assert stacks_of(result, "shell-less/main").count("Burner.hotAlpha") > 0
+    pod = kube.pod("shell-less")
+    assert pod is not None
+    (beside,) = pod["spec"]["ephemeralContainers"]
+    assert beside["targetContainerName"] == "main"
+
+    def ended() -> bool:
+        statuses = (kube.pod("shell-less") or {})["status"]["ephemeralContainerStatuses"]
+        return all("terminated" in status["state"] for status in statuses)
+
+    wait_for(ended, 60, "an end of the debug container")
+
+
+# What may be done, and what was done
+
+
+def test_an_account_that_may_do_nothing(kube: KubeCluster, hprofiler: Profiling) -> None:
+    result = hprofiler("-t", "1", "-j", "k8s:pod/plain", kubeconfig=kube.account("nobody"))
+    assert result.code == 4 and result.folder is None, str(result)
+    for word in ("list", "pods", "default", "system:serviceaccount:default:nobody"):
+        assert word in result.err, result.err
+
+
+def test_an_account_that_may_only_look(
+    kube: KubeCluster, hprofiler: Profiling, shapes: Dict[str, Object]
+) -> None:
+    reader = kube.account("reader", pods.PROFILER[:1])
+    result = hprofiler("-t", "1", "-j", "k8s:pod/plain", kubeconfig=reader)
+    assert result.code == 4, str(result)
+    for word in ("pods/exec", "default", "--via ssh"):
+        assert word in result.said, result.said
+    result = hprofiler("-t", "2", "-j", "k8s:pod/plain", *ROOT, kubeconfig=reader)
+    assert result.code == 0 and set(recorded(result)) == {"plain/main"}, str(result)
+    assert "exec is refused" in result.err
+
+
+def test_a_token_that_is_none(kube: KubeCluster, hprofiler: Profiling) -> None:
+    result = hprofiler(
+        "-t", "1", "-j", "k8s:pod/plain", kubeconfig=kube.write_kubeconfig("stale", "nonsense")
+    )
+    assert result.code == 4 and re.search("401|Unauthorized|token", result.err), str(result)
+
+
+def test_nothing_is_asked_for_but_to_get_list_and_exec(
+    kube: KubeCluster, hprofiler: Profiling, shapes: Dict[str, Object]
+) -> None:
+    """The role in the documentation is enough, and all that is used."""
+    result = hprofiler("-t", "2", "-j", SHAPES, kubeconfig=kube.account("profiler", pods.PROFILER))
+    assert "plain/main" in recorded(result), str(result)
+    events = kube.audit("system:serviceaccount:default:profiler")
+    done = {(event["verb"], "/".join(resource(event))) for event in events}
+    assert done <= {("get", "pods"), ("list", "pods"), ("get", "pods/exec"), ("create", "pods/exec")}
+    assert ("list", "pods") in done and ("get", "pods/exec") in done | {("get", verb) for verb, _ in done}
+    refused = [event for event in events if event["responseStatus"]["code"] == 403]
+    assert not refused
+
+
+def resource(event: Object) -> List[str]:
+    target = event.get("objectRef") or {"resource": event["requestURI"]}
+    return [target["resource"], *([target["subresource"]] if "subresource" in target else [])]
+
+
+# What changes under way
+
+
+def test_a_pod_that_is_deleted_during_the_recording(
+    kube: KubeCluster, start: Callable[..., Running], shapes: Dict[str, Object]
+) -> None:
+    labels = {"fleet": "doomed"}
+    kube.create(
+        pods.pod("doomed", pods.container(pods.burner("alpha", 0.3)), node="host1", labels=labels),
+        pods.pod("spared", pods.container(pods.burner("gamma", 0.3)), node="host2", labels=labels),
+    )
+    kube.wait_until_running("doomed", "spared")
+    running = start("-t", "15", "-f", "300", "-j", "k8s:fleet=doomed")
+    running.wait_until_recording(2)
+    kube.remove("doomed")
+    result = running.result()
+    assert result.code == 3, str(result)
+    assert re.search("deleted during the recording|ended", ledger(result)["doomed"]), str(result)
+    assert off(stacks_of(result, "spared/main"), "Burner.hotGamma", 70) < 5
+    kube.remove("spared")
+
+
+def test_a_spark_job_by_its_label(kube: KubeCluster, hprofiler: Profiling) -> None:
+    app = spark.Application(kube, spark.software()).submit("cpu", "600", "2")
+    try:
+        result = hprofiler("-f", "300", "-t", "6", "-j", "k8s:spark-role=executor,spark-app-name=burn-cpu")
+        assert result.code == 0, str(result)
+        found = list(recorded(result).values())
+        assert sorted(process["labels"]["executor"] for process in found) == ["1", "2"]
+        assert sorted(process["label"] for process in found) == ["executor 1", "executor 2"]
+        stacks = result.stacks("cluster/cpu")
+        hot, cool = stacks.count("SparkBurn.hotCpu"), stacks.count("SparkBurn.coolCpu")
+        assert hot + cool > 100 and abs(hot / (hot + cool) - 0.75) < 5 * (0.19 / (hot + cool)) ** 0.5 + 0.03
+        listed = hprofiler("ps", "-j", "k8s:spark-app-name=burn-cpu")
+        assert listed.code == 0 and "driver" in listed.out, str(listed)
+    finally:
+        app.kill()
+
+
+def test_many_pods_are_listed_with_few_requests(kube: KubeCluster, hprofiler: Profiling) -> None:
+    pods.pretend(kube.api, 200)
+    account = kube.account("lister", pods.PROFILER, namespace="pretended")
+    words = ["-t", "1", "-j", f"k8s:spark-app-selector={pods.PRETENDED}"]
+    result = hprofiler(*words, kubeconfig=account)
+    assert result.code == 4, str(result)  # behind these pods there is no machine
+    events = kube.audit("system:serviceaccount:pretended:lister")
+    assert len([event for event in events if event["verb"] == "list"]) <= 2
