@@ -2,7 +2,7 @@
 
 mod perf_maker;
 
-use flamegraph::perf_data::{Columns, Finish, JitMap, JitMaps, Live, LiveLimits, Recorded, Wanted};
+use flamegraph::perf_data::{Counted, Finish, JitMap, JitMaps, Live, LiveLimits, Recorded, Wanted};
 use flamegraph::SymbolOptions;
 use perf_maker::{halves, record, text, words};
 
@@ -70,15 +70,15 @@ impl Thread {
 }
 
 fn wanted() -> Vec<Wanted> {
-    let wanted = |event: &str, perf: &str, columns| Wanted {
+    let wanted = |event: &str, perf: &str, counted| Wanted {
         event: event.to_string(),
         perf: perf.to_string(),
-        columns,
+        counted,
     };
     vec![
-        wanted("cpu", "cpu-clock", Columns::CpuTime),
-        wanted("offcpu", "context-switches", Columns::OffCpu),
-        wanted("context-switches", "context-switches", Columns::Count),
+        wanted("cpu", "cpu-clock", Counted::CpuTime),
+        wanted("offcpu", "context-switches", Counted::OffCpu),
+        wanted("context-switches", "context-switches", Counted::Count),
     ]
 }
 
@@ -241,7 +241,7 @@ fn periods_of_other_events_are_dealt_out_over_the_cpu_time() {
     let wanted = vec![Wanted {
         event: "cpu".to_string(),
         perf: "context-switches".to_string(),
-        columns: Columns::CpuTime,
+        counted: Counted::CpuTime,
     }];
     let mut live = Live::new(wanted, LiveLimits::default());
     live.read(&stream(&story())[..]).unwrap();

@@ -3,7 +3,7 @@
 
 mod perf_maker;
 
-use flamegraph::perf_data::{Columns, Finish, JitMaps, Live, LiveLimits, Wanted};
+use flamegraph::perf_data::{Counted, Finish, JitMaps, Live, LiveLimits, Wanted};
 use flamegraph::SymbolOptions;
 use perf_maker::{halves, record, text, words};
 
@@ -55,15 +55,15 @@ impl Thread {
 }
 
 fn wanted() -> Vec<Wanted> {
-    let wanted = |event: &str, perf: &str, columns| Wanted {
+    let wanted = |event: &str, perf: &str, counted| Wanted {
         event: event.to_string(),
         perf: perf.to_string(),
-        columns,
+        counted,
     };
     vec![
-        wanted("cpu", "cpu-clock", Columns::CpuTime),
-        wanted("offcpu", "context-switches", Columns::OffCpu),
-        wanted("context-switches", "context-switches", Columns::Count),
+        wanted("cpu", "cpu-clock", Counted::CpuTime),
+        wanted("offcpu", "context-switches", Counted::OffCpu),
+        wanted("context-switches", "context-switches", Counted::Count),
     ]
 }
 

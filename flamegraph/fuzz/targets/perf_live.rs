@@ -1,6 +1,6 @@
 #![no_main]
 
-use flamegraph::perf_data::{Columns, Finish, JitMaps, Live, LiveLimits, Wanted};
+use flamegraph::perf_data::{Counted, Finish, JitMaps, Live, LiveLimits, Wanted};
 use flamegraph::SymbolOptions;
 use libfuzzer_sys::fuzz_target;
 
@@ -17,14 +17,14 @@ const LIMITS: LiveLimits = LiveLimits {
 
 fuzz_target!(|bytes: &[u8]| {
     let wanted = [
-        ("cpu-clock", Columns::CpuTime),
-        ("page-faults", Columns::Count),
-        ("context-switches", Columns::OffCpu),
+        ("cpu-clock", Counted::CpuTime),
+        ("page-faults", Counted::Count),
+        ("context-switches", Counted::OffCpu),
     ];
-    let wanted = wanted.map(|(perf, columns)| Wanted {
+    let wanted = wanted.map(|(perf, counted)| Wanted {
         event: perf.to_string(),
         perf: perf.to_string(),
-        columns,
+        counted,
     });
     let mut live = Live::new(wanted.to_vec(), LIMITS);
     let _ = live.read(bytes);

@@ -36,7 +36,7 @@ mod wire;
 
 pub(crate) use header::detect;
 pub use jit_map::{JitMap, JitMaps};
-pub use live::{Columns, Finish, Live, LiveLimits, Recorded, RecordedEvent, Wanted};
+pub use live::{Counted, Finish, Live, LiveLimits, Recorded, RecordedEvent, Wanted};
 pub use unknown::Unknown;
 pub use visit::{for_each_sample, SampleFrame, SampleView};
 

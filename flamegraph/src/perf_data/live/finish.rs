@@ -9,7 +9,7 @@ use super::naming::Naming;
 use super::stack_tree::{StackId, StackTree};
 use super::tally::{Count, Tally};
 use super::waits::Wait;
-use super::{Columns, Finish, Live, Recorded, RecordedEvent, Wanted};
+use super::{Counted, Finish, Live, Recorded, RecordedEvent, Wanted};
 use crate::error::{Error, Result};
 use crate::frames::{Frame, Kind};
 use crate::perf_data::files::Files;
@@ -130,7 +130,7 @@ impl<'a> Stories<'a> {
         counts.retain(|&(stack, _)| self.all[stack as usize].is_wanted);
         let mut profile = self.profile(wanted, &counts)?;
         profile.add_warnings(self.naming.modules.warnings());
-        if wanted.columns == Columns::CpuTime && !is_clock(source) {
+        if wanted.counted == Counted::CpuTime && !is_clock(source) {
             let cpu =
                 cpu.ok_or_else(|| Error::Usage(format!("{source} does not measure CPU time")))?;
             profile = scaled_to(profile, cpu)?;
@@ -152,14 +152,14 @@ impl<'a> Stories<'a> {
             profile: Profile::bounded(values(wanted), self.cells),
             by_name: HashMap::new(),
             nodes: HashMap::new(),
-            off_cpu: wanted.columns == Columns::OffCpu,
+            off_cpu: wanted.counted == Counted::OffCpu,
         };
         for &(stack, count) in counts {
             let node = tree.node(stack)?;
             let (samples, amount) = (clamped(count.samples), clamped(count.amount));
-            match wanted.columns {
-                Columns::Count => tree.profile.add(node, 0, amount)?,
-                Columns::CpuTime | Columns::OffCpu => {
+            match wanted.counted {
+                Counted::Count => tree.profile.add(node, 0, amount)?,
+                Counted::CpuTime | Counted::OffCpu => {
                     tree.profile.add(node, 0, samples)?;
                     tree.profile.add(node, 1, amount)?;
                 }
@@ -307,10 +307,10 @@ impl Growing<'_, '_> {
 }
 
 fn values(wanted: &Wanted) -> Vec<ValueType> {
-    match wanted.columns {
-        Columns::CpuTime => vec![ValueType::samples(), ValueType::cpu()],
-        Columns::Count => vec![ValueType::new(&wanted.event, "count")],
-        Columns::OffCpu => vec![
+    match wanted.counted {
+        Counted::CpuTime => vec![ValueType::samples(), ValueType::cpu()],
+        Counted::Count => vec![ValueType::new(&wanted.event, "count")],
+        Counted::OffCpu => vec![
             ValueType::new("offcpu_samples", "count"),
             ValueType::new("offcpu", "nanoseconds"),
         ],

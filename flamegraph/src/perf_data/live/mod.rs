@@ -82,7 +82,7 @@ impl Default for LiveLimits {
 
 /// What is counted of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Columns {
+pub enum Counted {
     /// `samples` and `cpu` nanoseconds: the periods of `cpu-clock` and `task-clock`; for another event its periods
     /// in proportion, such that they add up to [`Finish::cpu_nanoseconds`].
     CpuTime,
@@ -100,7 +100,7 @@ pub struct Wanted {
     /// What perf calls it: `cpu-clock`; modifiers (`:u`, `/period=1/`) do not matter.
     pub perf: String,
     /// What is counted.
-    pub columns: Columns,
+    pub counted: Counted,
 }
 
 /// How a recording is made a profile of.

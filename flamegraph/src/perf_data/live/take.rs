@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::off_cpu::Waited;
 use super::stack_tree::{Root, StackId};
-use super::{Columns, Live, Wanted};
+use super::{Counted, Live, Wanted};
 use crate::error::Result;
 use crate::perf_data::event::{Event, RawSample};
 use crate::perf_data::header::Header;
@@ -92,9 +92,9 @@ impl Live {
         let second = self.second(raw.time);
         for place in 0..self.by_event[event].len() {
             let number = self.by_event[event][place];
-            match self.wanted[number].columns {
-                Columns::OffCpu => self.off_cpu.leaves(raw.pid, raw.tid, raw.time, stack),
-                Columns::CpuTime | Columns::Count => {
+            match self.wanted[number].counted {
+                Counted::OffCpu => self.off_cpu.leaves(raw.pid, raw.tid, raw.time, stack),
+                Counted::CpuTime | Counted::Count => {
                     self.tallies[number].add(stack, raw.pid, raw.period, second)
                 }
             }
@@ -106,7 +106,7 @@ impl Live {
         if !self
             .wanted
             .iter()
-            .any(|wanted| wanted.columns == Columns::OffCpu)
+            .any(|wanted| wanted.counted == Counted::OffCpu)
         {
             return None;
         }
@@ -140,7 +140,7 @@ impl Live {
     fn add_wait(&mut self, waited: Waited) {
         let second = self.second(waited.since);
         for (wanted, tally) in self.wanted.iter().zip(&mut self.tallies) {
-            if wanted.columns == Columns::OffCpu {
+            if wanted.counted == Counted::OffCpu {
                 tally.add(waited.stack, waited.pid, waited.nanoseconds, second);
             }
         }

@@ -1,6 +1,6 @@
 //! What perf is asked for so that the user gets what he asked for.
 
-use flamegraph::perf_data::{Columns, Wanted};
+use flamegraph::perf_data::{Counted, Wanted};
 
 use crate::engine::USER_CODE;
 use crate::outcome::Failure;
@@ -101,16 +101,16 @@ impl Event {
 
     /// What the recording is to be made.
     pub fn wanted(&self) -> Wanted {
-        let columns = match self.name.as_str() {
-            "cpu" => Columns::CpuTime,
-            "offcpu" => Columns::OffCpu,
-            _ => Columns::Count,
+        let counted = match self.name.as_str() {
+            "cpu" => Counted::CpuTime,
+            "offcpu" => Counted::OffCpu,
+            _ => Counted::Count,
         };
         let plain = self.term.split_once("/period=1/").map(|(plain, _)| plain);
         Wanted {
             event: self.name.clone(),
             perf: plain.unwrap_or(&self.term).to_owned(),
-            columns,
+            counted,
         }
     }
 
@@ -262,10 +262,10 @@ mod tests {
 
     #[test]
     fn what_it_becomes() {
-        assert_eq!(event("cpu").wanted().columns, Columns::CpuTime);
+        assert_eq!(event("cpu").wanted().counted, Counted::CpuTime);
         assert_eq!(event("offcpu").wanted().perf, "context-switches");
         assert_eq!(event("page-faults").wanted().perf, "page-faults");
-        assert_eq!(event("cache-misses").wanted().columns, Columns::Count);
+        assert_eq!(event("cache-misses").wanted().counted, Counted::Count);
         assert_eq!(event("cpu").source(true), "perf_events");
         assert_eq!(event("cpu").source(false), "cpu-clock,alluser");
         assert_eq!(event("cpu").interval(300), 3_333_333);
