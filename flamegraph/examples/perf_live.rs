@@ -7,23 +7,23 @@ use std::error::Error;
 use std::fs::File;
 use std::io::Read;
 
-use flamegraph::perf_data::{Columns, Finish, JitMap, JitMaps, Live, LiveLimits, Wanted};
+use flamegraph::perf_data::{Counted, Finish, JitMap, JitMaps, Live, LiveLimits, Wanted};
 use flamegraph::SymbolOptions;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [path, event, columns, rest @ ..] = &arguments[..] else {
+    let [path, event, counted, rest @ ..] = &arguments[..] else {
         return Err("usage: perf_live FILE EVENT cpu|count|off-cpu [PID [MAP]]".into());
     };
-    let columns = match columns.as_str() {
-        "cpu" => Columns::CpuTime,
-        "count" => Columns::Count,
-        _ => Columns::OffCpu,
+    let counted = match counted.as_str() {
+        "cpu" => Counted::CpuTime,
+        "count" => Counted::Count,
+        _ => Counted::OffCpu,
     };
     let wanted = Wanted {
         event: event.clone(),
         perf: event.clone(),
-        columns,
+        counted,
     };
     let pid = rest.first().map(|pid| pid.parse()).transpose()?;
     let mut jit = JitMaps::new();
