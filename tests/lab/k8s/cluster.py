@@ -246,7 +246,8 @@ class KubeCluster:
         statuses = pod["status"].get("containerStatuses", []) + pod["status"].get(
             "ephemeralContainerStatuses", []
         )
-        return {entry["name"]: (host, entry["containerID"].split("//")[1]) for entry in statuses}
+        begun = [entry for entry in statuses if "containerID" in entry]
+        return {entry["name"]: (host, entry["containerID"].split("//")[1]) for entry in begun}
 
     def processes(self, name: str, container: str, namespace: str = "default") -> List[procs.Seen]:
         """What runs in a container."""

@@ -19,11 +19,6 @@ HARDENED: Object = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 """What a strict cluster asks of a container."""
-PROFILER: List[Object] = [
-    {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]},
-    {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get", "create"]},
-]
-"""The rules of a role that is enough to profile pods by exec."""
 _COLLECTIONS = {
     "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
     "StatefulSet": "/apis/apps/v1/namespaces/{namespace}/statefulsets",
