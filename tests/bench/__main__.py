@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Callable, Dict, List
 
 from tests.bench import __doc__ as usage
-from tests.bench import core, core_readers, engines, many_hosts, one_jvm, start_up, yarn
+from tests.bench import core, core_readers, engines, kubernetes, many_hosts, one_jvm, start_up, yarn
 from tests.bench.commands import BenchError
 from tests.bench.table import Row, markdown
 from tests.lab import cache, hosts
@@ -20,6 +20,7 @@ BENCHES: Dict[str, Callable[[], List[Row]]] = {
     "three-hosts": many_hosts.three_hosts,
     "fifty-hosts": many_hosts.fifty_hosts,
     "yarn": yarn.rows,
+    "kubernetes": kubernetes.rows,
     "throughput": one_jvm.throughput,
     "agreement": one_jvm.agreement,
     "engine-overhead": engines.overhead,
