@@ -34,7 +34,9 @@ impl Finding {
         }
         let named = request.containers.as_deref().unwrap_or_default();
         if request.own.as_ref().is_some_and(|own| !named.contains(own)) {
-            return Err(Failure::plain("find does not name the agent's own container"));
+            return Err(Failure::plain(
+                "find does not name the agent's own container",
+            ));
         }
         let asked = match &request.selector {
             Some(Query::Pids { pids }) => pids.clone(),

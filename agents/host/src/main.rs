@@ -19,8 +19,8 @@ mod inbox;
 mod listening;
 mod outcome;
 mod output;
-mod peer;
 mod own_group;
+mod peer;
 mod preflight;
 mod proc;
 mod protocol;
@@ -43,14 +43,14 @@ fn main() -> ExitCode {
         println!("hprofiler-agent {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
     }
-    // Whatever is made here is for one user alone, whatever the session's habits are.
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let once = wanted.as_deref() == Some("--once".as_ref());
     if once {
         foothold::leave_nothing();
         // It runs without its file; where that stays, whoever put it there deletes it.
         let _ = arguments.next().map(std::fs::remove_file);
     }
+    // Whatever is made here is for one user alone, whatever the session's habits are.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     allow_many_files();
     ExitCode::from(session::run(once))
 }
