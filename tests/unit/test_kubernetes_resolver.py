@@ -266,7 +266,8 @@ def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
         ("comes", "comes began during the recording and is not in it"),
     ]
     server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})
-    assert found.came_since() == ()
+    with pytest.raises(KubernetesError, match="answered 500"):
+        found.came_since()
 
 
 def test_exec_is_refused_and_ssh_is_there(server: ApiServer, locate: Locate) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hprofiler.kubernetes.cluster import Cluster
 
 _IDLE_TOLD = 100
+_BEGAN_TOLD = 20
 _REASONS = 5
 EXEC, SSH = "exec", "ssh"
 
@@ -31,6 +32,12 @@ def locate(asked: str, options: KubernetesOptions) -> Located:
     hosts = _containers(pods.running) if via == EXEC else _nodes(pods.running, options.host_map)
     if len(hosts) > MAX_HOSTS:
         raise KubernetesError(f"more than {MAX_HOSTS} of them", "narrow the selector")
+    if (
+        via == SSH
+        and options.host_map
+        and not any(_mapped(one.node, one.address, options.host_map) for one in pods.running)
+    ):
+        notes += (f"--host-map names none of the nodes of the run ({hosts[0].name}, …)",)
     if pods.strange:
         notes += (f"{pods.strange} pods have names that no pod can have; they are left out",)
     if len(pods.idle) > _IDLE_TOLD:
@@ -133,8 +140,12 @@ def _entry(node: str, address: str, host_map: Mapping[str, HostEntry]) -> HostEn
         raise KubernetesError(
             "the API server does not say on which node a pod runs", "go by exec: --via exec"
         )
-    mapped = host_map.get(node) or host_map.get(address)
-    return mapped or HostEntry(address or node, None, None)
+    return _mapped(node, address, host_map) or HostEntry(address or node, None, None)
+
+
+def _mapped(node: str, address: str, host_map: Mapping[str, HostEntry]) -> Optional[HostEntry]:
+    words = (node, node.partition(".")[0], address)
+    return next((host_map[word.lower()] for word in words if word.lower() in host_map), None)
 
 
 def _line(idle: Idle, pods: Pods) -> Outcome:
@@ -144,11 +155,8 @@ def _line(idle: Idle, pods: Pods) -> Outcome:
 
 
 def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
-    """Ledger lines of what began, ended or was begun anew since the containers were located."""
-    try:
-        now = lister.pods()
-    except KubernetesError:
-        return ()  # what can be said of its processes is in the ledger
+    """Ledger lines of what began, ended or was begun anew since. KubernetesError where nobody tells."""
+    now = lister.pods()
     names = dict(zip((one.key for one in before.running), _names(before.running)))
     ids = {one.key: one.id for one in now.running}
     ended = {(one.namespace, one.pod, one.name): one for one in now.idle}
@@ -160,10 +168,19 @@ def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
         elif what:
             node, which = container.node or container.address, _shown(container, names[container.key])
             lines.append(Outcome(node, Status.DEGRADED, "record", f"{which}: {what}"))
-    for container, name in zip(now.running, _names(now.running)):
-        if container.key not in names:
-            reason = f"{_shown(container, name)} began during the recording and is not in it"
-            lines.append(Outcome(name, Status.DEGRADED, "find", reason))
+    return [*lines, *_began(now.running, names)]
+
+
+def _began(running: Sequence[Container], known: Mapping[Tuple[str, str, str], str]) -> List[Outcome]:
+    """Ledger lines of containers that were not there before."""
+    new = [(one, name) for one, name in zip(running, _names(running)) if one.key not in known]
+    lines = []
+    for container, name in new[:_BEGAN_TOLD]:
+        reason = f"{_shown(container, name)} began during the recording and is not in it"
+        lines.append(Outcome(name, Status.DEGRADED, "find", reason))
+    if len(new) > _BEGAN_TOLD:
+        reason = f"{len(new) - _BEGAN_TOLD} more containers began during the recording and are not in it"
+        lines.append(Outcome(new[_BEGAN_TOLD][1], Status.DEGRADED, "find", reason))
     return lines
 
 
