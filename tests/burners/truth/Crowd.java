@@ -3,9 +3,9 @@ package truth;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Many threads, truth-crowd-N, that take turns at {@code turn} and together use a quarter of a core. */
+/** Many threads, truth-crowd-N, that take turns at {@code turn} and together use an eighth of a core. */
 final class Crowd {
-    private static final double LOAD = 0.25;
+    private static final double LOAD = 0.125;
     private static final long SLICE_NANOS = 1_000_000;
     private static final int ROUND = 20_000;
 

@@ -19,7 +19,7 @@ import java.util.concurrent.locks.LockSupport;
  * <li>{@code waits=N}: {@link Waiting}, a thread for each kind of wait, N idle ones in a pool (3)
  * <li>{@code memory=RATE}: {@link NativeMemory}, malloc of several sizes, RATE MB a second (40)
  * <li>{@code live=RATE}: {@link Live}, objects of which a quarter stays, RATE MB a second (20)
- * <li>{@code crowd=THREADS}: {@link Crowd}, that many threads (500) that together use a quarter of a core
+ * <li>{@code crowd=THREADS}: {@link Crowd}, that many threads (500) that together use an eighth of a core
  * <li>{@code busy=THREADS}: {@link Busy}, that many threads (8) that never rest, for measuring a profiler's cost
  * </ul>
  *
