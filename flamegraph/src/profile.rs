@@ -119,6 +119,25 @@ impl Profile {
         self.columns = order.iter().map(take).collect();
     }
 
+    /// The names, the nodes, and how many nodes there may be if they have two values at least: for a reader that
+    /// makes names and nodes apart. [`grown`](Profile::grown) has to follow.
+    #[cfg(feature = "recordings")]
+    pub(crate) fn parts(&mut self, cells: usize) -> (&mut Frames, &mut Tree, usize) {
+        (
+            &mut self.frames,
+            &mut self.tree,
+            self.most_nodes.min(cells / 2),
+        )
+    }
+
+    /// Gives new nodes no values.
+    #[cfg(feature = "recordings")]
+    pub(crate) fn grown(&mut self) {
+        for column in &mut self.columns {
+            column.resize(self.tree.len(), 0);
+        }
+    }
+
     /// What holds for the whole profile.
     pub fn labels(&self) -> &Labels {
         &self.labels

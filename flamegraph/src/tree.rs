@@ -25,12 +25,19 @@ const FEW: usize = 8;
 pub(crate) struct Tree {
     parents: Vec<Node>,
     frames: Vec<Frame>,
-    /// For each node what is known of its children; made up for the nodes behind its end when it is needed.
-    families: Vec<Family>,
-    /// For each node the one that was its parent's newest child before.
-    elders: Vec<Node>,
+    /// For each node what finds it and its children; made up for the nodes behind its end when it is needed.
+    kin: Vec<Kin>,
     index: HashTable<Node>,
     hasher: RandomState,
+}
+
+/// All that is looked at of a node on the way to another, in one place: each is a distant access.
+#[derive(Clone, Copy)]
+struct Kin {
+    frame: Frame,
+    family: Family,
+    /// The one that was its parent's newest child before.
+    elder: Node,
 }
 
 /// The newest child of a node, and two things to know of all its children.
@@ -81,8 +88,7 @@ impl Tree {
         Tree {
             parents,
             frames,
-            families: Vec::new(),
-            elders: Vec::new(),
+            kin: Vec::new(),
             index: HashTable::new(),
             hasher: RandomState::default(),
         }
@@ -117,20 +123,22 @@ impl Tree {
     }
 
     fn find(&mut self, parent: Node, frame: Frame) -> Option<Node> {
-        let family = self.families[parent as usize];
+        let family = self.kin[parent as usize].family;
         let mut child = family.newest();
-        if child == ROOT || self.frames[child as usize] == frame {
+        let mut kin = self.kin[child as usize];
+        if child == ROOT || kin.frame == frame {
             return (child != ROOT).then_some(child);
         }
-        if !family.is_mixed() && self.frames[child as usize] < frame {
+        if !family.is_mixed() && kin.frame < frame {
             return None;
         }
         if family.is_indexed() {
             return self.find_indexed(parent, frame);
         }
         for _ in 0..FEW {
-            child = self.elders[child as usize];
-            if child == ROOT || self.frames[child as usize] == frame {
+            child = kin.elder;
+            kin = self.kin[child as usize];
+            if child == ROOT || kin.frame == frame {
                 return (child != ROOT).then_some(child);
             }
         }
@@ -162,11 +170,14 @@ impl Tree {
 
     /// Makes up what finds children for the nodes that came without.
     fn know_all(&mut self) {
-        if self.families.is_empty() {
-            self.families.push(Family::EMPTY);
-            self.elders.push(ROOT);
+        if self.kin.is_empty() {
+            self.kin.push(Kin {
+                frame: Frame::ROOT,
+                family: Family::EMPTY,
+                elder: ROOT,
+            });
         }
-        for node in self.families.len()..self.parents.len() {
+        for node in self.kin.len()..self.parents.len() {
             self.know(node as Node);
         }
     }
@@ -174,24 +185,27 @@ impl Tree {
     /// Makes a node, the one behind all that are known, its parent's newest child.
     fn know(&mut self, node: Node) {
         let (parent, frame) = (self.parents[node as usize], self.frames[node as usize]);
-        let family = self.families[parent as usize];
+        let family = self.kin[parent as usize].family;
         let elder = family.newest();
-        let in_order = elder == ROOT || self.frames[elder as usize] < frame;
-        self.families[parent as usize] = family.with(node, in_order);
-        self.families.push(Family::EMPTY);
-        self.elders.push(elder);
+        let in_order = elder == ROOT || self.kin[elder as usize].frame < frame;
+        self.kin[parent as usize].family = family.with(node, in_order);
+        self.kin.push(Kin {
+            frame,
+            family: Family::EMPTY,
+            elder,
+        });
         if family.is_indexed() {
             self.insert(node);
         }
     }
 
     fn index_children(&mut self, parent: Node) {
-        let family = self.families[parent as usize];
-        self.families[parent as usize] = family.indexed();
+        let family = self.kin[parent as usize].family;
+        self.kin[parent as usize].family = family.indexed();
         let mut child = family.newest();
         while child != ROOT {
             self.insert(child);
-            child = self.elders[child as usize];
+            child = self.kin[child as usize].elder;
         }
     }
 

@@ -1,6 +1,7 @@
 //! Which values of the profile a sample counts for.
 
 use super::events::Source;
+use super::places::Tally;
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::profile::Profile;
@@ -8,7 +9,7 @@ use crate::tree::Node;
 use crate::values::ValueType;
 
 /// A pair of values, in the order they have in the profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Pair {
     Cpu,
     /// An event that async-profiler counted instead of time.
@@ -28,6 +29,30 @@ pub(super) enum Pair {
 }
 
 pub(super) const PAIRS: usize = Pair::Malloc as usize + 1;
+
+impl Pair {
+    /// The sum of what was added to the count, or to the amount, and more of it, which is not negative.
+    #[inline]
+    pub(super) fn sum(self, of_amounts: bool, sum: i64, more: i64) -> Result<i64> {
+        match sum.checked_add(more) {
+            Some(sum) if more >= 0 => Ok(sum),
+            _ => Err(self.no_sum(of_amounts, more)),
+        }
+    }
+
+    #[cold]
+    fn no_sum(self, of_amounts: bool, more: i64) -> Error {
+        let (name, amount, unit) = VALUES[self as usize];
+        let value = match of_amounts {
+            true => ValueType::new(amount, unit),
+            false => ValueType::new(name, "count"),
+        };
+        match more < 0 {
+            true => Error::Usage(format!("{value}: {more} is negative")),
+            false => Error::Overflow(value.to_string()),
+        }
+    }
+}
 
 const ALL: [Pair; PAIRS] = {
     use Pair::*;
@@ -89,20 +114,20 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Adds samples; `amount` is `None` where it is not known what they stand for.
-    #[inline]
+    /// Adds the samples of a place.
     pub(super) fn add(
         &mut self,
         profile: &mut Profile,
-        (node, pair): (Node, Pair),
-        (count, amount): (i64, Option<i64>),
+        node: Node,
+        tally: &Tally,
         cells: usize,
     ) -> Result<()> {
+        let (pair, amount) = (tally.place.pair, tally.amount);
         let (counts, amounts) = match self.values[pair as usize] {
             Some(known) if known.1.is_some() || amount.is_none() => known,
             _ => self.make(profile, pair, amount.is_some(), cells)?,
         };
-        profile.add(node, counts, count)?;
+        profile.add(node, counts, tally.count)?;
         match (amounts, amount) {
             (Some(amounts), Some(amount)) => profile.add(node, amounts, amount),
             _ => Ok(()),

@@ -2,24 +2,25 @@
 //! where threads are sampled often they are most of it.
 
 use super::bytes::Cursor;
+use super::layout::Slots;
 use super::names::Namer;
 use super::pools::{Packed, Pools};
 use crate::error::Result;
-use crate::frames::Frame;
-use crate::profile::Profile;
+use crate::frames::{Frame, Frames};
 use crate::stack::shared_suffix;
 
 /// The frames of the stack decoded last.
 #[derive(Default)]
-pub(super) struct Frames<'a> {
+pub(super) struct StackFrames<'a> {
     /// How it lies in the chunk; nothing where callers cannot be told by their bytes.
     bytes: &'a [u8],
     /// Root first.
     frames: Vec<Frame>,
     /// For each frame how much it and its callers are.
     extents: Vec<Extent>,
-    /// Those the stack before has not, leaf first, each with where its bytes begin before the end.
-    own: Vec<(Frame, usize)>,
+    /// Those the stack before has not, leaf first, each with the bytes that it and its callers are, and those of
+    /// its name.
+    own: Vec<(Frame, usize, u32)>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -30,7 +31,7 @@ struct Extent {
     text: u64,
 }
 
-impl<'a> Frames<'a> {
+impl<'a> StackFrames<'a> {
     /// Root first.
     pub(super) fn root_first(&self) -> &[Frame] {
         &self.frames
@@ -44,8 +45,8 @@ impl<'a> Frames<'a> {
     /// Takes the place of the stack before.
     pub(super) fn decode(
         &mut self,
-        profile: &mut Profile,
         stack: &Packed<'a>,
+        names: &mut Frames,
         (pools, namer): (&Pools<'a>, &mut Namer<'a>),
     ) -> Result<()> {
         let shared = self.shared(stack.bytes);
@@ -53,20 +54,21 @@ impl<'a> Frames<'a> {
         self.extents.truncate(shared);
         let mut so_far = self.extents.last().copied().unwrap_or_default();
         self.own.clear();
-        let mut cursor = Cursor::new(stack.bytes, 0);
+        let (mut cursor, mut slots) = (Cursor::new(stack.bytes, 0), Slots::default());
         for _ in 0..stack.count {
             let packed = cursor.left();
             if shared > 0 && packed <= so_far.packed {
                 break;
             }
-            let Some((method, frame_type)) = pools.frame(&mut cursor) else {
+            if pools.frame(&mut cursor, &mut slots).is_none() {
                 break;
-            };
-            let frame = namer.method(profile, method, frame_type)?;
-            self.own.push((frame, packed));
+            }
+            let [method, frame_type, ..] = slots;
+            let (frame, name_bytes) = namer.method(names, method, frame_type)?;
+            self.own.push((frame, packed, name_bytes));
         }
-        for &(frame, packed) in self.own.iter().rev() {
-            let text = so_far.text + profile.frames.name_of(frame).len() as u64 + 1;
+        for &(frame, packed, name_bytes) in self.own.iter().rev() {
+            let text = so_far.text + u64::from(name_bytes) + 1;
             so_far = Extent { packed, text };
             self.frames.push(frame);
             self.extents.push(so_far);
@@ -80,12 +82,12 @@ impl<'a> Frames<'a> {
     fn shared(&self, bytes: &[u8]) -> usize {
         let same = shared_suffix(bytes, self.bytes);
         let shared = self.extents.partition_point(|extent| extent.packed <= same);
-        let Some(innermost) = shared.checked_sub(1) else {
-            return 0;
+        // Behind such a byte a number begins for sure: what begins elsewhere may be the end of a longer one here.
+        let begins = |extent: &Extent| match bytes.len() - extent.packed {
+            0 => true,
+            start => bytes[start - 1] < 0x80,
         };
-        // It may be the end of a longer number here.
-        let start = bytes.len() - self.extents[innermost].packed;
-        let is_cut = start > 0 && bytes[start - 1] >= 0x80;
-        shared - usize::from(is_cut)
+        let innermost = self.extents[..shared].iter().rposition(begins);
+        innermost.map_or(0, |innermost| innermost + 1)
     }
 }

@@ -1,16 +1,11 @@
 //! From the numbers of methods, classes and threads to frames, each looked up once a chunk.
 
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
-
+use super::numbered::Numbered;
 use super::pools::{Of, Pools};
-use super::stacks::{Budget, MOST_CACHED};
+use super::stacks::Budget;
 use crate::error::{Error, Result};
-use crate::frames::{Frame, Kind};
-use crate::profile::Profile;
+use crate::frames::{Frame, Frames, Kind};
 use crate::threads::Threads;
-
-type Names<K> = HashMap<K, u32, RandomState>;
 
 /// How a frame type is shown: its kind, and whether the method stands without its class.
 type Shown = (Kind, bool);
@@ -31,10 +26,10 @@ pub(super) struct Namer<'a> {
     pools: &'a Pools<'a>,
     most_bytes: usize,
     frame_types: Vec<Shown>,
-    /// By method and whether it stands without its class.
-    methods: Names<(u64, bool)>,
-    classes: Names<u64>,
-    threads: Names<u64>,
+    /// Those that stand with their class, and those that stand without; each with the bytes of its name.
+    methods: [Numbered<(u32, u32)>; 2],
+    classes: Numbered<u32>,
+    threads: Numbered<u32>,
     text: Vec<u8>,
 }
 
@@ -44,25 +39,33 @@ impl<'a> Namer<'a> {
             pools,
             most_bytes,
             frame_types: frame_types(pools),
-            methods: Names::default(),
-            classes: Names::default(),
-            threads: Names::default(),
+            methods: Default::default(),
+            classes: Numbered::default(),
+            threads: Numbered::default(),
             text: Vec::new(),
         }
     }
 
-    /// `java/lang/String.length`, or a native function's name alone.
+    /// `java/lang/String.length`, or a native function's name alone; and how many bytes it has.
+    #[inline]
     pub(super) fn method(
         &mut self,
-        profile: &mut Profile,
+        names: &mut Frames,
         method: u64,
         frame_type: u64,
-    ) -> Result<Frame> {
+    ) -> Result<(Frame, u32)> {
         let shown = self.frame_types.get(frame_type as usize);
         let &(kind, bare) = shown.unwrap_or(&(Kind::Plain, false));
-        if let Some(&name) = self.methods.get(&(method, bare)) {
-            return Ok(Frame::new(name, kind));
-        }
+        let known = self.methods[usize::from(bare)].get(method);
+        let (name, bytes) = match known {
+            Some(known) => known,
+            None => self.name_method(names, method, bare)?,
+        };
+        Ok((Frame::new(name, kind), bytes))
+    }
+
+    #[cold]
+    fn name_method(&mut self, names: &mut Frames, method: u64, bare: bool) -> Result<(u32, u32)> {
         self.text.clear();
         match self.pools.get(Of::Methods, method) {
             None => self.text.extend_from_slice(b"unknown"),
@@ -77,38 +80,39 @@ impl<'a> Namer<'a> {
                 self.text.extend_from_slice(&name);
             }
         }
-        let name = self.intern(profile)?;
-        keep(&mut self.methods, (method, bare), name);
-        Ok(Frame::new(name, kind))
+        let name = self.intern(names)?;
+        let known = (name, names.name(name).len() as u32);
+        self.methods[usize::from(bare)].keep(method, known);
+        Ok(known)
     }
 
     /// The name of a class as Java's source code has it: `java.lang.String[]`.
     pub(super) fn class(
         &mut self,
-        profile: &mut Profile,
+        names: &mut Frames,
         class: u64,
         budget: &mut Budget,
     ) -> Result<u32> {
-        if let Some(&name) = self.classes.get(&class) {
+        if let Some(name) = self.classes.get(class) {
             return Ok(name);
         }
         let symbol = self.class_symbol(class);
         self.text.clear();
         push_class_name(&mut self.text, &symbol);
-        let name = self.intern(profile)?;
+        let name = self.intern(names)?;
         budget.spend(self.text.len() as u64)?;
-        keep(&mut self.classes, class, name);
+        self.classes.keep(class, name);
         Ok(name)
     }
 
     /// The frame of a thread; without one it is not asked for.
     pub(super) fn thread(
         &mut self,
-        profile: &mut Profile,
+        names: &mut Frames,
         thread: u64,
         how: Threads,
     ) -> Result<Frame> {
-        if let Some(&name) = self.threads.get(&thread) {
+        if let Some(name) = self.threads.get(thread) {
             return Ok(Frame::new(name, Kind::Plain));
         }
         let (name, tid) = match self.pools.get(Of::Threads, thread) {
@@ -124,8 +128,8 @@ impl<'a> Namer<'a> {
             }
         };
         self.text = how.frame(&name, tid as i64).unwrap_or_default();
-        let name = self.intern(profile)?;
-        keep(&mut self.threads, thread, name);
+        let name = self.intern(names)?;
+        self.threads.keep(thread, name);
         Ok(Frame::new(name, Kind::Plain))
     }
 
@@ -134,7 +138,7 @@ impl<'a> Namer<'a> {
         class.map_or_else(Default::default, |[name, ..]| self.pools.symbol(name))
     }
 
-    fn intern(&mut self, profile: &mut Profile) -> Result<u32> {
+    fn intern(&mut self, names: &mut Frames) -> Result<u32> {
         if self.text.is_empty() {
             self.text.extend_from_slice(b"unknown");
         }
@@ -145,15 +149,8 @@ impl<'a> Namer<'a> {
                 limit,
             });
         }
-        profile.frames.intern_name(&self.text)
+        names.intern_name(&self.text)
     }
-}
-
-fn keep<K: std::hash::Hash + Eq>(names: &mut Names<K>, key: K, name: u32) {
-    if names.len() >= MOST_CACHED {
-        names.clear();
-    }
-    names.insert(key, name);
 }
 
 /// How each frame type is shown. The JDK's `Native` is a Java method written in C, which has a class;

@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use super::bytes::{Cursor, Text};
 use super::layout::{Layout, Slots};
 use super::metadata::Types;
+use super::numbered::Numbered;
 
 /// More constants than any chunk has: two bytes of it can claim one.
 const MOST_CONSTANTS: usize = 1 << 24;
@@ -44,7 +45,7 @@ const FRAME: &[&str] = &["method", "type"];
 struct Pool {
     class: Option<u64>,
     layout: Layout,
-    places: HashMap<u64, Place, RandomState>,
+    places: Numbered<Place>,
 }
 
 /// Where a constant begins and ends; a chunk has less than 4 GB.
@@ -81,7 +82,7 @@ impl<'a> Pools<'a> {
             Pool {
                 class: layout.as_ref().and(class),
                 layout: layout.unwrap_or_default(),
-                places: HashMap::default(),
+                places: Numbered::default(),
             }
         });
         let stacks = pools[Of::Stacks as usize].class;
@@ -116,12 +117,6 @@ impl<'a> Pools<'a> {
 
     fn add_constants(&mut self, pool: usize, count: u64, cursor: &mut Cursor<'a>) -> Option<()> {
         let pool = &mut self.pools[pool];
-        pool.places.reserve(
-            usize::try_from(count)
-                .ok()?
-                .min(cursor.left() / 2)
-                .min(self.left),
-        );
         let mut slots = Slots::default();
         for _ in 0..count {
             let id = cursor.number()?;
@@ -159,14 +154,14 @@ impl<'a> Pools<'a> {
     pub(super) fn get(&self, of: Of, id: u64) -> Option<Slots> {
         let pool = &self.pools[of as usize];
         let mut slots = Slots::default();
-        let mut cursor = Cursor::new(self.bytes, pool.places.get(&id)?.begin as usize);
+        let mut cursor = Cursor::new(self.bytes, pool.places.get(id)?.begin as usize);
         pool.layout.read(&mut cursor, &mut slots)?;
         Some(slots)
     }
 
     /// The numbers of all constants of a pool.
     pub(super) fn ids(&self, of: Of) -> impl Iterator<Item = u64> + '_ {
-        self.pools[of as usize].places.keys().copied()
+        self.pools[of as usize].places.numbers()
     }
 
     /// The text that begins at a place, wherever it really is.
@@ -175,8 +170,9 @@ impl<'a> Pools<'a> {
         match read(place as usize) {
             Some(Text::Pooled(id)) => {
                 let strings = &self.pools[Of::Strings as usize];
-                let place = strings.places.get(&id).copied();
-                place
+                strings
+                    .places
+                    .get(id)
                     .and_then(|place| read(place.begin as usize))
                     .unwrap_or(Text::Null)
             }
@@ -191,7 +187,7 @@ impl<'a> Pools<'a> {
 
     /// The frames of a stack. `None`: there is no such stack.
     pub(super) fn stack(&self, stack: u64) -> Option<Packed<'a>> {
-        let place = self.pools[Of::Stacks as usize].places.get(&stack)?;
+        let place = self.pools[Of::Stacks as usize].places.get(stack)?;
         let (before, _) = self.before_frames.as_ref()?;
         let mut cursor = Cursor::new(&self.bytes[..place.end as usize], place.begin as usize);
         before.read(&mut cursor, &mut Slots::default())?;
@@ -205,11 +201,9 @@ impl<'a> Pools<'a> {
         self.frame.is_numbers() && matches!(self.before_frames, Some((_, true)))
     }
 
-    /// The method and the type of a frame.
+    /// Reads the method and the type of a frame, the first slots.
     #[inline]
-    pub(super) fn frame(&self, cursor: &mut Cursor<'a>) -> Option<(u64, u64)> {
-        let mut slots = Slots::default();
-        self.frame.read(cursor, &mut slots)?;
-        Some((slots[0], slots[1]))
+    pub(super) fn frame(&self, cursor: &mut Cursor<'a>, slots: &mut Slots) -> Option<()> {
+        self.frame.read(cursor, slots)
     }
 }

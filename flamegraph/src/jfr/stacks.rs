@@ -1,24 +1,19 @@
-//! From a stack and a thread, by their numbers, to the node of the tree; each pair is walked once a chunk.
+//! From the numbers of a stack, a thread and a class to frames on their way to the tree.
 
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
-
-use super::frames::Frames;
+use super::columns::Pair;
+use super::frames::StackFrames;
 use super::names::Namer;
+use super::numbered::Numbered;
+use super::places::Place;
 use super::pools::Pools;
+use super::samples::Out;
 use super::waits::{self, Waiting};
 use crate::error::{Error, Result};
-use crate::frames::{Frame, Kind};
-use crate::profile::Profile;
-use crate::stack::Stack;
+use crate::frames::{Frame, Frames, Kind};
 use crate::threads::Threads;
-use crate::tree::Node;
 
 /// What a sample without a stack has as its stack.
 const NO_STACK: &[u8] = b"[unknown]";
-
-/// What is looked up once is kept, up to this many of a kind: damaged recordings have no end of them.
-pub(super) const MOST_CACHED: usize = 1 << 22;
 
 /// How much may be walked: stacks are short in a recording that makes much of them.
 pub(super) struct Budget {
@@ -43,138 +38,28 @@ pub(super) struct Stacks<'a> {
     pools: &'a Pools<'a>,
     /// Whether all stacks should be there. The JDK still may refer to one of the chunk before.
     complete: bool,
-    pub(super) namer: Namer<'a>,
-    /// By stack and thread, without threads the thread is 0: of all samples, and of those that wait.
-    nodes: [HashMap<(u64, u64), Option<Node>, RandomState>; 2],
+    namer: Namer<'a>,
     /// Whether a thread with this stack is in a call that works on files.
-    file_calls: HashMap<u64, bool, RandomState>,
-    frames: Frames<'a>,
-    last: Stack,
+    file_calls: Numbered<bool>,
+    frames: StackFrames<'a>,
+    last: Last,
 }
 
-/// What decides on a sample's node.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) stack: u64,
-    /// The thread, if it has a frame.
-    pub(super) thread: Option<(u64, Threads)>,
-    /// Whether there is a frame of what the thread waits for.
-    pub(super) waits: bool,
-}
-
-impl<'a> Stacks<'a> {
-    pub(super) fn new(pools: &'a Pools<'a>, namer: Namer<'a>, complete: bool) -> Stacks<'a> {
-        Stacks {
-            pools,
-            complete,
-            namer,
-            nodes: Default::default(),
-            file_calls: HashMap::default(),
-            frames: Frames::default(),
-            last: Stack::default(),
-        }
-    }
-
-    /// The node of a stack; `None` if it is lost with a part of the chunk.
-    #[inline]
-    pub(super) fn node(
-        &mut self,
-        profile: &mut Profile,
-        place: Place,
-        budget: &mut Budget,
-    ) -> Result<Option<Node>> {
-        let nodes = &self.nodes[usize::from(place.waits)];
-        let key = (place.stack, place.thread.map_or(0, |(thread, _)| thread));
-        if let Some(&node) = nodes.get(&key) {
-            return Ok(node);
-        }
-        let node = self.walk(profile, place, budget)?;
-        let nodes = &mut self.nodes[usize::from(place.waits)];
-        if nodes.len() >= MOST_CACHED {
-            nodes.clear();
-        }
-        nodes.insert(key, node);
-        Ok(node)
-    }
-
-    /// Whether a thread with this stack, which seems to run, is in a call that works on files.
-    #[inline]
-    pub(super) fn is_in_a_file_call(
-        &mut self,
-        profile: &mut Profile,
-        stack: u64,
-        budget: &mut Budget,
-    ) -> Result<bool> {
-        if let Some(&known) = self.file_calls.get(&stack) {
-            return Ok(known);
-        }
-        let in_a_call = match self.find_frames(profile, stack, budget)? {
-            Found::Frames => waits::is_in_a_file_call(&waiting(profile, self.frames.root_first())),
-            Found::Nothing | Found::Lost => false,
-        };
-        if self.file_calls.len() >= MOST_CACHED {
-            self.file_calls.clear();
-        }
-        self.file_calls.insert(stack, in_a_call);
-        Ok(in_a_call)
-    }
-
-    fn walk(
-        &mut self,
-        profile: &mut Profile,
-        place: Place,
-        budget: &mut Budget,
-    ) -> Result<Option<Node>> {
-        let unknown;
-        let frames = match self.find_frames(profile, place.stack, budget)? {
-            Found::Lost => return Ok(None),
-            Found::Frames => self.frames.root_first(),
-            Found::Nothing => {
-                unknown = [plain(profile, NO_STACK)?];
-                &unknown
-            }
-        };
-        let thread = match place.thread {
-            Some((thread, how)) => Some(self.namer.thread(profile, thread, how)?),
-            None => None,
-        };
-        let wait = match place.waits {
-            true => Some(plain(
-                profile,
-                waits::wait_of(&waiting(profile, frames)).as_bytes(),
-            )?),
-            false => None,
-        };
-        let path = [thread, wait]
-            .into_iter()
-            .flatten()
-            .chain(frames.iter().copied());
-        self.last.leaf(profile, path).map(Some)
-    }
-
-    /// Puts the frames of a stack into `frames`.
-    fn find_frames(
-        &mut self,
-        profile: &mut Profile,
-        stack: u64,
-        budget: &mut Budget,
-    ) -> Result<Found> {
-        let Some(packed) = self.pools.stack(stack) else {
-            return Ok(match stack {
-                0 => Found::Nothing,
-                _ if self.complete => Found::Nothing,
-                _ => Found::Lost,
-            });
-        };
-        self.frames
-            .decode(profile, &packed, (self.pools, &mut self.namer))?;
-        budget.spend(self.frames.text_bytes())?;
-        let found = !self.frames.root_first().is_empty();
-        Ok(if found { Found::Frames } else { Found::Nothing })
-    }
+/// The stack that was sent last.
+#[derive(Default)]
+struct Last {
+    /// Its number, its thread's, and whether it has a frame of what the thread waits for.
+    key: Option<(u64, u64, bool)>,
+    /// Its frames, root first.
+    path: Vec<Frame>,
+    /// How many of them there are without the class.
+    callers: usize,
+    /// Memory for the next one.
+    next: Vec<Frame>,
 }
 
 /// What there is of a stack.
+#[derive(PartialEq, Eq)]
 enum Found {
     Frames,
     /// It is empty, or there is none.
@@ -183,14 +68,147 @@ enum Found {
     Lost,
 }
 
-fn plain(profile: &mut Profile, name: &[u8]) -> Result<Frame> {
-    Ok(Frame::new(profile.frames.intern_name(name)?, Kind::Plain))
+impl<'a> Stacks<'a> {
+    pub(super) fn new(pools: &'a Pools<'a>, namer: Namer<'a>, complete: bool) -> Stacks<'a> {
+        Stacks {
+            pools,
+            complete,
+            namer,
+            file_calls: Numbered::default(),
+            frames: StackFrames::default(),
+            last: Last::default(),
+        }
+    }
+
+    /// The next stack shares nothing with the one before.
+    pub(super) fn begin(&mut self) {
+        self.last = Last::default();
+    }
+
+    /// Sends the stack of a place to the tree; false if it is lost with a part of the chunk: an empty one
+    /// is sent in its stead.
+    pub(super) fn send(
+        &mut self,
+        place: &Place,
+        threads: Threads,
+        out: &mut Out<'_, '_>,
+        budget: &mut Budget,
+    ) -> Result<bool> {
+        let key = (place.stack, place.thread, place.pair == Pair::OffCpu);
+        let mut shared = self.last.callers;
+        if self.last.key != Some(key) {
+            if !self.walk(place, threads, out.names, budget)? {
+                out.paths.push(0, &[])?;
+                self.begin();
+                return Ok(false);
+            }
+            shared = self.last.turn();
+            self.last.key = Some(key);
+        }
+        let path = &mut self.last.path;
+        path.truncate(self.last.callers);
+        if place.class != 0 {
+            let name = self.namer.class(out.names, place.class, budget)?;
+            path.push(Frame::new(name, class_kind(place)));
+        }
+        out.paths.push(shared, &path[shared..])?;
+        Ok(true)
+    }
+
+    /// Whether a thread with this stack, which seems to run, is in a call that works on files.
+    #[inline]
+    pub(super) fn is_in_a_file_call(
+        &mut self,
+        stack: u64,
+        names: &mut Frames,
+        budget: &mut Budget,
+    ) -> Result<bool> {
+        if let Some(known) = self.file_calls.get(stack) {
+            return Ok(known);
+        }
+        let found = self.find_frames(stack, names, budget)? == Found::Frames;
+        let in_a_call =
+            found && waits::is_in_a_file_call(&waiting(names, self.frames.root_first()));
+        self.file_calls.keep(stack, in_a_call);
+        Ok(in_a_call)
+    }
+
+    /// Puts what stands above the class into `next`; false if it is lost.
+    fn walk(
+        &mut self,
+        place: &Place,
+        threads: Threads,
+        names: &mut Frames,
+        budget: &mut Budget,
+    ) -> Result<bool> {
+        let unknown;
+        let frames = match self.find_frames(place.stack, names, budget)? {
+            Found::Lost => return Ok(false),
+            Found::Frames => self.frames.root_first(),
+            Found::Nothing => {
+                unknown = [plain(names, NO_STACK)?];
+                &unknown
+            }
+        };
+        let next = &mut self.last.next;
+        next.clear();
+        if threads != Threads::Off {
+            next.push(self.namer.thread(names, place.thread, threads)?);
+        }
+        if place.pair == Pair::OffCpu {
+            let wait = waits::wait_of(&waiting(names, frames));
+            next.push(plain(names, wait.as_bytes())?);
+        }
+        next.extend_from_slice(frames);
+        Ok(true)
+    }
+
+    /// Puts the frames of a stack into `frames`.
+    fn find_frames(
+        &mut self,
+        stack: u64,
+        names: &mut Frames,
+        budget: &mut Budget,
+    ) -> Result<Found> {
+        let Some(packed) = self.pools.stack(stack) else {
+            let lost = stack != 0 && !self.complete;
+            return Ok(if lost { Found::Lost } else { Found::Nothing });
+        };
+        self.frames
+            .decode(&packed, names, (self.pools, &mut self.namer))?;
+        budget.spend(self.frames.text_bytes())?;
+        let found = !self.frames.root_first().is_empty();
+        Ok(if found { Found::Frames } else { Found::Nothing })
+    }
+}
+
+impl Last {
+    /// Puts the next stack in the place of the last; returns how many callers they share.
+    fn turn(&mut self) -> usize {
+        let pairs = self.path.iter().zip(&self.next);
+        let shared = pairs.take_while(|(before, now)| before == now).count();
+        std::mem::swap(&mut self.path, &mut self.next);
+        self.callers = self.path.len();
+        shared
+    }
+}
+
+/// How the class that was allocated or contended for, the leaf, is marked: as async-profiler does.
+fn class_kind(place: &Place) -> Kind {
+    match place.outside {
+        true => Kind::Kernel,
+        false => Kind::Inlined,
+    }
+}
+
+fn plain(names: &mut Frames, name: &[u8]) -> Result<Frame> {
+    Ok(Frame::new(names.intern_name(name)?, Kind::Plain))
 }
 
 /// Leaf first.
-fn waiting<'p>(profile: &'p Profile, frames: &[Frame]) -> Vec<Waiting<'p>> {
+fn waiting<'n>(names: &'n Frames, frames: &[Frame]) -> Vec<Waiting<'n>> {
     let waiting = frames.iter().rev().map(|&frame| Waiting {
-        name: profile.frames.name_of(frame),
+        name: names.name_of(frame),
         kind: frame.kind(),
     });
     waiting.collect()
