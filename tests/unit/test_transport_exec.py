@@ -69,7 +69,8 @@ def test_more_output_than_is_read_waits(transport: ExecTransport) -> None:
 
 
 def test_close_frees_who_reads_and_ends_the_command(transport: ExecTransport, server: ApiServer) -> None:
-    channel = transport.open("cat")
+    channel = transport.open("echo begun; cat")
+    assert channel.read(100) == b"begun\n"
     began = threading.Event()
     ended = threading.Event()
 

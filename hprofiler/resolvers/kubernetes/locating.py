@@ -32,24 +32,26 @@ def locate(asked: str, options: KubernetesOptions) -> Located:
     hosts = _containers(pods.running) if via == EXEC else _nodes(pods.running, options.host_map)
     if len(hosts) > MAX_HOSTS:
         raise KubernetesError(f"more than {MAX_HOSTS} of them", "narrow the selector")
-    if (
-        via == SSH
-        and options.host_map
-        and not any(_mapped(one.node, one.address, options.host_map) for one in pods.running)
-    ):
-        notes += (f"--host-map names none of the nodes of the run ({hosts[0].name}, …)",)
-    if pods.strange:
-        notes += (f"{pods.strange} pods have names that no pod can have; they are left out",)
-    if len(pods.idle) > _IDLE_TOLD:
-        notes += (f"{len(pods.idle) - _IDLE_TOLD} more containers do not run",)
     return Located(
         Target("kubernetes", f"k8s:{asked}"),
         hosts,
-        notes,
+        (*notes, *_notes(pods, hosts, via, options)),
         lambda: _changed(lister, pods, via),
         tuple(_line(one, pods) for one in pods.idle[:_IDLE_TOLD]),
         cluster if via == EXEC else None,
     )
+
+
+def _notes(pods: Pods, hosts: Sequence[Host], via: str, options: KubernetesOptions) -> List[str]:
+    notes = []
+    nodes = [(one.node, one.address) for one in pods.running]
+    if via == SSH and options.host_map and not any(_mapped(*node, options.host_map) for node in nodes):
+        notes.append(f"--host-map names none of the nodes of the run ({hosts[0].name}, …)")
+    if pods.strange:
+        notes.append(f"{pods.strange} pods have names that no pod can have; they are left out")
+    if len(pods.idle) > _IDLE_TOLD:
+        notes.append(f"{len(pods.idle) - _IDLE_TOLD} more containers do not run")
+    return notes
 
 
 def _check(asked: str, pods: Pods, lister: Lister, options: KubernetesOptions) -> None:
