@@ -50,15 +50,18 @@ def target(options: argparse.Namespace) -> Located:
     from hprofiler.resolvers import TargetOptions
 
     limit = None if options.yes else yarn_options.CONTAINERS
+    application, pods = yarn_options.asked_for(options), kubernetes_options.asked_for(options)
+    yarn_options.refuse_unused(options, application, pods)
     targets = TargetOptions(
         hosts=options.hosts,
         hosts_file=options.hosts_file,
-        application=yarn_options.asked_for(options),
+        application=application,
         yarn=yarn_options.cluster(options, limit),
-        pods=kubernetes_options.asked_for(options),
+        pods=pods,
         kubernetes=kubernetes_options.cluster(options, limit),
     )
-    return yarn_options.locate(targets)
+    located, hint = yarn_options.locate(targets), yarn_options.hint(options)
+    return replace(located, notes=(*located.notes, hint)) if hint else located
 
 
 def hosts(options: argparse.Namespace) -> Located:

@@ -50,20 +50,43 @@ def add_cluster_to(group: argparse._ActionsContainer) -> None:
 def asked_for(options: argparse.Namespace) -> Optional[str]:
     """What the resolver is asked for (`TargetOptions.application`); None where no application is meant.
 
-    `application_…` is one, `yarn:name=…` are several. With -c anything else is a selector of processes in all
-    running applications. Where hosts are named, and no -c, everything is a selector of processes there.
+    `application_…` (or MapReduce's `job_…`) is one, `yarn:name=…` are several. With -c anything else is a
+    selector of processes in all running applications, but for what looks like an id and is none: that is a
+    UsageError. Where hosts are named, and no -c, everything is a selector of processes there.
     """
     typed = (options.selector or "").strip()
-    hosts_named = options.hosts is not None or options.hosts_file is not None
     if typed.startswith(PREFIX):
         return typed[len(PREFIX) :].strip()
-    if typed.startswith(kubernetes_options.PREFIX) and options.yarn is None:
+    if options.yarn is None and (typed.startswith(kubernetes_options.PREFIX) or _hosts_named(options)):
         return None
-    if hosts_named and options.yarn is None:
-        return None
-    if _is_application(typed) and (options.yarn is not None or _is_configured()):
-        return typed
+    if _looks_like_id(typed) and (options.yarn is not None or _is_configured()):
+        return _application_of(typed)
     return None if options.yarn is None else ""
+
+
+def hint(options: argparse.Namespace) -> Optional[str]:
+    """A note where an id is no more than text to look for in command lines."""
+    typed = (options.selector or "").strip()
+    if options.yarn is not None or _is_configured() or not _looks_like_id(typed):
+        return None
+    where = "on the hosts named" if _hosts_named(options) else "on this machine"
+    return f"-j {typed} is looked for in command lines {where}; -c http://rm:8088 asks YARN for its hosts"
+
+
+def refuse_unused(options: argparse.Namespace, application: Optional[str], pods: Optional[str]) -> None:
+    """UsageError for an option that would do nothing, so that nobody believes it did."""
+    given = [("--yarn-ca", options.yarn_ca is not None and application is None)]
+    given += (
+        [("--host-map", options.host_map is not None), ("--yes", options.yes)]
+        if not (application is not None or pods is not None)
+        else []
+    )
+    unused = next((option for option, useless in given if useless), None)
+    if unused:
+        what = "an application" if unused == "--yarn-ca" else "an application or pods"
+        raise UsageError(
+            f"{unused} is for {what}, and -j names none", "leave it out, or say -j application_… -c URL"
+        )
 
 
 def selector_text(options: argparse.Namespace) -> Optional[str]:
@@ -118,10 +141,24 @@ def _whole(options: argparse.Namespace) -> bool:
     return str(options.selector).strip() == PREFIX
 
 
-def _is_application(typed: str) -> bool:
-    from hprofiler.resolvers.yarn.ids import is_application_id
+def _hosts_named(options: argparse.Namespace) -> bool:
+    return options.hosts is not None or options.hosts_file is not None
 
-    return is_application_id(typed)
+
+def _looks_like_id(typed: str) -> bool:
+    from hprofiler.resolvers.yarn.ids import looks_like_id
+
+    return looks_like_id(typed)
+
+
+def _application_of(typed: str) -> str:
+    from hprofiler.resolvers.yarn.ids import application_of
+
+    identity = application_of(typed)
+    if identity is None:
+        remedy = "write one as `hprofiler apps` lists it, or yarn:name=… for several; --match narrows them"
+        raise UsageError(f"-j {typed}: no application's id", remedy)
+    return identity
 
 
 def _is_configured() -> bool:

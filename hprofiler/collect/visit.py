@@ -208,8 +208,8 @@ class Visit(ABC):
 
     def _without(self) -> str:
         names = self.unseen()
-        if not names:
-            return ""
+        if not names or names == tuple(self.host.containers)[:1]:
+            return ""  # nobody, or one that has no name but its host's
         more = f" and {len(names) - _UNSEEN_TOLD} more" if len(names) > _UNSEEN_TOLD else ""
         are = "is" if len(names) == 1 else "are"
         return f"; {', '.join(names[:_UNSEEN_TOLD])}{more} {are} missing"

@@ -40,6 +40,9 @@ MEANINGS = [
     (["-j", "yarn:name=x", "--match", "java"], "name=x", "java"),
     (["-j", "yarn:", *C], "", None),
     (["-j", "yarn:", *C, "--match", "java"], "", "java"),
+    (["-j", "job_1700000000000_0042", *C], APP, None),
+    (["-j", "job_1700000000000_0042"], None, "job_1700000000000_0042"),
+    (["-j", "my_application_1", *C], "", "my_application_1"),
 ]
 
 
@@ -80,11 +83,27 @@ def test_all_of_an_application_or_what_a_selector_means_of_it() -> None:
         (["-j", "yarn:name=x"], "where is the ResourceManager"),
         (["-j", APP, *C, "--yarn-ca", "/no/such"], "no such file"),
         (["-j", APP, *C, "--host-map", "a=-x"], "is not a host"),
+        (["-j", f"{APP},{APP}", *C], "no application's id"),
+        (["-j", "application_17", *C], "no application's id"),
+        (["-j", "container_e17_1700000000000_0042_01_000003", *C], "no application's id"),
+        (["-j", "aplication_1700000000000_0042", *C], "no application's id"),
+        (["-j", "1700000000000_0042", *C], "no application's id"),
+        (["-j", "java", "-h", "n1", "--host-map", "n1=n2"], "--host-map is for an application or pods"),
+        (["-j", "java", "--yes"], "--yes is for an application or pods"),
+        (["-j", "java", "--yarn-ca", "x"], "--yarn-ca is for an application,"),
     ],
 )
 def test_what_makes_no_sense(words: List[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ps", *words]) == 2
     assert reason in capsys.readouterr().err
+
+
+def test_an_id_without_a_cluster_is_text_and_a_note_says_so() -> None:
+    (note,) = chosen.target(parse(["-j", APP])).notes
+    assert note.startswith(f"-j {APP} is looked for in command lines on this machine; -c http")
+    (note,) = chosen.target(parse(["-j", "job_1700000000000_0042", "-h", "n1"])).notes
+    assert "on the hosts named" in note
+    assert chosen.target(parse(["-j", "java"])).notes == ()
 
 
 class Terminal(io.StringIO):

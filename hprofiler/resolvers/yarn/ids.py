@@ -9,6 +9,9 @@ _APPLICATION = re.compile(r"application_([0-9]{1,19})_([0-9]{1,10})")
 _CONTAINER = re.compile(
     r"container_(?:e[0-9]{1,10}_)?([0-9]{1,19}_[0-9]{1,10})_([0-9]{1,10})_[0-9]{1,19}(?![0-9])"
 )
+_LIKE_ID = re.compile(
+    r"(?:(?:application|job|container|appattempt|attempt|task)_e?|[a-z]*_?[0-9]{10,19}_)[0-9]\S*$"
+)
 
 
 def is_application_id(words: str) -> bool:
@@ -19,6 +22,17 @@ def application_id(words: str) -> str:
     """An application's id as YARN writes it: of its number at least four digits, no more zeros than that."""
     match = _APPLICATION.fullmatch(words)
     return f"application_{int(match.group(1))}_{int(match.group(2)):04}" if match else words
+
+
+def application_of(words: str) -> Optional[str]:
+    """The application that an id of it or of its MapReduce job (`job_…`) means; None for anything else."""
+    told = f"application_{words[4:]}" if words.startswith("job_") else words
+    return told if is_application_id(told) else None
+
+
+def looks_like_id(words: str) -> bool:
+    """Whether it is an id of some kind, or was meant to be one, and no text of a command line."""
+    return _LIKE_ID.match(words) is not None
 
 
 def container_id(words: str) -> Optional[str]:
