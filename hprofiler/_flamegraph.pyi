@@ -520,6 +520,9 @@ class Distance:
     def outlier(self) -> bool:
         """Whether it is unlike the others beyond what sampling and their own spread explain."""
     @property
+    def differs(self) -> bool:
+        """Whether it differs from what is usual by more than sampling alone explains, outlier or not."""
+    @property
     def methods(self) -> List[Difference]:
         """The methods that make the difference, the largest first; at most 5."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
@@ -16,7 +17,7 @@ from hprofiler.report.words import percent, short_name
 from hprofiler.store import RunFolder
 
 # Rows of a table that are no outliers: more of them tell nothing new.
-_ALIKE_SHOWN = 20
+_OTHERS_SHOWN = 20
 _FEWEST = 3
 
 
@@ -93,31 +94,52 @@ def _verdict(ranked: Sequence[Unlike], what: str) -> str:
     odd = sum(one.outlier for one in ranked)
     if len(ranked) < 2:
         return f"nothing to compare: {counted(1, what) if ranked else 'no samples'}"
+    group = counted(len(ranked), what)
+    differ = sum(one.distance.differs for one in ranked)
     if len(ranked) < _FEWEST:
-        return f"{counted(len(ranked), what)}: with fewer than {_FEWEST} none can be the odd one"
-    are = "is" if odd == 1 else "are"
+        how = (
+            "differ by more than sampling alone explains"
+            if differ
+            else "are alike, as far as the samples tell"
+        )
+        return f"{group}: with fewer than {_FEWEST} none can be the odd one; they {how}"
     if odd:
-        return f"{odd} of {counted(len(ranked), what)} {are} unlike the others"
-    return f"all {counted(len(ranked), what)} are alike, as far as the samples tell"
+        return f"{odd} of {group} {'is' if odd == 1 else 'are'} unlike the others"
+    if differ:
+        differs = "1 differs" if differ == 1 else f"{differ} differ"
+        return f"none of {group} stands out beyond doubt; {differs} by more than sampling alone explains"
+    return f"all {group} are alike, as far as the samples tell"
 
 
 def _rows(ranked: Sequence[Unlike], head: str) -> List[str]:
     if len(ranked) < 2:
         return []
-    shown = [one for number, one in enumerate(ranked) if one.outlier or number < _ALIKE_SHOWN]
-    width = max(len(head), *(len(printable(who(one))) for one in shown))
+    shown = [one for number, one in enumerate(ranked) if one.outlier or number < _OTHERS_SHOWN]
+    names = _names(shown)
+    width = max(len(head), *map(len, names))
     heads = f"unlike  {'samples':>9}  divergence   by chance  cosine   moved  what differs most"
     lines = [f"  {head:<{width}}  {heads}"]
-    lines += [_row(one, width) for one in shown]
+    lines += [_row(one, f"{name:<{width}}") for one, name in zip(shown, names)]
     if len(shown) < len(ranked):
-        lines.append(f"  … and {len(ranked) - len(shown)} more that are alike")
+        lines.append(f"  … and {len(ranked) - len(shown)} more")
     return lines
 
 
-def _row(one: Unlike, width: int) -> str:
+def _names(shown: Sequence[Unlike]) -> List[str]:
+    """Who each row is of; with the pid where several have one name."""
+    names = [printable(who(one)) for one in shown]
+    times = Counter(names)
+    return [
+        f"{name} (pid {one.pid})" if times[name] > 1 and one.pid is not None else name
+        for one, name in zip(shown, names)
+    ]
+
+
+def _row(one: Unlike, name: str) -> str:
     distance = one.distance
+    unlike = "yes" if one.outlier else "maybe" if distance.differs else ""
     return (
-        f"  {printable(who(one)):<{width}}  {'yes' if one.outlier else '':<6}  {one.samples:>9,}"
+        f"  {name}  {unlike:<6}  {one.samples:>9,}"
         f"  {distance.divergence:>10.6f}  {distance.noise:>10.6f}  {distance.cosine:>6.4f}"
         f"  {plain(percent(distance.moved, 1)):>6}  {printable(plain(what_differs(one)))}"
     ).rstrip()
@@ -131,6 +153,7 @@ def _record(one: Unlike) -> Dict[str, object]:
         "host": one.host,
         **process,
         "outlier": one.outlier,
+        "differs": distance.differs,
         "samples": one.samples,
         "divergence": distance.divergence,
         "noise": distance.noise,

@@ -172,9 +172,73 @@ def test_the_json_of_the_command_line(tmp_path):
     assert [event["event"] for event in events] == ["cpu"]
     first = events[0]["hosts"][0]
     assert (first["host"], first["outlier"], first["methods"][0]["method"]) == ("host4", True, HOT)
-    assert set(first) == {"host", "outlier", "samples", "divergence", "noise", "cosine", "moved", "methods"}
+    assert set(first) == {
+        "host",
+        "outlier",
+        "differs",
+        "samples",
+        "divergence",
+        "noise",
+        "cosine",
+        "moved",
+        "methods",
+    }
     process = events[0]["processes"][0]
     assert (process["host"], process["pid"], process["label"]) == ("host4", 104, "executor 4")
+
+
+def of_methods(*hosts: dict[str, int]) -> list[MadeHost]:
+    texts = ["".join(f"main;{name} {count}\n" for name, count in one.items()) for one in hosts]
+    return [MadeHost(f"host{number}", {number + 1: text}) for number, text in enumerate(texts)]
+
+
+TWO = "2 hosts: with fewer than 3 none can be the odd one; they "
+FEW = [
+    # hosts, the verdict, the first row's mark
+    ([{"a": 3000}, {"b": 3000}, {"b": 3000}], "1 of 3 hosts is unlike the others", "yes"),
+    (
+        [{"a": 100}, {"b": 100}, {"b": 100}],
+        "none of 3 hosts stands out beyond doubt; 1 differs by more than sampling alone explains",
+        "maybe",
+    ),
+    (
+        [{"a": 3000}, {"a": 3000}, {"b": 3000}, {"b": 3000}],
+        "none of 4 hosts stands out beyond doubt; 4 differ by more than sampling alone explains",
+        "maybe",
+    ),
+    (
+        [{"a": 3000}, {"b": 3000}],
+        TWO + "differ by more than sampling alone explains",
+        "maybe",
+    ),
+    (
+        [{"a": 3000}, {"a": 2000}],
+        TWO + "are alike, as far as the samples tell",
+        "3,000",
+    ),
+    ([{"a": 300}, {"a": 200}, {"a": 100}], "all 3 hosts are alike, as far as the samples tell", "300"),
+]
+
+
+@pytest.mark.parametrize(("hosts", "verdict", "mark"), FEW)
+def test_the_verdict_on_few_hosts_and_methods_is_that_of_its_table(tmp_path, hosts, verdict, mark):
+    folder = make_run(tmp_path / "run", of_methods(*hosts))
+    ((event, compared),) = find_outliers(folder.path, None, trim=False)
+    said, _, first, *_ = outliers_table(event, compared).splitlines()
+    assert said == f"cpu: {verdict}" and first.split()[1] == mark
+
+
+def test_processes_of_one_name_have_their_pids(tmp_path):
+    dice = random.Random(12)
+    hosts = [MadeHost("h", {pid: sampled(dice, USUAL, 400) for pid in (7, 8, 9)})]
+    folder = make_run(tmp_path / "run", hosts)
+    run = folder.run
+    for recording in run["hosts"][0]["recordings"]:
+        recording["process"]["label"] = "YarnChild"
+    folder.write_run(run)
+    ((event, compared),) = find_outliers(folder.path, None, trim=False)
+    table = outliers_table(event, compared)
+    assert all(f"YarnChild on h (pid {pid})" in table for pid in (7, 8, 9))
 
 
 def test_a_run_prints_the_table_where_it_is_asked_for_and_json_always_has_it(tmp_path, capsys):

@@ -59,6 +59,7 @@ pub(crate) struct Distance {
     cosine: f64,
     moved: f64,
     outlier: bool,
+    differs: bool,
     methods: Vec<Py<Difference>>,
 }
 
@@ -66,8 +67,8 @@ pub(crate) struct Distance {
 impl Distance {
     fn __repr__(&self) -> String {
         format!(
-            "Distance(divergence={:.6}, noise={:.6}, cosine={:.4}, moved={:.4}, outlier={})",
-            self.divergence, self.noise, self.cosine, self.moved, self.outlier
+            "Distance(divergence={:.6}, noise={:.6}, cosine={:.4}, moved={:.4}, outlier={}, differs={})",
+            self.divergence, self.noise, self.cosine, self.moved, self.outlier, self.differs
         )
     }
 }
@@ -82,6 +83,7 @@ impl Distance {
             cosine: distance.cosine,
             moved: distance.moved,
             outlier: distance.outlier,
+            differs: distance.differs,
             methods: methods.collect::<PyResult<Vec<Py<Difference>>>>()?,
         })
     }

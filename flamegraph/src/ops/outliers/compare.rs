@@ -1,16 +1,17 @@
 //! The mathematics: shares of profiles, what they usually are, and which difference is no chance.
 
+use super::apart::Crowd;
 use super::{Difference, Distance};
 
 /// Methods with fewer samples than this a profile are one: a share of fewer is far from normally distributed.
 const FEWEST_SAMPLES: f64 = 5.0;
 const RARE: &str = "(rare methods)";
-/// How often alike profiles may have an outlier among them.
-const FALSE_ALARMS: f64 = 1e-4;
+/// How often alike profiles may have an outlier among them, by either of two ways to find one.
+pub(super) const FALSE_ALARMS: f64 = 5e-5;
 /// A share that differs by less is not worth a look, however sure that is.
-const SMALLEST_EFFECT: f64 = 0.03;
+pub(super) const SMALLEST_EFFECT: f64 = 0.03;
 /// With fewer profiles none is the odd one.
-const FEWEST_PROFILES: usize = 3;
+pub(super) const FEWEST_PROFILES: usize = 3;
 /// A median varies by this much more than a mean.
 const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
 /// The median of the square of what is normally distributed with deviation 1.
@@ -30,7 +31,9 @@ pub(super) fn distances(names: &[&str], samples: &[Samples]) -> Vec<Option<Dista
     let usual = Usual::of(&present, methods.names.len());
     let compared: Vec<Compared> = present.iter().map(|own| usual.compare(own)).collect();
     let spread = Spread::of(&compared, methods.names.len());
-    let limit = limit(&compared);
+    let comparisons: usize = compared.iter().map(|one| one.methods.len()).sum();
+    let (sampling, limit) = limits(comparisons as f64, compared.len());
+    let crowd = Crowd::of(&present, methods.names.len());
     let mut judged = present
         .iter()
         .zip(&compared)
@@ -39,7 +42,9 @@ pub(super) fn distances(names: &[&str], samples: &[Samples]) -> Vec<Option<Dista
             noise: (spread.all * compared.expected()).min(1.0),
             cosine: cosine(&own.shares, &usual.shares),
             moved: compared.moved.min(1.0),
-            outlier: compared.is_odd(&spread, limit),
+            outlier: compared.is_beyond(limit, &spread.methods)
+                || crowd.stands_apart(own, comparisons as f64),
+            differs: compared.is_beyond(sampling, &[]),
             methods: usual.differences(own, &methods.names),
         });
     let each = all
@@ -89,9 +94,9 @@ impl<'a> Methods<'a> {
 }
 
 /// A profile's samples over all methods, as parts of one.
-struct Shares {
-    total: f64,
-    shares: Vec<f64>,
+pub(super) struct Shares {
+    pub(super) total: f64,
+    pub(super) shares: Vec<f64>,
 }
 
 /// What a method's share usually is: the median of all profiles', which one odd profile does not move.
@@ -199,11 +204,13 @@ impl Compared {
         free * self.variance / (8.0 * std::f64::consts::LN_2)
     }
 
-    fn is_odd(&self, spread: &Spread, limit: f64) -> bool {
+    /// Whether a method's share is farther than so many deviations; methods may vary more than by sampling.
+    fn is_beyond(&self, limit: f64, spread: &[f64]) -> bool {
+        let spread_of = |method: usize| spread.get(method).map_or(1.0, |spread| spread.sqrt());
         self.methods
             .iter()
             .any(|&(method, difference, deviations)| {
-                difference > SMALLEST_EFFECT && deviations > limit * spread.methods[method].sqrt()
+                difference > SMALLEST_EFFECT && deviations > limit * spread_of(method)
             })
     }
 }
@@ -247,20 +254,19 @@ fn degrees_of_freedom(profiles: usize) -> f64 {
     profiles.saturating_sub(1) as f64 / MEDIAN_VARIANCE
 }
 
-/// How many deviations one of all comparisons may differ by chance, but for `FALSE_ALARMS`. Beyond z lies at
-/// most `exp(-z²/2) / z * sqrt(2/π)` of a normal distribution; that is solved for z, and z is widened to a
-/// quantile of Student's distribution, as the spread itself is only measured.
-fn limit(compared: &[Compared]) -> f64 {
-    if compared.len() < FEWEST_PROFILES {
-        return f64::INFINITY;
-    }
-    let comparisons: usize = compared.iter().map(|one| one.methods.len()).sum();
-    let chances = comparisons as f64 / FALSE_ALARMS;
+/// How many deviations one of all comparisons may differ by chance, but for `FALSE_ALARMS`: where the deviation
+/// is known, and where it is measured. Beyond z lies at most `exp(-z²/2) / z * sqrt(2/π)` of a normal
+/// distribution; that is solved for z, which is widened to a quantile of Student's distribution.
+fn limits(comparisons: f64, profiles: usize) -> (f64, f64) {
+    let chances = comparisons.max(1.0) / FALSE_ALARMS;
     let step = |z: f64| (2.0 * (chances * std::f64::consts::FRAC_2_PI.sqrt() / z).ln()).sqrt();
     let z = (0..5).fold(4.0, |z, _| step(z));
-    let others = comparisons as f64 / compared.len() as f64 - 1.0;
-    let free = others * degrees_of_freedom(compared.len());
-    (free * ((z * z / free).exp() - 1.0)).sqrt()
+    if profiles < FEWEST_PROFILES {
+        return (z, f64::INFINITY);
+    }
+    let others = comparisons / profiles as f64 - 1.0;
+    let free = others * degrees_of_freedom(profiles);
+    (z, (free * ((z * z / free).exp() - 1.0)).sqrt())
 }
 
 /// The median of finite values; 0 of none.

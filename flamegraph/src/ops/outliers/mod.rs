@@ -4,9 +4,13 @@
 //! is usual: for each method the median of all profiles' shares. The distance is the Jensen–Shannon divergence.
 //! Whether a profile is an outlier is asked of each method: is its share farther from the usual one than
 //! chance would have any share of any profile be? Chance is that of sampling, widened by how much most
-//! profiles vary beyond it, as samples of real programs come in bursts. `docs/outliers.md` tells more.
+//! profiles vary beyond it, as samples of real programs come in bursts; or by how much the others disagree that
+//! it stands apart from. `docs/outliers.md` tells more.
 
+mod apart;
 mod compare;
+#[cfg(test)]
+mod few;
 #[cfg(test)]
 mod simulated;
 
@@ -29,6 +33,8 @@ pub struct Distance {
     pub moved: f64,
     /// Whether it is unlike the others beyond what sampling and their own spread explain.
     pub outlier: bool,
+    /// Whether it differs from what is usual by more than sampling alone explains, be it an outlier or not.
+    pub differs: bool,
     /// The methods that make the difference, the largest first.
     pub methods: Vec<Difference>,
 }

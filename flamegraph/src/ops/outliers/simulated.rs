@@ -6,7 +6,7 @@ use crate::profile::Profile;
 use crate::values::ValueType;
 
 /// A small generator of random numbers: the same ones every time.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
     /// From 0 to 1, not 0.
@@ -27,13 +27,13 @@ impl Random {
 
 /// A cluster of hosts that all do the same: each method has half, a third … of the samples of the first.
 #[derive(Clone, Copy, Debug)]
-struct Cluster {
-    methods: usize,
-    hosts: usize,
+pub(super) struct Cluster {
+    pub(super) methods: usize,
+    pub(super) hosts: usize,
     /// Of the first host; the second has twice as many, the third three times, and again.
-    samples: usize,
+    pub(super) samples: usize,
     /// How many samples of the same method follow each other on average.
-    burst: f64,
+    pub(super) burst: f64,
 }
 
 impl Cluster {
@@ -64,7 +64,7 @@ impl Cluster {
         counts
     }
 
-    fn recorded(self, random: &mut Random) -> Vec<Vec<u64>> {
+    pub(super) fn recorded(self, random: &mut Random) -> Vec<Vec<u64>> {
         let shares = self.shares();
         let hosts = 0..self.hosts;
         hosts
@@ -73,7 +73,7 @@ impl Cluster {
     }
 }
 
-fn distances(hosts: &[Vec<u64>]) -> Vec<Option<Distance>> {
+pub(super) fn distances(hosts: &[Vec<u64>]) -> Vec<Option<Distance>> {
     let mut outliers = Outliers::new();
     for counts in hosts {
         outliers.add(&profile(counts), 0, None).unwrap();
@@ -90,7 +90,7 @@ fn profile(counts: &[u64]) -> Profile {
     profile
 }
 
-fn alarms(distances: &[Option<Distance>]) -> usize {
+pub(super) fn alarms(distances: &[Option<Distance>]) -> usize {
     let odd = distances.iter().flatten().filter(|one| one.outlier);
     odd.count()
 }
