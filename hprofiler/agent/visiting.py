@@ -137,7 +137,8 @@ gone() {{ rm -f "$1" 2>/dev/null || {{ [ -f "$1" ] && : >"$1"; }}; }} 2>/dev/nul
 """
 
 # Ways: c or e (counted, or until the end of input), then d or the path of a loader. A file is made anew or
-# not at all (set -C), so that nobody can have put a link there.
+# not at all (set -C), so that nobody can have put a link there; and not where nothing runs, for without rm
+# it would stay.
 _FIND = (
     _START
     + """
@@ -158,8 +159,17 @@ u=
 while read -r k r e x; do case $k in Uid:) u=$e; break;; esac; done </proc/self/status
 w=c
 has head || w=e
+noexec() {{
+  b=0
+  while read -r x d t o x; do
+    case $1/ in "${{d%/}}"/*) [ ${{#d}} -ge $b ] && {{ b=${{#d}}; q=$o; }};; esac
+  done </proc/self/mounts
+  case ,$q, in *,noexec,*) return 0;; esac
+  return 1
+}}
 try() {{
   [ -d "$1" ] && [ -w "$1" ] || return 1
+  noexec "$1" && return 1
   f=${{1%/}}/.hprofiler-once-$u-{token}
   (set -C; echo "#!$(command -v sh)" >"$f") 2>/dev/null || return 1
   if has chmod; then
@@ -171,11 +181,11 @@ try() {{
   return 1
 }}
 seek() {{
-  for d in /tmp /var/tmp "$HOME" /dev/shm; do try "$d" && return 0; done
-  while read -r x d t o x; do
+  for m in /tmp /var/tmp "$HOME" /dev/shm; do try "$m" && return 0; done
+  while read -r x m t o x; do
     case $o in rw|rw,*) ;; *) continue;; esac
-    case $d in /proc*|/sys*|/dev*|*'\\'*) continue;; esac
-    try "$d" && return 0
+    case $m in /proc*|/sys*|/dev*|*'\\'*) continue;; esac
+    try "$m" && return 0
   done </proc/self/mounts
   return 1
 }}

@@ -177,31 +177,33 @@ def test_by_ssh_a_host_is_a_node(server: ApiServer, locate: Locate) -> None:
     assert all(len(identity) == 64 for host in hosts for identity in host.containers)
 
 
+DONE, KILLED = {"reason": "Completed", "exitCode": 0}, {"reason": "OOMKilled", "exitCode": 137}
 IDLE = [
     (
-        waiting("CrashLoopBackOff", "back-off 5m0s"),
-        {},
+        waiting("CrashLoopBackOff", "back-off 5m"),
+        None,
         Status.FAILED,
         "does not run: CrashLoopBackOff: back-off",
     ),
-    (waiting("ImagePullBackOff", "x"), {}, Status.FAILED, "ImagePullBackOff"),
-    (waiting("ContainerCreating"), {}, Status.FAILED, "ContainerCreating"),
-    ({"terminated": {"reason": "Completed", "exitCode": 0}}, {}, Status.IDLE, r"Completed \(exit code 0\)"),
-    (
-        {"terminated": {"reason": "OOMKilled", "exitCode": 137}},
-        {},
-        Status.IDLE,
-        r"OOMKilled \(exit code 137\)",
-    ),
-    ({}, {}, Status.FAILED, "waiting"),
+    (waiting("ImagePullBackOff", "x"), None, Status.FAILED, "ImagePullBackOff"),
+    (waiting("ContainerCreating"), None, Status.FAILED, "ContainerCreating"),
+    ({"terminated": DONE}, "Never", Status.IDLE, r"has ended: Completed \(exit code 0\)"),
+    ({"terminated": KILLED}, "Never", Status.IDLE, r"has ended: OOMKilled \(exit code 137\)"),
+    ({"terminated": DONE}, "OnFailure", Status.IDLE, "has ended: Completed"),
+    ({"terminated": KILLED}, "OnFailure", Status.FAILED, "between two starts: OOMKilled"),
+    ({"terminated": DONE}, "Always", Status.FAILED, "between two starts: Completed"),
+    ({"terminated": KILLED}, None, Status.FAILED, "between two starts: OOMKilled"),
+    ({}, None, Status.FAILED, "waiting"),
 ]
 
 
-@pytest.mark.parametrize(("state", "more", "state_of", "said"), IDLE)
+@pytest.mark.parametrize(("state", "policy", "state_of", "said"), IDLE)
 def test_containers_that_do_not_run(
-    server: ApiServer, locate: Locate, state: Any, more: Any, state_of: Status, said: str
+    server: ApiServer, locate: Locate, state: Any, policy: Any, state_of: Status, said: str
 ) -> None:
-    server.pods = [pod("up"), pod("down", states={"main": state}, **more)]
+    down = pod("down", states={"main": state})
+    down["spec"]["restartPolicy"] = policy
+    server.pods = [pod("up"), down]
     found = locate()
     assert [host.name for host in found.hosts] == ["up"]
     (line,) = found.absent
@@ -262,7 +264,7 @@ def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
     assert [(line.host, line.reason) for line in found.came_since()] == [
         ("leaves", "the pod was deleted during the recording"),
         ("restarts", "the container was started anew during the recording"),
-        ("crashes", "the container has ended: OOMKilled (exit code 137)"),
+        ("crashes", "the container is between two starts: OOMKilled (exit code 137)"),
         ("comes", "comes began during the recording and is not in it"),
     ]
     server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})

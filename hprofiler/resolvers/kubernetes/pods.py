@@ -9,6 +9,7 @@ from hprofiler.resolvers.kubernetes.asked import is_id, is_name, is_short_name
 from hprofiler.resolvers.yarn.answers import member, number, objects, text
 
 _APP_LABELS = ("app.kubernetes.io/name", "app", "spark-app-name", "k8s-app", "component")
+_CRASHED = "see its last words: kubectl logs --previous"
 
 
 class Container(NamedTuple):
@@ -135,7 +136,7 @@ def _idle(pod: Mapping[str, Any], statuses: List[Dict[str, Any]], some_run: bool
     many = some_run or len(statuses) > 1
     found = []
     for status in statuses:
-        state, reason, remedy = _state(status)
+        state, reason, remedy = _state(status, text(pod, "spec", "restartPolicy") or "Always")
         found.append(Idle(namespace, name, text(status, "name") if many else "", state, reason, remedy))
     return found
 
@@ -165,12 +166,13 @@ def _why(pod: Mapping[str, Any], phase: str) -> str:
     ) or {"Succeeded": "Completed"}.get(phase, phase)
 
 
-def _state(status: Mapping[str, Any]) -> Tuple[Status, str, str]:
+def _state(status: Mapping[str, Any], policy: str) -> Tuple[Status, str, str]:
     """What a container that does not run does instead."""
     waiting, ended = _object(status, "state", "waiting"), _object(status, "state", "terminated")
+    if ended and (policy == "Always" or (policy == "OnFailure" and number(ended, "exitCode"))):
+        return Status.FAILED, f"the container is between two starts: {ending(ended)}", _CRASHED
     if ended:
-        how = ending(ended)
-        return Status.IDLE, f"the container has ended: {how}", ""
+        return Status.IDLE, f"the container has ended: {ending(ended)}", ""
     reason = text(waiting, "reason", limit=100) or "waiting"
     message = text(waiting, "message", limit=300)
     before = _object(status, "lastState", "terminated")
@@ -189,7 +191,7 @@ def ending(ended: Mapping[str, Any]) -> str:
 
 def _remedy(reason: str) -> str:
     if reason in ("CrashLoopBackOff", "RunContainerError"):
-        return "see its last words: kubectl logs --previous"
+        return _CRASHED
     if "Image" in reason:
         return "see whether the image's name is right and the node may fetch it"
     return ""
