@@ -11,6 +11,7 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::blocks::write_file;
 use crate::{guarded, value_error, words};
 
 /// A format that can be written: one of the library's, or the page, which Python makes.
@@ -188,12 +189,8 @@ fn write_part(
     part: &Path,
     write: impl FnOnce(&mut dyn Write) -> flamegraph::Result<()>,
 ) -> flamegraph::Result<()> {
-    let mut out = BufWriter::with_capacity(
-        BLOCK,
-        File::options().write(true).create_new(true).open(part)?,
-    );
-    write(&mut out)?;
-    Ok(out.flush()?)
+    let file = File::options().write(true).create_new(true).open(part)?;
+    write_file(file, write)
 }
 
 /// The name of the file until it is whole: beside it, so that it can be renamed.
