@@ -2,8 +2,8 @@
 //!
 //! A recording is a row of chunks, each complete in itself: a header, events, metadata that says how
 //! events are laid out, and checkpoints with the constants they refer to by number. A chunk is held in
-//! memory, its constants are looked at only when a sample refers to them, and each stack becomes a node
-//! of the tree once a chunk. What is damaged or was never finished is counted, said, and left out.
+//! memory, and its constants are looked at only when a sample refers to them. Samples are counted by what
+//! decides on their node (`places`); each such stack goes once to the tree, which grows beside (`grow`). What is damaged or was never finished is counted, said, and left out.
 
 mod bytes;
 mod chunk;
