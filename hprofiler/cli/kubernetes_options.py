@@ -61,7 +61,7 @@ def asked_for(options: argparse.Namespace) -> Optional[str]:
 def cluster(options: argparse.Namespace, limit: Optional[int] = None) -> KubernetesOptions:
     from hprofiler.kubernetes import Access
     from hprofiler.resolvers import KubernetesOptions
-    from hprofiler.resolvers.yarn.host_map import parse_host_map
+    from hprofiler.resolvers.host_map import parse_host_map
 
     if options.all_namespaces and options.namespace is not None:
         raise UsageError("-A means all namespaces, and -n one of them", "give one of them")

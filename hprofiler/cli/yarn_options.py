@@ -106,7 +106,7 @@ def selector_text(options: argparse.Namespace) -> Optional[str]:
 def cluster(options: argparse.Namespace, limit: Optional[int] = None) -> YarnOptions:
     from hprofiler.cli.options import file
     from hprofiler.resolvers import YarnOptions
-    from hprofiler.resolvers.yarn.host_map import parse_host_map
+    from hprofiler.resolvers.host_map import parse_host_map
 
     mapped = getattr(options, "host_map", None)
     ca = file(options.yarn_ca, "--yarn-ca")

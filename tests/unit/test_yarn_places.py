@@ -8,8 +8,8 @@ from typing import Dict, Optional, Tuple
 import pytest
 
 from hprofiler.errors import UsageError
+from hprofiler.resolvers.host_map import parse_host_map
 from hprofiler.resolvers.host_names import HostEntry
-from hprofiler.resolvers.yarn.host_map import parse_host_map
 from hprofiler.resolvers.yarn.ids import attempt_of, belongs, container_id, is_application_id
 from hprofiler.resolvers.yarn.rest import base_urls, shown
 from hprofiler.resolvers.yarn.site import configured, is_configured

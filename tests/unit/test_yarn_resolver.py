@@ -10,8 +10,8 @@ import pytest
 from hprofiler.errors import UsageError
 from hprofiler.model import PROCESS, Target
 from hprofiler.resolvers import Located, TargetOptions, TooMany, YarnOptions, resolve
+from hprofiler.resolvers.host_map import parse_host_map
 from hprofiler.resolvers.host_names import HostEntry
-from hprofiler.resolvers.yarn.host_map import parse_host_map
 from hprofiler.resolvers.yarn.rest import YarnError
 from tests.unit.yarn_server import (
     APP,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional
 
 from hprofiler.errors import UsageError
 from hprofiler.kubernetes import KubernetesError, Need
+from hprofiler.resolvers.answers import member, objects, text
 from hprofiler.resolvers.kubernetes.asked import JOB_LABELS, SPARK_LABELS, Asked, is_short_name
 from hprofiler.resolvers.kubernetes.pods import Pods, read
 from hprofiler.resolvers.options import KubernetesOptions
-from hprofiler.resolvers.yarn.answers import member, objects, text
 
 if TYPE_CHECKING:
     from hprofiler.kubernetes.cluster import Cluster

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from hprofiler.model import PROCESS, Status
+from hprofiler.resolvers.answers import member, number, objects, text
 from hprofiler.resolvers.kubernetes.asked import is_id, is_name, is_short_name
-from hprofiler.resolvers.yarn.answers import member, number, objects, text
 
 _APP_LABELS = ("app.kubernetes.io/name", "app", "spark-app-name", "k8s-app", "component")
 _CRASHED = "see its last words: kubectl logs --previous"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import List, Mapping, Tuple
 
 from hprofiler.errors import UsageError
-from hprofiler.resolvers.yarn.answers import member, number, objects, text
+from hprofiler.resolvers.answers import member, number, objects, text
 from hprofiler.resolvers.yarn.ids import is_application_id
 from hprofiler.resolvers.yarn.rest import NotFound, ResourceManager, YarnError
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional, Tuple
 
 from hprofiler.model import PROCESS
+from hprofiler.resolvers.answers import member, number, objects, text
 from hprofiler.resolvers.host_names import is_host
-from hprofiler.resolvers.yarn.answers import member, number, objects, text
 from hprofiler.resolvers.yarn.ids import container_id
 from hprofiler.resolvers.yarn.rest import OF_DRIVER, ResourceManager, YarnError
 
