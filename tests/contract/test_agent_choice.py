@@ -101,9 +101,9 @@ def test_an_option_of_an_event_that_is_refused_is_told_once(agent, burn):
     assert "--alloc-interval" not in done.outcome["reason"]
 
 
-def test_each_of_several_troubles_keeps_its_remedy_and_is_told_once(agent, burn):
+def test_each_of_several_troubles_keeps_its_remedy_and_is_told_once(agent, library, burn):
     burner = burn(options=["-XX:+DisableAttachMechanism"])
-    outcome = record_by_perf(agent, burner, ["cpu", "alloc"], engine="auto").outcome
+    _, outcome, _ = record(agent, library, burner, ["cpu", "alloc"], engine="auto")
     assert outcome["reason"].count("-XX:+DisableAttachMechanism") == 1, outcome
     for trouble in ("not by async-profiler", "alloc cannot be recorded", "have no names", "broken"):
         assert trouble in outcome["reason"], outcome

@@ -266,7 +266,7 @@ def test_auto_takes_perf_where_no_profiler_can_be_loaded(agent, burn):
     assert done.head()["engine"] == "perf"
     assert "not by async-profiler" in done.outcome["reason"]
     assert done.outcome["reason"].count("-XX:+DisableAttachMechanism") == 1
-    assert done.outcome["remedy"] == "restart the JVM without -XX:+DisableAttachMechanism"
+    assert "restart the JVM without -XX:+DisableAttachMechanism" in done.outcome["remedy"]
 
 
 def test_off_cpu_of_a_jvm_that_cannot_be_attached_is_perfs_best(agent, burn):
