@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
+import subprocess
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 import yaml
@@ -13,11 +16,12 @@ import yaml
 from hprofiler import Profile
 from hprofiler.store import RunFolder
 from tests.lab import cache, hosts
-from tests.lab.coordinator import Coordinator, Result, Running
+from tests.lab.coordinator import COMMAND, Coordinator, Result, Running
 from tests.lab.folded import Stacks
-from tests.lab.k8s import images, pods, spark
+from tests.lab.k8s import images, inside, pods, spark
 from tests.lab.k8s.api import Object
 from tests.lab.k8s.cluster import KubeCluster, make_lab
+from tests.lab.k8s.settings import API_ADDRESS
 from tests.lab.k8s.software import software
 from tests.lab.procs import wait_for
 from tests.lab.yarn.software import Unavailable
@@ -131,38 +135,10 @@ def off(stacks: Stacks, method: str, percent: float) -> float:
     return abs(stacks.share(method) - percent) / deviation
 
 
-def files(kube: KubeCluster, names: Sequence[str]) -> Dict[str, Set[str]]:
-    """Every path in each container of these pods, as it is in there."""
-    found = {}
-    for name in names:
-        for container in kube.containers(name):
-            inside = kube.processes(name, container)
-            root = f"/proc/{min(seen.pid for seen in inside)}/root"
-            found[f"{name}/{container}"] = set(_walk(root))
-    return found
-
-
-def _walk(root: str) -> Iterator[str]:
-    for parent, folders, names in os.walk(f"{root}/"):
-        inner = parent[len(root) :].rstrip("/")
-        if not inner:
-            folders[:] = [name for name in folders if name not in ("proc", "sys", "burner", "opt")]
-        yield from (f"{inner}/{name}" for name in folders + names)
-
-
-def processes(kube: KubeCluster, names: Sequence[str]) -> Dict[str, Set[Tuple[int, str]]]:
-    """What runs in each container of these pods."""
-    return {
-        f"{name}/{container}": {(seen.pid, seen.command) for seen in kube.processes(name, container)}
-        for name in names
-        for container in kube.containers(name)
-    }
-
-
 @pytest.fixture(scope="module")
 def before(kube: KubeCluster, shapes: Dict[str, Object]) -> Dict[str, Dict[str, Any]]:
     """Processes and files in the containers before anything was profiled."""
-    return {"processes": processes(kube, list(shapes)), "files": files(kube, list(shapes))}
+    return {"processes": inside.processes(kube, shapes), "files": inside.files(kube, shapes)}
 
 
 @pytest.fixture(scope="module")
@@ -252,8 +228,8 @@ def test_nothing_is_left_in_any_container(
 ) -> None:
     """After both ways; what the JVMs themselves made may stay."""
     assert by_ssh.folder is not None
-    wait_for(lambda: processes(kube, list(shapes)) == before["processes"], 60, "the processes of before")
-    for container, found in files(kube, list(shapes)).items():
+    wait_for(lambda: inside.processes(kube, shapes) == before["processes"], 60, "the processes of before")
+    for container, found in inside.files(kube, shapes).items():
         new = {path for path in found - before["files"][container] if not OF_THE_JVM.fullmatch(path)}
         assert not new, container
 
@@ -328,9 +304,48 @@ def test_an_account_that_may_only_look(
 
 def test_a_token_that_is_none(kube: KubeCluster, hprofiler: Profiling) -> None:
     result = hprofiler(
-        "-t", "1", "-j", "k8s:pod/plain", kubeconfig=kube.write_kubeconfig("stale", "nonsense")
+        "-t", "1", "-j", "k8s:pod/plain", kubeconfig=kube.write_kubeconfig("stale", {"token": "nonsense"})
     )
     assert result.code == 4 and re.search("401|Unauthorized|token", result.err), str(result)
+
+
+def test_a_credential_plugin(kube: KubeCluster, hprofiler: Profiling, shapes: Dict[str, Object]) -> None:
+    """The program that the kubeconfig names tells the token."""
+    token = json.loads((kube.folder / "tokens.json").read_text())["admin"]
+    kind = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
+    said = json.dumps({**kind, "status": {"token": token}})
+    plugin = {"apiVersion": kind["apiVersion"], "command": "echo", "args": [said], "interactiveMode": "Never"}
+    kubeconfig = kube.write_kubeconfig("plugin", {"exec": plugin})
+    result = hprofiler("ps", "-j", "k8s:pod/plain", kubeconfig=kubeconfig)
+    assert result.code == 0 and "Burner" in result.out, str(result)
+
+
+def test_the_account_of_the_pod_that_hprofiler_runs_in(
+    kube: KubeCluster, coordinator: Coordinator, allowed: Path, shapes: Dict[str, Object]
+) -> None:
+    """It has no kubeconfig, but the files and variables that each pod has."""
+    user = yaml.safe_load(allowed.read_text())["users"][0]["user"]
+    folder = coordinator.new_folder()
+    (folder / "token").write_text(user["token"])
+    (folder / "namespace").write_text("default")
+    (folder / "ca.crt").write_bytes((kube.folder / "keys/ca.crt").read_bytes())
+    place = "/run/secrets/kubernetes.io/serviceaccount"
+    mount = f'mount -t tmpfs lab /run && mkdir -p {place} && cp "$0"/* {place} && exec "$@"'
+    words = ["sh", "-c", mount, str(folder), *COMMAND, "ps", "-j", "k8s:pod/plain"]
+    done = subprocess.run(
+        kube.lab.coordinator(words),
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "PYTHONPATH": str(cache.CHECKOUT),
+            "KUBERNETES_SERVICE_HOST": API_ADDRESS,
+            "KUBERNETES_SERVICE_PORT": "443",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0 and "Burner" in done.stdout, done.stderr
 
 
 def test_nothing_is_asked_for_but_to_get_list_and_exec(
@@ -353,23 +368,25 @@ def resource(event: Object) -> List[str]:
 # What changes under way
 
 
-def test_a_pod_that_is_deleted_during_the_recording(
+def test_pods_that_are_deleted_or_begin_anew_during_the_recording(
     kube: KubeCluster, start: Callable[..., Running], shapes: Dict[str, Object]
 ) -> None:
     labels = {"fleet": "doomed"}
-    kube.create(
-        pods.pod("doomed", pods.container(pods.burner("alpha", 0.3)), node="host1", labels=labels),
-        pods.pod("spared", pods.container(pods.burner("gamma", 0.3)), node="host2", labels=labels),
-    )
-    kube.wait_until_running("doomed", "spared")
+    for name, node in (("deleted", "host1"), ("crashed", "host1"), ("spared", "host2")):
+        one = pods.container(pods.burner("gamma", 0.3))
+        kube.create(pods.pod(name, one, node=node, labels=labels))
+    kube.wait_until_running("deleted", "crashed", "spared")
     running = start("-t", "15", "-f", "300", "-j", "k8s:fleet=doomed")
-    running.wait_until_recording(2)
-    kube.remove("doomed")
-    result = running.result()
+    running.wait_until_recording(3)
+    (java,) = (seen for seen in kube.processes("crashed", "main") if seen.inner_pid == 1)
+    os.kill(java.pid, signal.SIGKILL)
+    kube.remove("deleted")
+    result = running.result(timeout=240)
     assert result.code == 3, str(result)
-    assert re.search("deleted during the recording|ended", ledger(result)["doomed"]), str(result)
+    assert "deleted during the recording" in ledger(result)["deleted"], str(result)
+    assert re.search("started anew during the recording|has ended", ledger(result)["crashed"]), str(result)
     assert off(stacks_of(result, "spared/main"), "Burner.hotGamma", 70) < 5
-    kube.remove("spared")
+    kube.remove("crashed", "spared")
 
 
 def test_a_spark_job_by_its_label(kube: KubeCluster, hprofiler: Profiling) -> None:

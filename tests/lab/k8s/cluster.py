@@ -153,13 +153,15 @@ class KubeCluster:
             self._write_node(node, authority, tokens[node.name])
         (self.folder / "tokens.csv").write_text("\n".join(lines) + "\n")
         for name in PLAIN_USERS:
-            self.write_kubeconfig(name, tokens[name])
+            self.write_kubeconfig(name, {"token": tokens[name]})
 
     def _write_node(self, node: Host, authority: Authority, token: str) -> None:
         folder = self.folder / node.name
         (folder / "network").mkdir(parents=True)
         own = f"{INSIDE}/{node.name}"
-        (folder / "kubeconfig").write_text(settings.kubeconfig(self.server, authority.certificate, token))
+        (folder / "kubeconfig").write_text(
+            settings.kubeconfig(self.server, authority.certificate, {"token": token})
+        )
         kubelet = settings.kubelet(own, f"{INSIDE}/keys", self.lab.coord.plan.address)
         (folder / "kubelet.json").write_text(json.dumps(kubelet))
         (folder / "containerd.toml").write_text(settings.containerd(self.software.system, f"{own}/network"))
@@ -168,12 +170,12 @@ class KubeCluster:
 
     # Users
 
-    def write_kubeconfig(self, name: str, token: str, server: str = "", namespace: str = "default") -> Path:
-        """NAME.kubeconfig for whoever has the token."""
+    def write_kubeconfig(self, name: str, user: Mapping[str, Any], namespace: str = "default") -> Path:
+        """NAME.kubeconfig for a user with these credentials."""
         path = self.folder / f"{name}.kubeconfig"
         authority = (self.folder / "keys/ca.crt").read_bytes()
         path.touch(mode=0o600)
-        path.write_text(settings.kubeconfig(server or self.server, authority, token, namespace))
+        path.write_text(settings.kubeconfig(self.server, authority, user, namespace))
         return path
 
     def account(self, name: str, rules: Sequence[Mapping[str, Any]] = (), namespace: str = "default") -> Path:
@@ -183,7 +185,7 @@ class KubeCluster:
         if rules:
             pods.grant(self.api, name, namespace, rules)
         answer = self.api.post(f"{base}/{name}/token", {"spec": {"expirationSeconds": 36000}})
-        return self.write_kubeconfig(name, answer["status"]["token"], namespace=namespace)
+        return self.write_kubeconfig(name, {"token": answer["status"]["token"]}, namespace)
 
     def audit(self, user: str) -> List[Object]:
         """What the API server wrote down of a user's requests, in order."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Mapping
 
 from tests.lab.k8s import images
 
@@ -24,8 +24,8 @@ AUDIT_POLICY = {
 }
 
 
-def kubeconfig(server: str, authority: bytes, token: str, namespace: str = "default") -> str:
-    """A kubeconfig (JSON is YAML) of one user."""
+def kubeconfig(server: str, authority: bytes, user: Mapping[str, Any], namespace: str = "default") -> str:
+    """A kubeconfig (JSON is YAML) of one user, who has, say, a `token`."""
     return json.dumps(
         {
             "apiVersion": "v1",
@@ -39,7 +39,7 @@ def kubeconfig(server: str, authority: bytes, token: str, namespace: str = "defa
                     },
                 }
             ],
-            "users": [{"name": "lab", "user": {"token": token}}],
+            "users": [{"name": "lab", "user": user}],
             "contexts": [
                 {"name": "lab", "context": {"cluster": "lab", "user": "lab", "namespace": namespace}}
             ],

@@ -144,7 +144,7 @@ class Application:
         ]
         return [
             "env", f"KUBECONFIG={INSIDE}/{self.cluster.kubeconfig.name}",
-            f"{self.spark.java_home}/bin/java", "-Xmx256m",
+            f"{self.spark.java_home}/bin/java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
             "-cp", f"{self.spark.jars}/*",
             "org.apache.spark.deploy.SparkSubmit", "--master", f"k8s://{server}", "--deploy-mode", "cluster",
             "--name", self.name,
@@ -157,6 +157,7 @@ class Application:
         settings = [
             ("spark.ui.enabled", "false"),
             ("spark.executor.instances", str(executors)),
+            ("spark.executor.extraJavaOptions", "-XX:+UseSerialGC"),
             (f"{base}.container.image", images.SPARK),
             (f"{base}.container.image.pullPolicy", "Never"),
             (f"{base}.authenticate.driver.serviceAccountName", ACCOUNT),

@@ -10,7 +10,7 @@ if [ "$role" = driver ]; then
   for package in java.lang java.lang.invoke java.net java.nio java.util java.util.concurrent sun.nio.ch; do
     set -- "--add-opens=java.base/$package=ALL-UNNAMED" "$@"
   done
-  exec java -Xmx512m -cp "$classes" "$@"
+  exec java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$classes" "$@"
 fi
 number=0
 while eval "option=\${SPARK_JAVA_OPT_$number-}" && [ -n "$option" ]; do
