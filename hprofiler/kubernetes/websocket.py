@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import os
 import select
 import socket
@@ -21,6 +22,9 @@ from hprofiler.kubernetes.problems import KubernetesError
 HALF_CLOSE = "v5.channel.k8s.io"
 """The one protocol in which a command's input can end before its output does."""
 PROTOCOLS = (HALF_CLOSE, "v4.channel.k8s.io")
+_GUID = (
+    "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # of RFC 6455: what the server's answer to the key is made with
+)
 _READ = 256 << 10
 _LOOK = 1.0
 
@@ -164,7 +168,8 @@ def upgraded(response: httpx.Response) -> WebSocket:
     protocol = response.headers.get("sec-websocket-protocol", "")
     connection: Optional[socket.socket] = stream.get_extra_info("socket") if stream else None
     encrypted = stream.get_extra_info("ssl_object") is not None if stream else False
-    if stream is None or connection is None or protocol not in PROTOCOLS:
+    agreed = response.headers.get("sec-websocket-accept") == _accepted(response.request)
+    if stream is None or connection is None or protocol not in PROTOCOLS or not agreed:
         response.close()
         raise KubernetesError(
             f"the API server speaks no protocol for commands that we know ({protocol[:50]!r})",
@@ -176,6 +181,12 @@ def upgraded(response: httpx.Response) -> WebSocket:
             "commands cannot go through a proxy that is spoken to by TLS", "use an http:// proxy"
         )
     return WebSocket(response, connection, _leading(stream), protocol)
+
+
+def _accepted(request: httpx.Request) -> str:
+    """What a server answers that means a WebSocket, and no other protocol or a copy of an old answer."""
+    key = request.headers["sec-websocket-key"] + _GUID
+    return base64.b64encode(hashlib.sha1(key.encode(), usedforsecurity=False).digest()).decode()
 
 
 def _leading(stream: httpcore.NetworkStream) -> bytes:

@@ -99,6 +99,7 @@ class ApiServer:
     def __init__(self, certificate: Optional[Tuple[Path, Path]] = None) -> None:
         self.pods: List[Dict[str, Any]] = []
         self.replies: Dict[str, Callable[[Query], Reply]] = {}
+        self.guid = _GUID
         self.protocols: Sequence[str] = (V5, V4)
         self.environment: Optional[Dict[str, str]] = None
         self.refuse_exec: Optional[Reply] = None
@@ -196,7 +197,7 @@ def _handler(api: ApiServer) -> type:
                 return
             offered = [word.strip() for word in self.headers["Sec-WebSocket-Protocol"].split(",")]
             chosen = next(word for word in offered if word in api.protocols)
-            key = self.headers["Sec-WebSocket-Key"] + _GUID
+            key = self.headers["Sec-WebSocket-Key"] + api.guid
             self.send_response(101)
             self.send_header("Upgrade", "websocket")
             self.send_header("Connection", "Upgrade")

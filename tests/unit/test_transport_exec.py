@@ -145,6 +145,13 @@ def test_an_old_server_cannot_end_the_input(transport: ExecTransport, server: Ap
     assert channel.read(10) == b"hello\n"
 
 
+def test_a_server_that_speaks_something_else(transport: ExecTransport, server: ApiServer) -> None:
+    server.guid = "another"
+    with pytest.raises(HostError, match="speaks no protocol for commands that we know") as caught:
+        transport.open("echo")
+    assert "--via ssh" in caught.value.remedy
+
+
 def test_a_command_that_takes_too_long(transport: ExecTransport) -> None:
     began = time.monotonic()
     with pytest.raises(HostError, match=r"did not end within 0\.5 s"):
