@@ -160,6 +160,8 @@ class Visit(ABC):
         """A process with what the resolver knows of its container, which goes before what was derived."""
         known = dict(self.host.containers.get(process.labels.get("container", ""), {}))
         label = known.pop(PROCESS, process.label)
+        if not process.jvm_version and label != process.label:
+            label = f"{process.label} of {label}"  # a worker or a helper beside the JVM that the name is of
         return replace(process, label=label, labels={**process.labels, **known})
 
     def _tell_empty(self, processes: Sequence[Process]) -> None:

@@ -27,8 +27,8 @@ read()
 """
 
 
-def process(pid, container, **labels):
-    return f"process({pid}, labels=dict(container={container!r}, **{labels!r}))"
+def process(pid, container, members="", **labels):
+    return f"process({pid}, labels=dict(container={container!r}, **{labels!r}){members})"
 
 
 @pytest.fixture
@@ -57,6 +57,12 @@ def test_what_is_known_of_a_container_is_added_and_wins(look):
     }  # fmt: skip
     assert six.labels == {"container": TWO, "node": "n1", "application": "application_1_0001"}
     assert result.outcomes == () and result.ignored[0].reason == "Python worker"
+
+
+def test_a_worker_beside_the_jvm_is_told_from_it(look):
+    worker = process(6, ONE, ", jvm=None, label='python3'")
+    result = look([process(5, ONE), worker], native=True, selector=replace(ALL, native=True))
+    assert [found.label for found in result.processes] == ["executor 7", "python3 of executor 7"]
 
 
 def test_a_selector_narrows(look):
