@@ -1,0 +1,74 @@
+"""Hosts that are pods, or have some: containers without a JVM, and hosts that nobody named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Dict, Iterator
+
+import pytest
+
+from hprofiler.collect import find_only
+from hprofiler.model import PROCESS, Outcome, Selector, Status, Target
+from hprofiler.resolvers import Located
+from hprofiler.run import RunRequest, run
+from tests.unit.stand_in import SAMPLING, Fleet, StandIns
+
+ALL = Selector("k8s:x", "containers", {})
+MAIN, SIDE, OTHER = ("a" * 64, "b" * 64, "c" * 64)
+
+
+def known(pod: str, container: str, **more: str) -> Dict[str, str]:
+    return {"namespace": "ns", "pod": pod, "container": container, **more}
+
+
+CONTAINERS = {
+    MAIN: known("one", "main"),
+    SIDE: known("one", "proxy"),
+    OTHER: known("two", "main", **{PROCESS: "executor 2"}),
+}
+FINDS = """
+hello()
+request = read()
+assert request["containers"] == IDS, request
+say("found", searched=9, processes=[process(5, labels=dict(container=MAIN))], ignored=[])
+read()
+"""
+
+
+@pytest.fixture
+def stand_ins(tmp_path: Path) -> Iterator[StandIns]:
+    made = StandIns(tmp_path)
+    yield made
+    made.clean()
+
+
+def test_a_pod_with_a_jvm_may_have_containers_without(stand_ins: StandIns) -> None:
+    body = f"MAIN, IDS = {MAIN!r}, {list(CONTAINERS)!r}\n{FINDS}"
+    fleet = Fleet(stand_ins, 30.0, {"node": body})
+    (result,) = find_only([replace(fleet.hosts[0], containers=CONTAINERS)], ALL, fleet.reach)
+    (process,) = result.processes
+    assert process.labels == known("one", "main")
+    assert [line.reason for line in result.outcomes] == ["no JVM of executor 2 (ns/two) was found"]
+
+
+@pytest.mark.parametrize(("optional", "status"), [(True, Status.DEGRADED), (False, Status.FAILED)])
+def test_what_nobody_named_is_not_missing(stand_ins: StandIns, optional: bool, status: Status) -> None:
+    fleet = Fleet(stand_ins, 30.0, {"pod": "sys.exit(7)"})
+    (result,) = find_only([replace(fleet.hosts[0], optional=optional)], ALL, fleet.reach)
+    assert [line.status for line in result.outcomes] == [status]
+
+
+def test_what_cannot_be_visited_counts_as_a_host(stand_ins: StandIns, tmp_path: Path) -> None:
+    fleet = Fleet(stand_ins, 30.0, {"pod": "sys.exit(7)"})
+    absent = (
+        Outcome("pending", Status.FAILED, "find", "the pod is Pending"),
+        Outcome("done", Status.IDLE, "find", "the pod has ended"),
+    )
+    located = Located(Target("kubernetes", "k8s:x"), fleet.hosts, absent=absent)
+    request = RunRequest(located, ALL, SAMPLING, tmp_path / "out", False, ("hprofiler",))
+    result = run(request, fleet.reach, lambda progress: None)
+    coverage = result.coverage
+    assert (coverage.hosts_all, coverage.hosts_failed, coverage.hosts_idle) == (3, 2, 1)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "the pod is Pending" in page and "the pod has ended" in page
