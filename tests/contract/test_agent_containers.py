@@ -112,7 +112,9 @@ def test_helpers_are_ignored_with_a_reason_and_shells_in_silence(agent, burn):
         assert ignored["pid"] == worker.pid
         assert ignored["reason"].startswith(f"Python worker of container {ONE}: not a JVM (python")
         native = pids(find(agent, [ONE], native=True))
-        assert native == sorted([mine.outer.pid, worker.pid, wrapper.pid])
+        assert native == sorted([mine.outer.pid, worker.pid])
+        named = {"kind": "pids", "pids": [wrapper.pid]}
+        assert pids(find(agent, [ONE], named, native=True)) == [wrapper.pid]
 
 
 def test_helpers_are_bounded(agent):

@@ -99,12 +99,17 @@ fn driver(id: &str) -> Option<(u16, String)> {
     Some((port, id.to_owned()))
 }
 
+/// Whether it is what every container is started by.
+pub fn is_wrapper(process: &Seen) -> bool {
+    WRAPPERS.contains(&process.program.as_str())
+}
+
 /// What a process of a container that is no JVM is ignored for; None for what every container is started by.
 pub fn helper(process: &Seen, container: &str) -> Option<String> {
-    let program = process.program.as_str();
-    if WRAPPERS.contains(&program) {
+    if is_wrapper(process) {
         return None;
     }
+    let program = process.program.as_str();
     let python = ["python", "pypy"]
         .iter()
         .any(|name| program.starts_with(name));

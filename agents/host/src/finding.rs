@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::containers::{helper, Containers};
+use crate::containers::{helper, is_wrapper, Containers};
 use crate::outcome::Failure;
 use crate::own_group::OwnGroup;
 use crate::proc::scan::Seen;
@@ -113,7 +113,7 @@ impl Finding {
         let wanted = jvm || self.native;
         let matches = match &self.selector {
             Some(selector) => selector.matches(process, wanted),
-            None => wanted,
+            None => jvm || self.native && !is_wrapper(process),
         };
         match container {
             container if matches => Verdict::Meant(container),
