@@ -16,10 +16,10 @@ from typing import Dict, Iterator, List
 from tests.bench.commands import COMMAND, BenchError
 from tests.bench.table import Row
 from tests.lab import cache
+from tests.lab.cache import Unavailable
 from tests.lab.k8s import pods
 from tests.lab.k8s.cluster import KubeCluster, make_lab
 from tests.lab.k8s.software import software
-from tests.lab.yarn.software import Unavailable
 
 ROUNDS = 5
 PODS = 10

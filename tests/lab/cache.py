@@ -6,11 +6,16 @@ import fcntl
 import hashlib
 import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Callable
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+class Unavailable(Exception):
+    """Software of the lab cannot be had here; the message says why."""
 
 
 def folder(name: str) -> Path:
@@ -22,7 +27,10 @@ def folder(name: str) -> Path:
 
 
 def made(base: Path, name: str, key: bytes, make: Callable[[Path], None]) -> Path:
-    """The folder of `base` for this name and key, filled by `make`: once, and whole or not at all."""
+    """The folder of `base` for this name and key, filled by `make`: once, and whole or not at all.
+
+    Raises Unavailable where `make` fails with an error of the system's or of a command.
+    """
     folder = base / f"{name}-{hashlib.sha256(key).hexdigest()[:12]}"
     with (base / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -32,6 +40,8 @@ def made(base: Path, name: str, key: bytes, make: Callable[[Path], None]) -> Pat
                 make(partial)
                 partial.chmod(0o755)
                 partial.rename(folder)
+            except (OSError, subprocess.SubprocessError) as failure:
+                raise Unavailable(f"{name}: {failure}") from failure
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
     return folder

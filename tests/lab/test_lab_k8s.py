@@ -16,6 +16,7 @@ import yaml
 from hprofiler import Profile
 from hprofiler.store import RunFolder
 from tests.lab import cache, hosts
+from tests.lab.cache import Unavailable
 from tests.lab.coordinator import COMMAND, Coordinator, Result, Running
 from tests.lab.folded import Stacks
 from tests.lab.k8s import images, inside, pods, spark
@@ -24,7 +25,6 @@ from tests.lab.k8s.cluster import KubeCluster, make_lab
 from tests.lab.k8s.settings import API_ADDRESS
 from tests.lab.k8s.software import software
 from tests.lab.procs import wait_for
-from tests.lab.yarn.software import Unavailable
 
 pytestmark = pytest.mark.timeout(2400)  # the first time Kubernetes is built
 

@@ -12,10 +12,10 @@ import sys
 from typing import Sequence
 
 from tests.lab import cache, hosts
+from tests.lab.cache import Unavailable
 from tests.lab.k8s import pods, spark
 from tests.lab.k8s.cluster import KubeCluster, make_lab
 from tests.lab.k8s.software import software
-from tests.lab.yarn.software import Unavailable
 
 WELCOME = """\
 The cluster's kubeconfig is {kubeconfig}; its network is the lab's own, so go through `coord`:

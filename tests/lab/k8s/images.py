@@ -51,8 +51,11 @@ Fill = Callable[[tarfile.TarFile], None]
 
 
 def folder() -> Path:
-    """The folder with ARCHIVE, which holds all images. Raises OSError, or jdks.Unavailable."""
-    home = jdks.home(JDK)
+    """The folder with ARCHIVE, which holds all images. Raises Unavailable."""
+    try:
+        home = jdks.home(JDK)
+    except jdks.Unavailable as reason:
+        raise cache.Unavailable(str(reason)) from reason
     sources = [Path(__file__), *sorted((HERE / "image").iterdir()), home / "release"]
     key = b"".join(source.read_bytes() for source in sources)
     return cache.made(cache.folder("k8s"), "images", key, lambda target: _make(target / ARCHIVE, home))

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Dict, Sequence
 
 from tests.lab import cache
+from tests.lab.cache import Unavailable
 from tests.lab.k8s import images
-from tests.lab.yarn.software import Unavailable
 
 HERE = Path(__file__).parent
 KUBERNETES = "v1.33.13"
@@ -54,10 +54,7 @@ def software() -> Software:
     reason = why_not()
     if reason:
         raise Unavailable(reason)
-    try:
-        return Software(_programs(), _system(), images.folder())
-    except (OSError, subprocess.SubprocessError) as failure:
-        raise Unavailable(f"the Kubernetes lab cannot be made: {failure}") from failure
+    return Software(_programs(), _system(), images.folder())
 
 
 def _programs() -> Path:

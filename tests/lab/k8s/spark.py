@@ -19,7 +19,6 @@ from tests.lab.k8s import images
 from tests.lab.k8s.api import Object
 from tests.lab.k8s.cluster import INSIDE, UP_SECONDS, KubeCluster
 from tests.lab.procs import wait_for
-from tests.lab.yarn.software import Unavailable
 from tests.lab.yarn.software import software as of_yarn
 
 SPARK = "3.5.6"
@@ -60,10 +59,7 @@ def software() -> Spark:
     The YARN lab's Spark has what there is for YARN; PySpark's package has what there is for Kubernetes, too.
     """
     found = of_yarn()
-    try:
-        jars = cache.made(cache.folder("k8s"), "spark", SPARK.encode(), _fetch)
-    except (OSError, subprocess.SubprocessError) as failure:
-        raise Unavailable(f"Spark for Kubernetes: {failure}") from failure
+    jars = cache.made(cache.folder("k8s"), "spark", SPARK.encode(), _fetch)
     return Spark(jars, found.jobs.parent, found.java_home)
 
 

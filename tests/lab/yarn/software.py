@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import shlex
 import shutil
 import subprocess
@@ -15,15 +13,12 @@ from pathlib import Path
 from typing import Callable
 
 from tests.lab import cache, jdks
+from tests.lab.cache import Unavailable
 
 HERE = Path(__file__).parent
 JDK = 17
 PYSPARK = "4.3.0"
 _NOT_NEEDED = ("__pycache__", "site-packages", "dist-packages", "test", "idlelib", "ensurepip", "config-*")
-
-
-class Unavailable(Exception):
-    """The software cannot be had here; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -122,22 +117,7 @@ def _jobs(spark: Path) -> Path:
 
 
 def _made(name: str, key: bytes, make: Callable[[Path], None]) -> Path:
-    """The cached folder for this key; made by one process at a time, and whole or not at all."""
-    base = cache.folder("yarn")
-    folder = base / f"{name}-{hashlib.sha256(key).hexdigest()[:12]}"
-    with (base / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.is_dir():
-            partial = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=base))
-            try:
-                make(partial)
-                partial.chmod(0o755)
-                partial.rename(folder)
-            except (OSError, subprocess.SubprocessError) as failure:
-                raise Unavailable(f"{name}: {failure}") from failure
-            finally:
-                shutil.rmtree(partial, ignore_errors=True)
-    return folder
+    return cache.made(cache.folder("yarn"), name, key, make)
 
 
 def _run(*command: str) -> None:
