@@ -23,6 +23,7 @@ def command(options: argparse.Namespace) -> int:
 
     words = options.filter.strip()
     words = words[len(yarn_options.PREFIX) :] if words.startswith(yarn_options.PREFIX) else words
+    words = words if "=" in words or not words else f"name={words}*"
     found = running_applications(words, yarn_options.cluster(options))
     if options.json:
         print(json.dumps([asdict(app) for app in found], indent=2))

@@ -285,7 +285,7 @@ def _apps_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="",
         metavar="FILTER",
-        help="say name=nightly*,user=…,queue=…,tag=…,type=…",
+        help="the beginning of a name, or name=nightly*,user=…,queue=…,tag=…,type=…",
     )
     yarn_options.add_cluster_to(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")

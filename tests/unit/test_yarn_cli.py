@@ -154,6 +154,8 @@ def test_apps(capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["apps", "user=kim", "-c", server.url, "--json"]) == 0
         (record,) = json.loads(capsys.readouterr().out)
         assert record["id"] == "application_1_0001" and record["tags"] == ["a", "b"]
+        assert main(["apps", "Nightly", "-c", server.url, "--json"]) == 0
+        assert [record["id"] for record in json.loads(capsys.readouterr().out)] == [APP]
         assert main(["apps", "yarn:user=nobody", "-c", server.url]) == 0
         said = capsys.readouterr()
         assert said.out == "" and said.err == "no application runs that matches user=nobody\n"
