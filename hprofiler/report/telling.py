@@ -15,12 +15,18 @@ from hprofiler.measures import measure_of
 _IDLE = r"^\[idle pool thread\]$"
 _LIBRARIES = r"(?:^|/)(?:ld-|libc[.-]|libpthread|libjvm)[^/]*$"
 
+# The C library's own names for a function, and what may stand behind it.
+_C = r"^_*(?:GI_)?_*(?:libc_)?"
+_END = r"(?:64)?(?:_nocancel|_cancel)?(?:@.*)?$"
+
 # How threads wait: the C library, the JVM, the JDK's ways to block. Who calls these is who waits.
 _WAITS = (
     _LIBRARIES,
-    r"^_*(?:GI_)?_*(?:futex|lll_lock|pthread_|sem_|new_sem_|syscall|start_thread$|clone3?$)",
-    r"^_*(?:GI_)?_*(?:libc_)?(?:clock_nanosleep|nanosleep|usleep|epoll_p?wait|p?poll|p?select|recv|send)",
-    r"^_*(?:GI_)?_*(?:libc_)?(?:accept|connect|read|write|pread|pwrite|fsync|fdatasync)",
+    r"^_*(?:GI_)?_*(?:futex_(?:abstimed_)?wait\w*|lll_lock_wait\w*|pthread_(?:cond|mutex|rwlock|join)\w*)(?:@.*)?$",
+    r"^_*(?:GI_)?_*(?:(?:new_)?sem_(?:timed|clock)?wait\w*(?:\.constprop\.\d+)?|syscall|start_thread|clone3?)$",
+    rf"{_C}(?:clock_nanosleep|nanosleep|usleep|sleep|epoll_p?wait2?|p?poll|p?select|accept4?|connect){_END}",
+    rf"{_C}(?:recv|send)(?:from|to|m?msg)?{_END}",
+    rf"{_C}(?:p?readv?|p?writev?|fsync|fdatasync){_END}",
     r"^(?:Parker|ParkEvent|ObjectMonitor|ObjectSynchronizer|Monitor|Mutex|Semaphore|PosixSemaphore|LockTracer)::",
     r"^(?:os::)?(?:Platform(?:Event|Parker|Monitor|Mutex)|LinuxWaitBarrier)::",
     r"^(?:os|JavaThread|OSThread)::\w*(?:park|sleep|wait)",

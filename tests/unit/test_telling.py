@@ -68,3 +68,33 @@ def test_who_allocates_native_memory() -> None:
 
 def test_cpu_time_is_told_as_it_is() -> None:
     assert told("cpu", f"Shop.sell_[j];{PARK} 5") == {"schedule": 5}
+
+
+def test_a_programs_own_functions_are_no_waits_whatever_they_are_called() -> None:
+    mine = (
+        "read_block",
+        "write_tuple",
+        "send_rows",
+        "select_best",
+        "poll_queue",
+        "connect_all",
+        "sem_check",
+        "syscalls",
+    )
+    assert told("wall", *(f"main;{name} 3" for name in mine)) == dict.fromkeys(mine, 3)
+    theirs = (
+        "read",
+        "__GI___read",
+        "__libc_read",
+        "__write_nocancel",
+        "recvmsg",
+        "__poll",
+        "epoll_wait",
+        "accept4",
+    )
+    theirs += (
+        "__new_sem_wait_slow64.constprop.0",
+        "___pthread_cond_timedwait",
+        "pthread_cond_wait@@GLIBC_2.3.2",
+    )
+    assert told("offcpu", *(f"main;ask;{name} 3" for name in theirs)) == {"ask": 3 * len(theirs)}
