@@ -28,8 +28,8 @@ class Host:
     """One machine as a resolver yields it. `name` is what the reports show; `address` is where to connect.
 
     `containers` is what the resolver knows of the processes there: labels by container id. Where there are
-    any, only their processes are meant. An `optional` host is one that nobody named: where it cannot be
-    visited nothing is missing.
+    any, only their processes are meant. An `optional` host is one that nobody named: where it has no
+    shell nothing is missing.
 
     By the API server of Kubernetes a host is a container, and its address NAMESPACE/POD/CONTAINER.
     """

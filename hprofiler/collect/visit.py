@@ -15,7 +15,7 @@ from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import PROCESS, Host, HostFacts, Outcome, Process, Selector, Status
-from hprofiler.transports import Transport
+from hprofiler.transports import NoShell, Transport
 
 _LAST_WORDS = 3.0
 _EMPTY_TOLD = 20
@@ -192,7 +192,8 @@ class Visit(ABC):
         """The ledger line of a host that could not do its part."""
         why = self._why or error
         stage = why.stage if isinstance(why, HostError) else self.ledger_stage
-        status = Status.DEGRADED if self.host.optional and not self.processes else Status.FAILED
+        needless = self.host.optional and isinstance(why, NoShell)
+        status = Status.DEGRADED if needless else Status.FAILED
         reason = f"{why.reason}{self._without()}"
         self.outcomes.append(Outcome(self.host.name, status, stage, reason, why.remedy))
         self.tell("failed", why.reason)

@@ -3,7 +3,7 @@
 Importing this imports none of their libraries.
 """
 
-from hprofiler.transports.base import Channel, Completed, Transport
+from hprofiler.transports.base import Channel, Completed, NoShell, Transport
 from hprofiler.transports.exec import Debugging, ExecConnector, ExecTransport
 from hprofiler.transports.local import LocalTransport
 from hprofiler.transports.ssh import SshConnector, SshOptions, SshTransport
@@ -15,6 +15,7 @@ __all__ = [
     "ExecConnector",
     "ExecTransport",
     "LocalTransport",
+    "NoShell",
     "SshConnector",
     "SshOptions",
     "SshTransport",

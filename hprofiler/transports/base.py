@@ -14,6 +14,10 @@ RUN_OUTPUT = 16 << 20
 _PIECE = 64 << 10
 
 
+class NoShell(HostError):
+    """There is nothing in the container by which to run a command."""
+
+
 class Channel(Protocol):
     """One command running on a host.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Dict, Iterator
+from typing import Any, Dict, Iterator
 
 import pytest
 
@@ -12,7 +12,8 @@ from hprofiler.collect import find_only
 from hprofiler.model import PROCESS, Outcome, Selector, Status, Target
 from hprofiler.resolvers import Located
 from hprofiler.run import RunRequest, run
-from tests.unit.stand_in import SAMPLING, Fleet, StandIns
+from hprofiler.transports import Channel, NoShell
+from tests.unit.stand_in import SAMPLING, Fleet, Named, StandIns
 
 ALL = Selector("k8s:x", "containers", {})
 MAIN, SIDE, OTHER = ("a" * 64, "b" * 64, "c" * 64)
@@ -52,10 +53,28 @@ def test_a_pod_with_a_jvm_may_have_containers_without(stand_ins: StandIns) -> No
     assert [line.reason for line in result.outcomes] == ["no JVM of executor 2 (ns/two) was found"]
 
 
-@pytest.mark.parametrize(("optional", "status"), [(True, Status.DEGRADED), (False, Status.FAILED)])
-def test_what_nobody_named_is_not_missing(stand_ins: StandIns, optional: bool, status: Status) -> None:
+class Shut(Named):
+    """A container without a shell."""
+
+    def open(self, command: str) -> Channel:
+        raise NoShell("connect", "there is no sh")
+
+
+SHUT = [
+    # how it is reached, whether somebody named it, what becomes of it
+    (Shut, True, Status.DEGRADED),
+    (Shut, False, Status.FAILED),
+    (Named, True, Status.FAILED),
+]
+
+
+@pytest.mark.parametrize(("transport", "optional", "status"), SHUT)
+def test_a_shell_is_not_missed_where_nobody_named_the_container(
+    stand_ins: StandIns, transport: Any, optional: bool, status: Status
+) -> None:
     fleet = Fleet(stand_ins, 30.0, {"pod": "sys.exit(7)"})
-    (result,) = find_only([replace(fleet.hosts[0], optional=optional)], ALL, fleet.reach)
+    reach = replace(fleet.reach, transport_for=transport)
+    (result,) = find_only([replace(fleet.hosts[0], optional=optional)], ALL, reach)
     assert [line.status for line in result.outcomes] == [status]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple
 from hprofiler.errors import HostError
 from hprofiler.kubernetes import Forbidden, KubernetesError
 from hprofiler.model import Host
-from hprofiler.transports.base import STDERR_TAIL, Channel, Completed, run_to_end
+from hprofiler.transports.base import STDERR_TAIL, Channel, Completed, NoShell, run_to_end
 from hprofiler.transports.text import printable
 
 if TYPE_CHECKING:
@@ -23,10 +23,6 @@ _LOST = "the connection to the container was lost"
 _NO_SHELL = re.compile(r"executable file (`sh` )?not found|no such file or directory", re.IGNORECASE)
 _NOISE = re.compile(r"(Internal error occurred: )+")
 _SHELL_REMEDY = "give a debug container with --debug-container IMAGE, or go by SSH to the node with --via ssh"
-
-
-class NoShell(HostError):
-    """There is nothing in the container by which to run a command."""
 
 
 class Debugging(NamedTuple):
