@@ -64,6 +64,7 @@ class Visit(ABC):
         self.timings: Dict[str, float] = {}
         self.processes = 0
         self._looked = False
+        self._needless = False
         self.transport = reach.transport_for(host)
         self.session: Optional[AgentSession] = None
         self._crew = crew
@@ -192,8 +193,8 @@ class Visit(ABC):
         """The ledger line of a host that could not do its part."""
         why = self._why or error
         stage = why.stage if isinstance(why, HostError) else self.ledger_stage
-        needless = self.host.optional and isinstance(why, NoShell)
-        status = Status.DEGRADED if needless else Status.FAILED
+        self._needless = self.host.optional and isinstance(why, NoShell)
+        status = Status.DEGRADED if self._needless else Status.FAILED
         reason = f"{why.reason}{self._without()}"
         self.outcomes.append(Outcome(self.host.name, status, stage, reason, why.remedy))
         self.tell("failed", why.reason)
@@ -201,9 +202,10 @@ class Visit(ABC):
     def unseen(self) -> Tuple[str, ...]:
         """Who is known to be in the host's containers (pods, where there are some), while nobody has looked.
 
-        Of a selector that narrows them it is not known whom it means.
+        Of a selector that narrows them it is not known whom it means; of containers that nobody named
+        not whether there is anybody.
         """
-        if self._looked or not self._all_meant:
+        if self._looked or self._needless or not self._all_meant:
             return ()
         known = self.host.containers
         pods = {self._pod(container): known[container].get(PROCESS, container) for container in known}

@@ -58,6 +58,12 @@ class HostFacts:
         return not self.pids and any(one.status is Status.IDLE for one in self.outcomes)
 
     @property
+    def needless(self) -> bool:
+        """Not looked into, and nothing is missing: the ledger has a note, and speaks of no failure."""
+        told = {one.status for one in self.outcomes}
+        return not self.processes and not self.idle and told == {Status.DEGRADED}
+
+    @property
     def recorded(self) -> int:
         """How many processes have a recording."""
         return len({one.pid for one in self.recordings})

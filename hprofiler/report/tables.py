@@ -20,10 +20,13 @@ _ORDER = (Status.FAILED, Status.DEGRADED, Status.OK, Status.IDLE)
 
 
 def hosts_section(facts: RunFacts, gathered: Sequence[Shares], compared: Compared) -> str:
-    """Every host with what it contributed and how alike it is; idle hosts are named, not blamed."""
+    """Every host with what it contributed and how alike it is; idle hosts are named, not blamed.
+
+    Of containers that nobody has to look into the ledger is enough.
+    """
     numbers = {shares.key: number for number, shares in enumerate(gathered)}
     totals = [shares.total for shares in gathered]
-    busy = [host for host in facts.hosts if not host.idle]
+    busy = [host for host in facts.hosts if not host.idle and not host.needless]
     rows = [
         _host_row(facts, host, gathered[numbers[host.key]] if host.key in numbers else None, numbers, totals)
         for host in busy

@@ -46,17 +46,20 @@ def short_name(name: str) -> str:
 
 
 def coverage(facts: RunFacts, unreadable: int = 0) -> Tuple[str, bool]:
-    """ "37 of 40 processes on 9 of 10 hosts, 2 idle", and whether that is all there was.
+    """ "37 of 40 processes on 9 of 10 hosts, 2 idle, 1 without a shell", and whether that is all there was.
 
-    Idle hosts are not missed: they had nothing to record. `unreadable` processes do not count as recorded.
+    Idle hosts are not missed: they had nothing to record; nor are containers that nobody named and that
+    have no shell. `unreadable` processes do not count as recorded.
     """
     recorded = sum(host.recorded for host in facts.hosts) - unreadable
     found = sum(host.processes for host in facts.hosts)
-    busy = [host for host in facts.hosts if not host.idle]
-    idle = len(facts.hosts) - len(busy)
+    busy = [host for host in facts.hosts if not host.idle and not host.needless]
+    idle = sum(host.idle for host in facts.hosts)
+    needless = len(facts.hosts) - len(busy) - idle
     reached = sum(1 for host in busy if host.recordings)
     text = f"{recorded} of {counted(found, 'processes')} on {reached} of {counted(len(busy), 'hosts')}"
-    return text + (f", {idle} idle" if idle else ""), recorded == found and reached == len(busy)
+    text += (f", {idle} idle" if idle else "") + (f", {needless} without a shell" if needless else "")
+    return text, recorded == found and reached == len(busy)
 
 
 def over_hosts(cluster_share: float, shares: Mapping[str, float]) -> str:

@@ -8,12 +8,17 @@ from typing import Any, Dict, Iterator
 
 import pytest
 
-from hprofiler.collect import find_only
-from hprofiler.model import PROCESS, Outcome, Selector, Status, Target
+from hprofiler.cli.exits import Exit
+from hprofiler.cli.run import exit_code
+from hprofiler.collect import Reach, find_only
+from hprofiler.kubernetes import Access, connect
+from hprofiler.model import PROCESS, Host, Outcome, Selector, Status, Target
 from hprofiler.resolvers import Located
 from hprofiler.run import RunRequest, run
-from hprofiler.transports import Channel, NoShell
+from hprofiler.transports import Channel, ExecConnector, NoShell
+from tests.unit.kubernetes_server import serving, status
 from tests.unit.stand_in import SAMPLING, Fleet, Named, StandIns
+from tests.viewer.made_profile import made_profile
 
 ALL = Selector("k8s:x", "containers", {})
 MAIN, SIDE, OTHER = ("a" * 64, "b" * 64, "c" * 64)
@@ -68,14 +73,47 @@ SHUT = [
 ]
 
 
-@pytest.mark.parametrize(("transport", "optional", "status"), SHUT)
+@pytest.mark.parametrize(("transport", "optional", "becomes"), SHUT)
 def test_a_shell_is_not_missed_where_nobody_named_the_container(
-    stand_ins: StandIns, transport: Any, optional: bool, status: Status
+    stand_ins: StandIns, transport: Any, optional: bool, becomes: Status
 ) -> None:
     fleet = Fleet(stand_ins, 30.0, {"pod": "sys.exit(7)"})
     reach = replace(fleet.reach, transport_for=transport)
     (result,) = find_only([replace(fleet.hosts[0], optional=optional)], ALL, reach)
-    assert [line.status for line in result.outcomes] == [status]
+    assert [line.status for line in result.outcomes] == [becomes]
+
+
+RECORDS = """
+hello()
+read()
+say("found", searched=9, processes=[process(5, labels=dict(container=MAIN))], ignored=[])
+prepared(5); recording(5); profile(5, SENT); outcome(5); say("done", left=[]); read()
+"""
+
+
+def test_a_sidecar_without_a_shell_is_a_note_and_nothing_more(stand_ins: StandIns, tmp_path: Path) -> None:
+    """A whole run by exec on a pod with a JVM and a proxy that is one program only."""
+    made_profile("cpu", "main;work 9\n").write(tmp_path / "sent", "compact")
+    body = f"MAIN, SENT = {MAIN!r}, {(tmp_path / 'sent').read_bytes()!r}\n{RECORDS}"
+    hosts = [
+        Host("one/main", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]}, optional=True),
+        Host("one/proxy", "ns/one/proxy", containers={SIDE: CONTAINERS[SIDE]}, optional=True),
+    ]
+    with serving() as server, serving() as shut:
+        shut.exec_status = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
+        ways = {
+            host.name: ExecConnector(connect(Access(one.kubeconfig(tmp_path))))
+            for host, one in zip(hosts, (server, shut))
+        }
+        reach = Reach(lambda host: ways[host.name].transport(host), stand_ins.binaries(body))
+        located = Located(Target("kubernetes", "k8s:x"), hosts)
+        request = RunRequest(located, ALL, SAMPLING, tmp_path / "out", False, ("hprofiler",))
+        result = run(request, reach, lambda progress: None)
+    assert exit_code(result) is Exit.OK
+    assert result.report.coverage == "1 of 1 process on 1 of 1 host, 1 without a shell"
+    (note,) = result.results[1].outcomes
+    assert note.status is Status.DEGRADED and note.reason.startswith("the container has no sh")
+    assert "missing" not in note.reason
 
 
 def test_what_cannot_be_visited_counts_as_a_host(stand_ins: StandIns, tmp_path: Path) -> None:

@@ -146,6 +146,11 @@ def test_coverage_counts_what_was_found_and_leaves_idle_hosts_out():
     assert coverage(read_facts({"hosts": hosts})) == ("3 of 4 processes on 2 of 3 hosts, 1 idle", False)
     assert coverage(read_facts({"hosts": [host("b", [4])]})) == ("1 of 1 process on 1 of 1 host", True)
     assert coverage(read_facts({"hosts": [host("b", [4])]}), unreadable=1)[0].startswith("0 of 1 process")
+    beside = [host("b", [4]), host("b/proxy", status="degraded")]
+    assert coverage(read_facts({"hosts": beside})) == (
+        "1 of 1 process on 1 of 1 host, 1 without a shell",
+        True,
+    )
 
 
 def test_what_stands_out_is_named_and_what_is_even_is_not():
