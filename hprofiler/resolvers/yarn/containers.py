@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Dict, Iterable, List, Mapping, Tuple
 from urllib.parse import urlsplit
 
+from hprofiler.aside import many
 from hprofiler.resolvers.answers import number, objects, text
 from hprofiler.resolvers.host_names import MAX_HOSTS, is_host
-from hprofiler.resolvers.yarn.aside import many
 from hprofiler.resolvers.yarn.ids import belongs
 from hprofiler.resolvers.yarn.rest import OF_NODE, NotFound, ResourceManager, YarnError
 

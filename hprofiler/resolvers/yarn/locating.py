@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
+from hprofiler.aside import many
 from hprofiler.errors import UsageError
 from hprofiler.model import PROCESS, Host, Labels, Outcome, Status, Target
 from hprofiler.resolvers.host_names import MAX_HOSTS, HostEntry, is_host
 from hprofiler.resolvers.options import Located, TooMany, YarnOptions
 from hprofiler.resolvers.yarn.applications import Application, application, parse_filter, running
-from hprofiler.resolvers.yarn.aside import many
 from hprofiler.resolvers.yarn.containers import Container, by_node, containers
 from hprofiler.resolvers.yarn.ids import application_id, attempt_of, is_application_id
 from hprofiler.resolvers.yarn.rest import ResourceManager, Rest, YarnError, base_urls

@@ -14,9 +14,9 @@ from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 import requests
 
+from hprofiler.aside import TooLate, within
 from hprofiler.errors import HprofilerError, UsageError
 from hprofiler.passwords import HIDDEN, hide_logins
-from hprofiler.resolvers.yarn.aside import TooLate, within
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0

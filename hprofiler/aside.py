@@ -45,7 +45,7 @@ def many(
                 answers.put((number, error))
 
     for _ in range(min(at_once, len(items))):
-        threading.Thread(target=go_on, name="hprofiler-yarn", daemon=True).start()
+        threading.Thread(target=go_on, name="hprofiler-aside", daemon=True).start()
     try:
         return _gathered(answers, len(items), seconds)
     finally:
