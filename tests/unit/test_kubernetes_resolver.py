@@ -237,6 +237,34 @@ def test_pods_without_containers(server: ApiServer, locate: Locate) -> None:
     assert lines["evicted"].status is Status.IDLE
 
 
+OVER: List[Any] = [
+    # phase, the pod's own words, the container's state, what is said
+    (
+        {"phase": "Failed", "reason": "Evicted", "message": "low on memory"},
+        {"terminated": {"reason": "ContainerStatusUnknown", "exitCode": 137}},
+        "the pod has ended: Evicted: low on memory",
+    ),
+    ({"phase": "Failed"}, {"terminated": KILLED}, "the container has ended: OOMKilled (exit code 137)"),
+    ({"phase": "Succeeded"}, {"terminated": DONE}, "the container has ended: Completed (exit code 0)"),
+    ({"phase": "Failed", "reason": "NodeLost"}, None, "the pod has ended: NodeLost"),
+    ({"phase": "Failed"}, waiting("ContainerCreating"), "the pod has ended: Failed"),
+]
+
+
+@pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
+@pytest.mark.parametrize(("own", "state", "said"), OVER, ids=[case[2] for case in OVER])
+def test_a_pod_that_ended_for_good_is_not_missing(
+    server: ApiServer, locate: Locate, policy: str, own: Any, state: Any, said: str
+) -> None:
+    """Its restart policy says nothing of it, and its containers' states may be old."""
+    over = pod("over", states={"main": state} if state else None, **own)
+    over["spec"]["restartPolicy"] = policy
+    server.pods = [pod("up"), over]
+    found = locate()
+    assert [host.name for host in found.hosts] == ["up"]
+    assert [(line.host, line.status, line.reason) for line in found.absent] == [("over", Status.IDLE, said)]
+
+
 def test_nothing_there(server: ApiServer, locate: Locate) -> None:
     with pytest.raises(KubernetesError, match="there is no pod of k8s:app=x in the namespace default"):
         locate()

@@ -9,6 +9,7 @@ from hprofiler.resolvers.answers import member, number, objects, text
 from hprofiler.resolvers.kubernetes.asked import is_id, is_name, is_short_name
 
 _APP_LABELS = ("app.kubernetes.io/name", "app", "spark-app-name", "k8s-app", "component")
+_FINAL = ("Succeeded", "Failed")
 _CRASHED = "see its last words: kubectl logs --previous"
 
 
@@ -63,9 +64,9 @@ def read(items: Iterable[Mapping[str, Any]], only: Optional[str]) -> Pods:
             strange += 1
             continue
         statuses = _statuses(pod, only)
-        up = [status for status in statuses if _is_running(status)]
+        up = [status for status in statuses if _is_running(status) and not _is_over(pod)]
         running += [_container(pod, status, len(up) == 1) for status in up]
-        idle += _idle(pod, [status for status in statuses if not _is_running(status)], bool(up))
+        idle += _idle(pod, [status for status in statuses if status not in up], bool(up))
     return Pods(running, idle, strange)
 
 
@@ -84,6 +85,11 @@ def _statuses(pod: Mapping[str, Any], only: Optional[str]) -> List[Dict[str, Any
 
 def _is_running(status: Mapping[str, Any]) -> bool:
     return isinstance(member(status, "state", "running"), dict) and is_id(_id(status))
+
+
+def _is_over(pod: Mapping[str, Any]) -> bool:
+    """Whether it never runs again, whatever its restart policy and its containers' last states say."""
+    return text(pod, "status", "phase", limit=50) in _FINAL
 
 
 def _id(status: Mapping[str, Any]) -> str:
@@ -136,7 +142,10 @@ def _idle(pod: Mapping[str, Any], statuses: List[Dict[str, Any]], some_run: bool
     many = some_run or len(statuses) > 1
     found = []
     for status in statuses:
-        state, reason, remedy = _state(status, text(pod, "spec", "restartPolicy") or "Always")
+        if _is_over(pod):
+            state, reason, remedy = Status.IDLE, _ended(pod, status), ""
+        else:
+            state, reason, remedy = _state(status, text(pod, "spec", "restartPolicy") or "Always")
         found.append(Idle(namespace, name, text(status, "name") if many else "", state, reason, remedy))
     return found
 
@@ -146,8 +155,8 @@ def _unborn(pod: Mapping[str, Any], namespace: str, name: str) -> List[Idle]:
     phase = text(pod, "status", "phase", limit=50)
     if phase in ("Running", ""):  # none of the asked name
         return []
-    if phase in ("Succeeded", "Failed"):
-        return [Idle(namespace, name, "", Status.IDLE, f"the pod has ended: {_why(pod, phase)}", "")]
+    if phase in _FINAL:
+        return [Idle(namespace, name, "", Status.IDLE, _ended(pod, {}), "")]
     condition = next(
         (one for one in objects(pod, "status", "conditions") if text(one, "status") == "False"), {}
     )
@@ -160,10 +169,14 @@ def _unborn(pod: Mapping[str, Any], namespace: str, name: str) -> List[Idle]:
     ]
 
 
-def _why(pod: Mapping[str, Any], phase: str) -> str:
-    return ": ".join(
-        filter(None, (text(pod, "status", "reason", limit=100), text(pod, "status", "message", limit=300)))
-    ) or {"Succeeded": "Completed"}.get(phase, phase)
+def _ended(pod: Mapping[str, Any], status: Mapping[str, Any]) -> str:
+    """How a container of a pod came to its end for good: as the pod did (`Evicted: …`), or by itself."""
+    own = text(pod, "status", "reason", limit=100), text(pod, "status", "message", limit=300)
+    last = _object(status, "state", "terminated")
+    if last and not any(own):
+        return f"the container has ended: {ending(last)}"
+    completed = text(pod, "status", "phase", limit=50) == "Succeeded"
+    return f"the pod has ended: {': '.join(filter(None, own)) or ('Completed' if completed else 'Failed')}"
 
 
 def _state(status: Mapping[str, Any], policy: str) -> Tuple[Status, str, str]:
