@@ -3,7 +3,8 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One process has the turn at a time; one that keeps it too long, as in a file system that hangs, has it no more.
+/// One process has the turn at a time. One that keeps it too long, as in a file system that hangs, has it no more: the
+/// next begins beside it.
 pub struct Folding {
     longest: Duration,
     holder: Mutex<Holder>,
@@ -16,6 +17,8 @@ struct Holder {
     since: Option<Instant>,
     /// The number of that turn, or of the last one.
     number: u64,
+    /// Nobody wants what is folded any more.
+    over: bool,
 }
 
 /// Somebody's turn, until this is dropped.
@@ -34,19 +37,28 @@ impl Folding {
         }
     }
 
-    /// Wait for a turn.
-    pub fn turn(&self) -> Turn<'_> {
+    /// Wait for a turn; None once nobody wants what is folded any more.
+    pub fn turn(&self) -> Option<Turn<'_>> {
         let mut holder = self.holder();
-        while let Some(left) = self.left(&holder) {
+        while let (false, Some(left)) = (holder.over, self.left(&holder)) {
             let waited = self.freed.wait_timeout(holder, left);
             holder = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+        if holder.over {
+            return None;
+        }
         holder.since = Some(Instant::now());
         holder.number += 1;
-        Turn {
+        Some(Turn {
             folding: self,
             number: holder.number,
-        }
+        })
+    }
+
+    /// Nobody gets a turn any more; those that wait learn it at once.
+    pub fn end(&self) {
+        self.holder().over = true;
+        self.freed.notify_all();
     }
 
     /// How long somebody may yet keep the turn; None where it is free, or kept too long.
@@ -85,7 +97,7 @@ mod tests {
         let folding = Folding::new(LONG);
         let (folds, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let process = || {
-            let _turn = folding.turn();
+            let _turn = folding.turn().unwrap();
             most.fetch_max(folds.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             yield_now();
             folds.fetch_sub(1, Ordering::SeqCst);
@@ -104,7 +116,7 @@ mod tests {
                 let (let_go, until) = channel::<()>();
                 let (folding, hanging) = (&folding, hanging.clone());
                 scope.spawn(move || {
-                    let _turn = folding.turn();
+                    let _turn = folding.turn().unwrap();
                     hanging.send(let_go).unwrap();
                     let _ = until.recv();
                 });
@@ -113,7 +125,7 @@ mod tests {
             for number in 0..3 {
                 let (folding, done) = (&folding, done.clone());
                 scope.spawn(move || {
-                    let _turn = folding.turn();
+                    let _turn = folding.turn().unwrap();
                     done.send(number).unwrap();
                 });
             }
@@ -124,5 +136,20 @@ mod tests {
         });
         // Late ends of turns that have passed end nobody else's.
         assert!(folding.holder().since.is_none());
+    }
+
+    #[test]
+    fn who_waits_learns_that_nobody_wants_it_any_more() {
+        let folding = Folding::new(LONG);
+        let held = folding.turn().unwrap();
+        scope(|scope| {
+            let waiting: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| folding.turn().is_none()))
+                .collect();
+            folding.end();
+            assert!(waiting.into_iter().all(|waited| waited.join().unwrap()));
+        });
+        drop(held);
+        assert!(folding.turn().is_none());
     }
 }

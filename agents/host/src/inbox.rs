@@ -50,6 +50,18 @@ impl Inbox {
         Ok(inbox)
     }
 
+    /// One that hears nothing but what is sent to it.
+    #[cfg(test)]
+    pub fn silent() -> Self {
+        let (sender, receiver) = channel();
+        Self {
+            receiver,
+            sender,
+            begin: Instant::now(),
+            heard: Arc::default(),
+        }
+    }
+
     fn listen_to_signals(&self) -> io::Result<()> {
         let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
         let sender = self.sender.clone();

@@ -221,19 +221,18 @@ impl Recording<'_> {
                 let cut = Note::degraded(format!("ended after {:.1} s", clock.seconds));
                 self.notes.insert(0, cut.because(why));
             }
-            End::Unwanted => {
-                return Err(Failure::plain("ended before its time").at(pid, Stage::Record))
-            }
+            End::Unwanted => return Err(unwanted(pid)),
         }
         self.result(engine, &clock)
     }
 
     fn result(&mut self, engine: &'static str, clock: &Clock) -> Result<Over, Outcome> {
         let pid = self.job.chosen.pid;
-        // All are stopped at once.
+        // All are stopped at once, and folded one after the other.
         let stopped = self.engine.stop();
         let stopped = stopped.map_err(|failure| failure.at(pid, Stage::Record))?;
-        let _one_at_a_time = self.job.folding.turn();
+        let turn = self.job.folding.turn();
+        let _one_at_a_time = turn.ok_or_else(|| unwanted(pid))?;
         self.read(engine, stopped, clock)
             .map_err(|failure| failure.at(pid, Stage::Fetch))
     }
@@ -284,6 +283,10 @@ impl Recording<'_> {
             }
         }
     }
+}
+
+fn unwanted(pid: i32) -> Outcome {
+    Failure::plain("ended before its time").at(pid, Stage::Record)
 }
 
 /// A sender that tags each report with its process.

@@ -18,11 +18,12 @@ use crate::recording::{self, Job, Libraries, Order, Over, Report, STACK};
 const MAX_PROCESSES: usize = 512;
 /// How long recordings may take to end when nobody waits for their results any more.
 const FAREWELL: Duration = Duration::from_secs(30);
+/// How long nothing may come of recordings whose time is over, whatever else goes wrong: longer than any step takes.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a step may take beyond the time that is recorded. Recordings keep their own limits, which are shorter; this
 /// one is for those that hang where no limit can be set (in a file system of the JVM's own, say). The coordinator
 /// gives a host half a minute.
 const STEP_TIME: Duration = Duration::from_secs(26);
-
 /// How long one process may keep the others from being folded: several may hang within the time of a step.
 const HOLD: Duration = Duration::from_secs(5);
 
@@ -59,6 +60,9 @@ pub struct Recordings {
     duration: Duration,
     /// When what the step waits for is given up.
     limit: Instant,
+    /// By when all must be over, once they were started.
+    deadline: Option<Instant>,
+    folding: Arc<Folding>,
     /// Results that came before the coordinator was told that all have started.
     early: Vec<Over>,
     left: Vec<String>,
@@ -103,6 +107,8 @@ impl Recordings {
             step: Step::Prepare,
             duration: Duration::from_secs_f64(request.sampling.duration.clamp(0.0, 86_400.0)),
             limit: Instant::now() + STEP_TIME,
+            deadline: None,
+            folding,
             early: Vec::new(),
             left: Vec::new(),
         })
@@ -117,6 +123,7 @@ impl Recordings {
         }
         self.step = Step::Start;
         self.limit = Instant::now() + STEP_TIME;
+        self.deadline = Some(Instant::now() + self.duration + PATIENCE);
         for recording in self
             .all
             .iter_mut()
@@ -144,9 +151,9 @@ impl Recordings {
         }
     }
 
-    /// By when all must be over once they were started.
-    pub fn deadline(&self) -> Instant {
-        Instant::now() + self.duration + Duration::from_secs(60)
+    /// By when all must be over, once they were started.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
     }
 
     /// When something is to be given up, if nothing happens before.
@@ -163,6 +170,9 @@ impl Recordings {
             Step::Record => (Phase::Running, Stage::Record),
             Step::Wait => return,
         };
+        if self.step == Step::Record {
+            self.folding.end(); // for all that are left
+        }
         for recording in self
             .all
             .iter_mut()
@@ -205,14 +215,16 @@ impl Recordings {
                 recording.phase = Phase::Over;
                 recording.ended = true;
                 self.left.append(&mut over.left);
-                // Those that are left wait in turn to be folded, each for all before it.
-                if self.step == Step::Record {
-                    self.limit = self.limit.max(Instant::now() + STEP_TIME);
-                }
                 match early {
                     _ if given_up => {}
                     true => self.early.push(over),
                     false => send_result(over, output),
+                }
+                if self.step == Step::Record {
+                    // Those that are left wait in turn to be folded, each for all before it, and to be sent.
+                    let now = Instant::now();
+                    self.limit = self.limit.max(now + STEP_TIME);
+                    self.deadline = self.deadline.map(|deadline| deadline.max(now + PATIENCE));
                 }
             }
         }
@@ -222,10 +234,7 @@ impl Recordings {
     pub fn advance(&mut self, output: &mut Output) -> bool {
         if self.step == Step::Prepare && !self.any(Phase::Preparing) {
             self.step = Step::Wait;
-            let ready = self
-                .all
-                .iter()
-                .filter(|recording| recording.phase == Phase::Ready);
+            let ready = self.those(Phase::Ready);
             output.send(&Event::Ready {
                 processes: ready.map(|recording| Pid { pid: recording.pid }).collect(),
             });
@@ -233,11 +242,7 @@ impl Recordings {
         if self.step == Step::Start && !self.any(Phase::Starting) {
             self.step = Step::Record;
             self.limit = self.limit.max(Instant::now() + self.duration + STEP_TIME);
-            let running = self
-                .all
-                .iter()
-                .filter(|recording| recording.phase == Phase::Running)
-                .count();
+            let running = self.those(Phase::Running).count();
             output.send(&Event::Recording {
                 processes: running + self.early.len(),
             });
@@ -248,19 +253,23 @@ impl Recordings {
         self.step == Step::Record && self.all_over()
     }
 
+    fn those(&self, phase: Phase) -> impl Iterator<Item = &Recording> {
+        let all = self.all.iter();
+        all.filter(move |recording| recording.phase == phase)
+    }
+
     fn any(&self, phase: Phase) -> bool {
-        self.all.iter().any(|recording| recording.phase == phase)
+        self.those(phase).next().is_some()
     }
 
     fn all_over(&self) -> bool {
-        self.all
-            .iter()
-            .all(|recording| recording.phase == Phase::Over)
+        self.those(Phase::Over).count() == self.all.len()
     }
 
     /// Have all end now and wait for it, in vain no longer than a while. What could not be deleted or ended.
     pub fn abandon(mut self, inbox: &Inbox) -> Vec<String> {
         self.order(Order::Abort);
+        self.folding.end();
         let until = Instant::now() + FAREWELL;
         while self.all.iter().any(|recording| !recording.ended) {
             match inbox.next(until) {
@@ -335,17 +344,16 @@ mod tests {
             step,
             duration: Duration::from_secs(1),
             limit: Instant::now(),
+            deadline: Some(Instant::now()),
+            folding: Arc::new(Folding::new(Duration::from_secs(600))),
             early: Vec::new(),
             left: Vec::new(),
         }
     }
 
     fn phases(recordings: &Recordings) -> Vec<Phase> {
-        recordings
-            .all
-            .iter()
-            .map(|recording| recording.phase)
-            .collect()
+        let all = recordings.all.iter();
+        all.map(|recording| recording.phase).collect()
     }
 
     #[test]
@@ -400,6 +408,34 @@ mod tests {
         recordings.give_up(&mut Output::unheard());
         assert_eq!(phases(&recordings), [Phase::Over, Phase::Running]);
         assert!(recordings.limit > Instant::now() + STEP_TIME / 2);
+        assert!(recordings.deadline() > Some(Instant::now() + PATIENCE / 2));
+    }
+
+    /// A recording that waits for another to be folded, and tells the inbox once it need not any more.
+    fn waits(recordings: &Recordings, inbox: &Inbox) -> thread::JoinHandle<bool> {
+        let (folding, sender) = (recordings.folding.clone(), inbox.sender.clone());
+        thread::spawn(move || {
+            let unwanted = folding.turn().is_none();
+            let outcome = Failure::plain("ended before its time").at(1, Stage::Record);
+            recording::tagged(1, sender)(Report::Over(Over::failed(outcome)));
+            unwanted
+        })
+    }
+
+    #[test]
+    fn who_waits_to_be_folded_leaves_once_nobody_wants_it() {
+        for given_up in [false, true] {
+            let inbox = Inbox::silent();
+            let mut recordings = recordings(Step::Record, &[Phase::Running]);
+            let folding = recordings.folding.clone();
+            let _of_another = folding.turn().unwrap();
+            let waits = waits(&recordings, &inbox);
+            match given_up {
+                true => recordings.give_up(&mut Output::unheard()),
+                false => assert!(recordings.abandon(&inbox).is_empty()),
+            }
+            assert!(waits.join().unwrap());
+        }
     }
 
     #[test]

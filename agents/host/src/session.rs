@@ -45,7 +45,6 @@ struct Session {
     greeted: bool,
     excluded: HashSet<i32>,
     recordings: Option<Recordings>,
-    deadline: Option<Instant>,
 }
 
 /// Run a session on stdin and stdout; the process's exit code. With `once` nothing is kept for the next one.
@@ -72,7 +71,6 @@ pub fn run(once: bool) -> u8 {
         greeted: false,
         excluded: scan::own_ancestry(),
         recordings: None,
-        deadline: None,
     };
     let end = session.serve();
     session.close(end)
@@ -105,7 +103,7 @@ impl Session {
             }
             let until = self.inbox.heard() + self.lease;
             let limit = self.recordings.as_ref().and_then(Recordings::limit);
-            let until = [self.deadline, limit]
+            let until = [self.deadline(), limit]
                 .into_iter()
                 .flatten()
                 .fold(until, Instant::min);
@@ -131,6 +129,10 @@ impl Session {
         }
     }
 
+    fn deadline(&self) -> Option<Instant> {
+        self.recordings.as_ref().and_then(Recordings::deadline)
+    }
+
     /// Whether time is up: for a step, for the recording, for the coordinator.
     fn overdue(&mut self) -> Result<(), End> {
         if let Some(recordings) = &mut self.recordings {
@@ -138,7 +140,7 @@ impl Session {
         }
         self.advance();
         let now = Instant::now();
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
+        if self.deadline().is_some_and(|deadline| deadline <= now) {
             return Err(End::Overdue("the recording should have been over long ago"));
         }
         if self.inbox.heard() + self.lease <= now {
@@ -280,7 +282,6 @@ impl Session {
             .as_mut()
             .ok_or_else(|| Failure::plain("start was asked for before prepare"))?;
         recordings.start()?;
-        self.deadline = Some(recordings.deadline());
         self.advance();
         Ok(())
     }
@@ -325,7 +326,6 @@ impl Session {
                 .take()
                 .map(Recordings::left_by_now)
                 .unwrap_or_default();
-            self.deadline = None;
             self.output.send(&Event::Done { left });
         }
     }
