@@ -26,7 +26,8 @@ def command(options: argparse.Namespace) -> int:
     located = chosen.target(options)
     chosen.print_notes(located)
     found = find_only(located.hosts, selector, chosen.reach(options, located))
-    (_print_json if options.json else _print_table)([*found, *map(_not_visited, located.absent)])
+    found = [*found, *map(_not_visited, located.absent)]
+    (_print_json if options.json else _print_table)(found)
     failed = any(outcome.status is Status.FAILED for host in found for outcome in host.outcomes)
     if not any(host.processes for host in found):
         return Exit.NOTHING

@@ -8,7 +8,10 @@ from typing import Any, Dict, Iterator
 
 import pytest
 
+from hprofiler.cli import options as chosen
+from hprofiler.cli import ps
 from hprofiler.cli.exits import Exit
+from hprofiler.cli.parser import parse
 from hprofiler.cli.run import exit_code
 from hprofiler.collect import Reach, find_only
 from hprofiler.kubernetes import Access, connect
@@ -81,6 +84,18 @@ def test_a_shell_is_not_missed_where_nobody_named_the_container(
     reach = replace(fleet.reach, transport_for=transport)
     (result,) = find_only([replace(fleet.hosts[0], optional=optional)], ALL, reach)
     assert [line.status for line in result.outcomes] == [becomes]
+
+
+@pytest.mark.parametrize(("absent", "code"), [(Status.FAILED, Exit.PARTIAL), (Status.IDLE, Exit.OK)])
+def test_ps_says_by_its_exit_code_that_somebody_is_missing(
+    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, absent: Status, code: Exit
+) -> None:
+    fleet = Fleet(stand_ins, 30.0, {"pod": "hello(); found(7); read()"})
+    line = Outcome("other", absent, "find", "the pod is Pending")
+    located = Located(Target("kubernetes", "k8s:x"), fleet.hosts, absent=(line,))
+    monkeypatch.setattr(chosen, "target", lambda options: located)
+    monkeypatch.setattr(chosen, "reach", lambda options, located: fleet.reach)
+    assert ps.command(parse(["ps", "-j", "java"])) is code
 
 
 RECORDS = """
