@@ -102,7 +102,7 @@ class Command:
                 self._stdout += piece
             elif channel == _STDERR:
                 self._stderr += piece
-                del self._stderr[: -self._stderr_kept]
+                del self._stderr[: max(0, len(self._stderr) - self._stderr_kept)]
             elif channel == _STATUS and len(self._status) < _MOST_STATUS:
                 self._status += piece
             self._changed.notify_all()

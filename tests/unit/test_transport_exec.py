@@ -13,6 +13,7 @@ import pytest
 
 from hprofiler.errors import HostError
 from hprofiler.kubernetes import Access, connect
+from hprofiler.kubernetes.commands import start
 from hprofiler.model import Host
 from hprofiler.transports import ExecConnector, ExecTransport
 from tests.unit.kubernetes_server import ID, V4, ApiServer, make_certificate, serving, status
@@ -48,6 +49,15 @@ def test_a_command_and_its_streams(transport: ExecTransport, server: ApiServer) 
     ((path, query),) = server.asked
     assert path == "/api/v1/namespaces/ns/pods/pod/exec"
     assert query["container"] == ["main"] and query["command"][:2] == ["sh", "-c"]
+
+
+@pytest.mark.parametrize(("kept", "left"), [(0, b""), (4, b"4567"), (100, b"01234567")])
+def test_so_much_of_stderr_is_kept(server: ApiServer, tmp_path: Path, kept: int, left: bytes) -> None:
+    made = connect(Access(server.kubeconfig(tmp_path, {"insecure-skip-tls-verify": True})))
+    command = start(made, ("ns", "pod", "main"), ["sh", "-c", "printf 01234567 >&2"], kept)
+    assert command.stderr(30) == left and command.exit_status(30) == 0
+    command.close()
+    made.close()
 
 
 def test_many_bytes_both_ways(transport: ExecTransport) -> None:
