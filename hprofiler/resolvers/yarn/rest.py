@@ -9,7 +9,7 @@ import json
 import re
 import threading
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, List, Mapping, Optional, Tuple, cast
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Set, Tuple, cast
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 import requests
@@ -20,6 +20,7 @@ from hprofiler.passwords import HIDDEN, hide_logins
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
+_HOPS = 5
 _PIECE = 1 << 16
 # Pages of a ResourceManager. Other paths may well have a `cluster` in them that is a gateway's own.
 _PAGES = "about|apps?|appattempt|cluster|container|errors-and-warnings|nodelabels|nodes|queue|scheduler"
@@ -44,27 +45,38 @@ class NotFound(YarnError):
 
 @dataclass(frozen=True)
 class Bounds:
-    """What an answer may be at most: bytes, and seconds from the first to the last of the request."""
+    """What an answer may be at most: bytes, and seconds from the first to the last of the request.
+
+    One that `stays` may not send to a server that is not known to be a ResourceManager.
+    """
 
     size: int
     seconds: float
+    stays: bool = False
 
 
 OF_MANAGER = Bounds(64 << 20, 30.0)
 OF_NODE = Bounds(4 << 20, 10.0)
-OF_DRIVER = Bounds(16 << 20, 10.0)
+OF_DRIVER = Bounds(16 << 20, 10.0, stays=True)
 """A driver runs its user's code. Some ten thousand executors are as long."""
+
+
+class _Session(requests.Session):
+    """Follows nothing by itself: it would ask anybody, and read a redirect's body to its end."""
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        return None
 
 
 class Rest:
     """GETs JSON from servers; one a run, for any number of threads."""
 
     def __init__(self, ca_file: Optional[str] = None) -> None:
-        self._session = requests.Session()
+        self._session = _Session()
+        self._known: Set[str] = set()
         self._session.headers["Accept"] = "application/json"
         # What is packed has no bound when it is unpacked.
         self._session.headers["Accept-Encoding"] = "identity"
-        self._session.max_redirects = 5
         adapter = requests.adapters.HTTPAdapter(pool_connections=64, pool_maxsize=64)
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, adapter)
@@ -72,6 +84,10 @@ class Rest:
             ca_file or True
         )  # given with each request: $REQUESTS_CA_BUNDLE would win over the session's
         self._spnego = _spnego()
+
+    def know(self, urls: Iterable[str]) -> None:
+        """These are of ResourceManagers, and so is whom they send to."""
+        self._known.update(map(_server, urls))
 
     def get(
         self, url: str, parameters: Optional[Mapping[str, str]] = None, bounds: Bounds = OF_MANAGER
@@ -92,13 +108,34 @@ class Rest:
     def _followed(
         self, url: str, parameters: Optional[Mapping[str, str]], bounds: Bounds
     ) -> Tuple[requests.Response, bytes]:
-        """The answer; where a standby names the active one, that one's."""
-        answer, body = self._fetch(url, parameters, bounds)
-        elsewhere = _named_active(answer, body)
-        return self._fetch(elsewhere, None, bounds) if elsewhere else (answer, body)
+        """The answer of whom redirects, or a standby that names the active one, send to in the end."""
+        answer, body = self._fetch(url, parameters, bounds, _of_url(url))
+        named = False
+        for _ in range(_HOPS):
+            elsewhere = _redirect(answer) or (None if named else _named_active(answer, body))
+            if not elsewhere:
+                if bounds is OF_MANAGER:
+                    self.know([answer.url])
+                return answer, body
+            named = named or not answer.is_redirect
+            there = _joined(answer.url, elsewhere)
+            if bounds.stays and _server(there) not in self._known:
+                reason = f"{shown(url)} sends to {shown(there)}, which is no ResourceManager that is known"
+                raise YarnError(reason, "see what answers there")
+            login = None if self._is_another(url, there) else _of_url(url)
+            answer, body = self._fetch(there, None, bounds, login)
+        raise YarnError(f"{shown(url)} sends on and on, to no answer", _SEVERAL)
+
+    def _is_another(self, url: str, there: str) -> bool:
+        """Whether that may not know the password for this; on the same host TLS may begin."""
+        return bool(cast(Any, self._session).should_strip_auth(url, there))
 
     def _fetch(
-        self, url: str, parameters: Optional[Mapping[str, str]], bounds: Bounds
+        self,
+        url: str,
+        parameters: Optional[Mapping[str, str]],
+        bounds: Bounds,
+        login: Optional[Tuple[str, str]],
     ) -> Tuple[requests.Response, bytes]:
         try:
             with self._session.get(
@@ -107,9 +144,9 @@ class Rest:
                 timeout=(CONNECT_SECONDS, ANSWER_SECONDS),
                 stream=True,
                 verify=self._verify,
-                auth=_of_url(url) or (self._spnego and self._spnego()),
+                auth=login or (self._spnego and self._spnego()),
             ) as answer:
-                return answer, _body(answer, bounds.size)
+                return answer, b"" if answer.is_redirect else _body(answer, bounds.size)
         except requests.exceptions.SSLError as error:
             raise YarnError(
                 f"{shown(url)}: TLS: {_cause(error)}", "name the CA with --yarn-ca FILE"
@@ -119,8 +156,6 @@ class Rest:
             raise YarnError(reason, _REACHABLE) from error
         except requests.exceptions.Timeout as error:
             raise YarnError(f"{shown(url)} did not answer within {ANSWER_SECONDS:g} s", _REACHABLE) from error
-        except requests.exceptions.TooManyRedirects as error:
-            raise YarnError(f"{shown(url)} sends on and on, to no answer", _SEVERAL) from error
         except (OSError, ValueError) as error:
             raise YarnError(f"{shown(url)} cannot be reached: {_cause(error)}", _REACHABLE) from error
 
@@ -131,6 +166,7 @@ class ResourceManager:
     def __init__(self, rest: Rest, bases: Iterable[str]) -> None:
         self.rest = rest
         self._bases = list(bases)
+        rest.know(self._bases)
         self._lock = threading.Lock()
 
     @property
@@ -205,6 +241,8 @@ def _base(word: str, option: str, told: str) -> str:
 
 
 def _body(answer: requests.Response, most: int) -> bytes:
+    if answer.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
+        raise YarnError(f"{shown(answer.url)} answered with something packed", "see who answers there")
     pieces, size = [], 0
     for piece in answer.iter_content(_PIECE):
         pieces.append(piece)
@@ -218,11 +256,32 @@ def _is_standby(body: bytes) -> bool:
     return body[:1] not in (b"{", b"[") and _STANDBY.search(body[:4096]) is not None
 
 
+def _redirect(answer: requests.Response) -> Optional[str]:
+    return answer.headers["Location"] if answer.is_redirect else None
+
+
 def _named_active(answer: requests.Response, body: bytes) -> Optional[str]:
     """Where a standby that does not redirect says the active one is: `Refresh: 3; url=http://rm2:8088/…`."""
     refresh = _REFRESH.match(answer.headers.get("Refresh", "")) if _is_standby(body) else None
-    url = urljoin(answer.url, refresh.group(1)) if refresh else ""
-    return url if url.startswith(("http://", "https://")) else None
+    return refresh.group(1) if refresh else None
+
+
+def _joined(url: str, elsewhere: str) -> str:
+    """The address that a server sends to; YarnError for what is none."""
+    try:
+        there = urljoin(url, elsewhere)
+        if there.startswith(("http://", "https://")) and _server(there):
+            return there
+    except ValueError:
+        pass
+    raise YarnError(f"{shown(url)} sends to what is no address", _SEVERAL)
+
+
+def _server(url: str) -> str:
+    """The server of an address, whoever logs in there. ValueError for what is no address."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return f"{parts.scheme}://{parts.hostname}:{port}"
 
 
 def _check(answer: requests.Response, body: bytes, kerberos: bool) -> None:
