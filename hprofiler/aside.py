@@ -6,29 +6,48 @@ Python's own pools wait for all their threads, whatever happened; a server that 
 from __future__ import annotations
 
 import threading
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Callable, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
 
 T = TypeVar("T")
 R = TypeVar("R")
-_Answer = Tuple[int, Union[Tuple[R], BaseException]]
+_Result = Union[Tuple[R], BaseException]
 
 
 class TooLate(Exception):
     """It was not done in time. Its thread goes on until it notices."""
 
 
-def within(seconds: float, work: Callable[[], R]) -> R:
-    """What `work` gives or raises. TooLate after so many seconds."""
-    return many(lambda _: work(), [None], 1, seconds)[0]
+def within(seconds: float, work: Callable[[], R], unwanted: Optional[Callable[[R], object]] = None) -> R:
+    """What `work` gives or raises. TooLate after so many seconds; `unwanted` gets what comes after all."""
+    answers: SimpleQueue[_Result[R]] = SimpleQueue()
+    settled = threading.Lock()  # by whoever is first: the answer, or the end of the wait
+
+    def drop(answer: _Result[R]) -> None:
+        if unwanted is not None and not isinstance(answer, BaseException):
+            unwanted(*answer)
+
+    def answer_once() -> None:
+        answer = _tried(work)
+        (answers.put if settled.acquire(blocking=False) else drop)(answer)
+
+    _start(answer_once)
+    try:
+        answer = answers.get(timeout=seconds)
+    except BaseException as error:  # an interruption, too, is the end of the wait
+        if not settled.acquire(blocking=False):
+            drop(answers.get())
+        if isinstance(error, Empty):
+            raise TooLate from None
+        raise
+    return _given(answer)
 
 
-def many(
-    work: Callable[[T], R], items: Sequence[T], at_once: int, seconds: Optional[float] = None
-) -> List[R]:
+def many(work: Callable[[T], R], items: Sequence[T], at_once: int) -> List[R]:
     """What `work` gives for each item, in their order; the first that raises ends it."""
     left: SimpleQueue[Tuple[int, T]] = SimpleQueue()
-    answers: SimpleQueue[_Answer[R]] = SimpleQueue()
+    answers: SimpleQueue[Tuple[int, _Result[R]]] = SimpleQueue()
     for numbered in enumerate(items):
         left.put(numbered)
     stopped = threading.Event()
@@ -39,27 +58,36 @@ def many(
                 number, item = left.get_nowait()
             except Empty:
                 return
-            try:
-                answers.put((number, (work(item),)))
-            except BaseException as error:  # it is raised where it is waited for
-                answers.put((number, error))
+            answers.put((number, _tried(partial(work, item))))
 
     for _ in range(min(at_once, len(items))):
-        threading.Thread(target=go_on, name="hprofiler-aside", daemon=True).start()
+        _start(go_on)
     try:
-        return _gathered(answers, len(items), seconds)
+        return _gathered(answers, len(items))
     finally:
         stopped.set()
 
 
-def _gathered(answers: SimpleQueue[_Answer[R]], count: int, seconds: Optional[float]) -> List[R]:
+def _gathered(answers: SimpleQueue[Tuple[int, _Result[R]]], count: int) -> List[R]:
     found: Dict[int, R] = {}
     while len(found) < count:
-        try:
-            number, answer = answers.get(timeout=seconds)
-        except Empty:
-            raise TooLate from None
-        if isinstance(answer, BaseException):
-            raise answer
-        (found[number],) = answer
+        number, answer = answers.get()
+        found[number] = _given(answer)
     return [found[number] for number in range(count)]
+
+
+def _start(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, name="hprofiler-aside", daemon=True).start()
+
+
+def _tried(work: Callable[[], R]) -> _Result[R]:
+    try:
+        return (work(),)
+    except BaseException as error:  # it is raised where it is waited for
+        return error
+
+
+def _given(answer: _Result[R]) -> R:
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer[0]

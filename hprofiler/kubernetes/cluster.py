@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import ssl
-import time
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 from urllib.parse import urlsplit
@@ -12,15 +11,18 @@ from urllib.parse import urlsplit
 from lightkube.config.client_adapter import ConnectionParams
 from lightkube.core.exceptions import ConfigError
 
+from hprofiler.aside import TooLate
 from hprofiler.errors import UsageError
 from hprofiler.kubernetes import Access
 from hprofiler.kubernetes.configuration import Configuration, configured
+from hprofiler.kubernetes.exchange import SWITCHING, Bounds, Exchange, TooLong
 from hprofiler.kubernetes.http import httpx
 from hprofiler.kubernetes.login import PluginLogin
 from hprofiler.kubernetes.problems import KubernetesError, Need, printable, refusal, said
 from hprofiler.kubernetes.websocket import WebSocket, opening_headers, upgraded
 
 MAX_ANSWER = 64 << 20
+MAX_REFUSAL = 64 << 10
 PAGE = 500
 MAX_PAGES = 100
 CONNECT_SECONDS = 10.0
@@ -40,6 +42,7 @@ class Cluster:
         self._name = configuration.cluster.get("tls-server-name")
         self._timeout = access.timeout
         self._client = _client(configuration, access.timeout)
+        self._exchange = Exchange(self._client)
 
     def get(self, path: str, parameters: Params, need: Need) -> Any:
         """The JSON at a path. Raises KubernetesError."""
@@ -70,15 +73,12 @@ class Cluster:
 
     def websocket(self, path: str, parameters: Sequence[tuple[str, str]], need: Need) -> WebSocket:
         """A connection that speaks the protocol of commands in containers. Raises KubernetesError."""
-        with self._translated():
+        bounds = Bounds(MAX_REFUSAL, self._timeout)
+        with self._translated(bounds):
             request = self._request("GET", path, list(parameters), headers=opening_headers())
-            response = self._client.send(request, stream=True)
-            if response.status_code == 101:
+            response, body = self._exchange.send(request, bounds)
+            if response.status_code == SWITCHING:
                 return upgraded(response)
-            try:
-                body = b"".join(_bounded(response, 64 << 10, self.server, self._timeout))
-            finally:
-                response.close()
         raise refusal(said(body, response.status_code), self.server, need)
 
     def _answer(
@@ -88,14 +88,12 @@ class Cluster:
         headers = {"Accept": "application/json"}
         if content is not None:
             headers["Content-Type"] = "application/strategic-merge-patch+json"
-        with self._translated():
+        bounds = Bounds(MAX_ANSWER, self._timeout)
+        with self._translated(bounds):
             request = self._request(verb, path, dict(parameters), content=content, headers=headers)
-            response = self._client.send(request, stream=True)
-            try:
-                body = b"".join(_bounded(response, MAX_ANSWER, self.server, self._timeout))
-            finally:
-                response.close()
+            response, body = self._exchange.send(request, bounds)
         if response.status_code != 200:
+            response.close()
             raise refusal(said(body, response.status_code), self.server, need)
         try:
             return json.loads(body)
@@ -108,16 +106,18 @@ class Cluster:
         return self._client.build_request(verb, path, params=parameters, extensions=extensions, **more)
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated(self, bounds: Bounds) -> Iterator[None]:
         try:
             yield
+        except TooLong:
+            reason = f"{self.server} answered with more than {bounds.size >> 10} KiB"
+            raise KubernetesError(reason, "narrow the selector") from None
         except httpx.ConnectTimeout as error:
             reason = f"{self.server} cannot be reached within {CONNECT_SECONDS:g} s"
             raise KubernetesError(reason, _REACHABLE) from error
-        except httpx.TimeoutException as error:
-            raise KubernetesError(
-                f"{self.server} did not answer within {self._timeout:g} s", _REACHABLE
-            ) from error
+        except (TooLate, httpx.TimeoutException) as error:
+            reason = f"{self.server} did not answer within {bounds.seconds:g} s"
+            raise KubernetesError(reason, _REACHABLE) from error
         except (httpx.HTTPError, httpx.InvalidURL, ConfigError, OSError, ValueError) as error:
             raise self._unreachable(error) from error
 
@@ -159,20 +159,6 @@ def _client(configuration: Configuration, timeout: float) -> httpx.Client:
         raise UsageError(
             f"the kubeconfig's credentials cannot be used: {why}", "see whether kubectl works"
         ) from error
-
-
-def _bounded(response: httpx.Response, limit: int, server: str, seconds: float) -> Iterator[bytes]:
-    """An answer's body, which may have so many bytes and take so many seconds."""
-    size, end = 0, time.monotonic() + seconds
-    for piece in response.iter_bytes():
-        size += len(piece)
-        if size > limit:
-            raise KubernetesError(
-                f"{server} answered with more than {limit >> 10} KiB", "narrow the selector"
-            )
-        if time.monotonic() > end:
-            raise KubernetesError(f"{server} took over {seconds:g} s to answer", _REACHABLE)
-        yield piece
 
 
 def _shown(server: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import stat
 import sys
 import threading
@@ -235,6 +237,51 @@ def test_a_server_that_never_answers(server: ApiServer, tmp_path: Path) -> None:
             connect(Access(server.kubeconfig(tmp_path), timeout=0.3)).list(PATH, {}, PODS)
     finally:
         release.set()
+
+
+@pytest.fixture
+def dripping() -> Iterator[int]:
+    """The port of a server that goes on and on with the headers of its answer."""
+    over = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            while not over.wait(0.05):
+                connection.sendall(b"X-More: %s\r\n" % (b"x" * 200))
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=drip, args=(listening.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, daemon=True).start()
+        yield listening.getsockname()[1]
+        over.set()
+        with contextlib.suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)
+
+
+def test_headers_without_end(dripping: int, server: ApiServer, tmp_path: Path) -> None:
+    """Each of them comes in time; all of them never do."""
+    config = server.kubeconfig(tmp_path, {"server": f"http://127.0.0.1:{dripping}"})
+    made = connect(Access(config, timeout=0.5))
+    with pytest.raises(KubernetesError, match=r"did not answer within 0\.5 s"):
+        made.list(PATH, {}, PODS)
+    with pytest.raises(KubernetesError, match=r"did not answer within 0\.5 s"):
+        made.websocket(PATH, [], PODS)
+
+
+def test_a_refused_login_has_bounds(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "MAX_ANSWER", 1 << 16)
+    long = status(401, "Unauthorized", "expired " * 20_000)
+    server.replies[PATH[1:]] = lambda _: (401, long) if len(server.tokens) == 1 else (200, {"items": []})
+    (tmp_path / "token").write_text("secret")
+    with pytest.raises(KubernetesError, match="more than 64 KiB"):
+        connect(Access(server.kubeconfig(tmp_path, tokenFile=str(tmp_path / "token")))).list(PATH, {}, PODS)
 
 
 def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:

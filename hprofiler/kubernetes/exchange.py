@@ -1,0 +1,78 @@
+"""Requests and answers: bounded in bytes and in time, whatever a server does."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any, Iterator, NamedTuple, Tuple
+
+from hprofiler.aside import within
+from hprofiler.kubernetes.http import httpx
+
+SWITCHING = 101
+
+
+class TooLong(Exception):
+    """The answer has more bytes than it may."""
+
+
+class Bounds(NamedTuple):
+    """What an answer may be at most: bytes, and seconds from the first to the last of the request."""
+
+    size: int
+    seconds: float
+
+
+Answer = Tuple[httpx.Response, bytes]
+
+
+class Exchange:
+    """Sends requests with the client's login; from any thread.
+
+    The library reads all of an answer that asks for another login; here that is bounded like any other.
+    """
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+        self._login = client.auth or httpx.Auth()
+        self._no_login: Any = httpx.Auth() if client.auth else httpx.USE_CLIENT_DEFAULT
+
+    def send(self, request: httpx.Request, bounds: Bounds) -> Answer:
+        """An answer and its body. One that changes the protocol is open, every other is closed.
+
+        Raises TooLate, TooLong, and what the library and the login raise.
+        """
+        flow = self._login.sync_auth_flow(request)
+        try:
+            request = next(flow)
+            while True:
+                work = partial(self._send_once, request, bounds)
+                answer, body = within(bounds.seconds, work, lambda late: late[0].close())
+                try:
+                    request = flow.send(answer)
+                except StopIteration:
+                    return answer, body
+        finally:
+            flow.close()
+
+    def _send_once(self, request: httpx.Request, bounds: Bounds) -> Answer:
+        end = time.monotonic() + bounds.seconds
+        answer = self._client.send(request, stream=True, auth=self._no_login)
+        if answer.status_code == SWITCHING:
+            return answer, b""
+        try:
+            return answer, b"".join(_bounded(answer, bounds.size, end))
+        finally:
+            answer.close()
+
+
+def _bounded(answer: httpx.Response, most: int, end: float) -> Iterator[bytes]:
+    """The pieces of a body. After the end nobody waits for them any more."""
+    size = 0
+    for piece in answer.iter_bytes():
+        size += len(piece)
+        if size > most:
+            raise TooLong
+        if time.monotonic() > end:
+            return
+        yield piece

@@ -1,0 +1,42 @@
+"""Work that somebody waits for, or not any more."""
+
+from __future__ import annotations
+
+import threading
+from queue import SimpleQueue
+from typing import List
+
+import pytest
+
+from hprofiler.aside import TooLate, many, within
+
+PATIENCE = 60.0
+
+
+def test_what_is_done_in_time() -> None:
+    dropped: List[int] = []
+    assert within(PATIENCE, lambda: 7, dropped.append) == 7
+    with pytest.raises(ZeroDivisionError):
+        within(PATIENCE, lambda: 1 // 0, dropped.append)
+    assert dropped == []
+
+
+def test_what_comes_too_late_is_not_lost() -> None:
+    """A connection that nobody waits for any more has to be closed by somebody."""
+    go_on = threading.Event()
+    dropped: SimpleQueue[int] = SimpleQueue()
+
+    def late() -> int:
+        go_on.wait(PATIENCE)
+        return 7
+
+    with pytest.raises(TooLate):
+        within(0.05, late, dropped.put)
+    go_on.set()
+    assert dropped.get(timeout=PATIENCE) == 7
+
+
+def test_many_in_their_order() -> None:
+    assert many(lambda item: item * 2, list(range(100)), 8) == list(range(0, 200, 2))
+    with pytest.raises(ZeroDivisionError):
+        many(lambda item: 1 // item, [1, 0, 1], 2)
