@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
+import time
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 from urllib.parse import urlsplit
@@ -15,7 +16,7 @@ from hprofiler.aside import TooLate
 from hprofiler.errors import UsageError
 from hprofiler.kubernetes import Access
 from hprofiler.kubernetes.configuration import Configuration, configured
-from hprofiler.kubernetes.exchange import SWITCHING, Bounds, Exchange, TooLong
+from hprofiler.kubernetes.exchange import SWITCHING, Bounds, Exchange, Packed, TooLong
 from hprofiler.kubernetes.http import httpx
 from hprofiler.kubernetes.login import PluginLogin
 from hprofiler.kubernetes.problems import KubernetesError, Need, printable, refusal, said
@@ -23,6 +24,8 @@ from hprofiler.kubernetes.websocket import WebSocket, opening_headers, upgraded
 
 MAX_ANSWER = 64 << 20
 MAX_REFUSAL = 64 << 10
+MAX_LIST = 128 << 20
+LIST_SECONDS = 120.0
 PAGE = 500
 MAX_PAGES = 100
 CONNECT_SECONDS = 10.0
@@ -46,18 +49,22 @@ class Cluster:
 
     def get(self, path: str, parameters: Params, need: Need) -> Any:
         """The JSON at a path. Raises KubernetesError."""
-        return self._answer("GET", path, parameters, need)
+        return self._parsed(self._body("GET", path, parameters, need))
 
     def patch(self, path: str, change: Mapping[str, Any], need: Need) -> Any:
         """Change an object (strategic merge). Raises KubernetesError."""
-        return self._answer("PATCH", path, {}, need, change)
+        return self._parsed(self._body("PATCH", path, {}, need, change))
 
     def list(self, path: str, parameters: Params, need: Need) -> List[Dict[str, Any]]:
         """The objects of a list, asked for in pages. Raises KubernetesError."""
         items: List[Dict[str, Any]] = []
         page: Dict[str, str] = {**parameters, "limit": str(PAGE)}
+        size, end = 0, time.monotonic() + LIST_SECONDS
         for _ in range(MAX_PAGES):
-            answer = self.get(path, page, need)
+            body = self._body("GET", path, page, need)
+            size += len(body)
+            self._check_list(size, end)
+            answer = self._parsed(body)
             found = answer.get("items") if isinstance(answer, dict) else None
             if not isinstance(found, list):
                 raise KubernetesError(f"{self.server} answered with no list", _REACHABLE)
@@ -81,9 +88,18 @@ class Cluster:
                 return upgraded(response)
         raise refusal(said(body, response.status_code), self.server, need)
 
-    def _answer(
+    def _check_list(self, size: int, end: float) -> None:
+        """Its pages are bounded one by one, and may be many."""
+        if size > MAX_LIST:
+            reason = f"{self.server} lists more than {MAX_LIST >> 10} KiB"
+            raise KubernetesError(reason, "narrow the selector")
+        if time.monotonic() > end:
+            reason = f"{self.server} took over {LIST_SECONDS:g} s for one list"
+            raise KubernetesError(reason, "narrow the selector")
+
+    def _body(
         self, verb: str, path: str, parameters: Params, need: Need, change: Optional[Mapping[str, Any]] = None
-    ) -> Any:
+    ) -> bytes:
         content = None if change is None else json.dumps(change).encode()
         headers = {"Accept": "application/json"}
         if content is not None:
@@ -95,6 +111,9 @@ class Cluster:
         if response.status_code != 200:
             response.close()
             raise refusal(said(body, response.status_code), self.server, need)
+        return body
+
+    def _parsed(self, body: bytes) -> Any:
         try:
             return json.loads(body)
         except (ValueError, RecursionError) as error:
@@ -112,6 +131,9 @@ class Cluster:
         except TooLong:
             reason = f"{self.server} answered with more than {bounds.size >> 10} KiB"
             raise KubernetesError(reason, "narrow the selector") from None
+        except Packed:
+            reason = f"{self.server} packs its answers, though it was asked not to"
+            raise KubernetesError(reason, "see what stands between here and the API server") from None
         except httpx.ConnectTimeout as error:
             reason = f"{self.server} cannot be reached within {CONNECT_SECONDS:g} s"
             raise KubernetesError(reason, _REACHABLE) from error
@@ -150,7 +172,8 @@ def _client(configuration: Configuration, timeout: float) -> httpx.Client:
             login.certify(parameters["verify"])
             parameters["auth"] = login
         # As many connections as there are containers: each command has its own for as long as it runs.
-        return httpx.Client(**parameters, limits=httpx.Limits(max_connections=None))
+        unlimited = httpx.Limits(max_connections=None)
+        return httpx.Client(**parameters, limits=unlimited, headers={"Accept-Encoding": "identity"})
     except ConfigError as error:
         raise UsageError(f"the kubeconfig cannot be used: {printable(str(error))}") from error
     except (OSError, ValueError, TypeError) as error:  # certificates and keys that are none, or not there

@@ -23,6 +23,10 @@ class Bounds(NamedTuple):
     seconds: float
 
 
+class Packed(Exception):
+    """The answer is packed: how long it is shows only when it has been unpacked."""
+
+
 Answer = Tuple[httpx.Response, bytes]
 
 
@@ -40,7 +44,7 @@ class Exchange:
     def send(self, request: httpx.Request, bounds: Bounds) -> Answer:
         """An answer and its body. One that changes the protocol is open, every other is closed.
 
-        Raises TooLate, TooLong, and what the library and the login raise.
+        Raises TooLate, TooLong, Packed, and what the library and the login raise.
         """
         flow = self._login.sync_auth_flow(request)
         try:
@@ -68,8 +72,10 @@ class Exchange:
 
 def _bounded(answer: httpx.Response, most: int, end: float) -> Iterator[bytes]:
     """The pieces of a body. After the end nobody waits for them any more."""
+    if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise Packed
     size = 0
-    for piece in answer.iter_bytes():
+    for piece in answer.iter_raw():
         size += len(piece)
         if size > most:
             raise TooLong

@@ -99,6 +99,7 @@ class ApiServer:
     def __init__(self, certificate: Optional[Tuple[Path, Path]] = None) -> None:
         self.pods: List[Dict[str, Any]] = []
         self.replies: Dict[str, Callable[[Query], Reply]] = {}
+        self.headers: Dict[str, str] = {}
         self.guid = _GUID
         self.protocols: Sequence[str] = (V5, V4)
         self.environment: Optional[Dict[str, str]] = None
@@ -186,6 +187,8 @@ def _handler(api: ApiServer) -> type:
             self.send_response(code)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
+            for name, value in api.headers.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import os
 import socket
@@ -221,6 +222,29 @@ def test_long_lists_come_in_pages(server: ApiServer, tmp_path: Path) -> None:
     server.replies[PATH[1:]] = page
     found = connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
     assert [one["metadata"]["name"] for one in found] == ["a", "b"]
+
+
+def test_a_list_has_bounds_as_a_whole(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However small its pages are."""
+    server.replies[PATH[1:]] = lambda _: (200, {"items": [pod("p")] * 20, "metadata": {"continue": "x"}})
+    cluster = connect(Access(server.kubeconfig(tmp_path)))
+    monkeypatch.setattr(client, "MAX_LIST", 1 << 16)
+    with pytest.raises(KubernetesError, match="lists more than 64 KiB"):
+        cluster.list(PATH, {}, PODS)
+    assert len(server.asked) < 20
+    monkeypatch.setattr(client, "LIST_SECONDS", 0.0)
+    with pytest.raises(KubernetesError, match="took over 0 s for one list"):
+        cluster.list(PATH, {}, PODS)
+
+
+def test_packed_answers_are_refused(server: ApiServer, tmp_path: Path) -> None:
+    """A few bytes may be gigabytes when they are unpacked."""
+    server.headers["Content-Encoding"] = "gzip"
+    server.replies[PATH[1:]] = lambda _: (200, gzip.compress(b'{"items": []}'))
+    with pytest.raises(KubernetesError, match="packs its answers"):
+        connect(Access(server.kubeconfig(tmp_path))).list(PATH, {}, PODS)
 
 
 def test_nobody_there(tmp_path: Path) -> None:
