@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,10 +37,11 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def listening(classes: Path, package: str) -> Iterator[Tuple[int, int]]:
+def listening(classes: Path, package: str, **environment: str) -> Iterator[Tuple[int, int]]:
     """Pid and port of the program while it runs."""
     command = ["java", "-Xmx32m", "-cp", str(classes), f"{package}.Listening"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env={**os.environ, **environment}, **pipes) as process:
         assert process.stdin is not None and process.stdout is not None
         try:
             yield process.pid, int(process.stdout.readline())
@@ -60,4 +62,12 @@ def test_by_its_port_and_no_other(agent, classes):
 def test_another_program_at_the_port_is_none(agent, classes):
     """Who tells the port runs code of its own."""
     with listening(classes, "com.acme") as (_, port):
+        assert pids(find(agent, [f"spark_driver_{port}"])) == []
+
+
+def test_one_in_a_container_of_another_application_is_none(agent, classes):
+    driver = listening(
+        classes, "org.apache.spark.deploy", CONTAINER_ID="container_e17_1700000000000_0043_01_000001"
+    )
+    with driver as (_, port):
         assert pids(find(agent, [f"spark_driver_{port}"])) == []

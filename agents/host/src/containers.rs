@@ -46,15 +46,20 @@ impl Containers {
     pub fn of(&self, process: &Seen) -> Option<&str> {
         let cgroup =
             || read_text(format!("/proc/{}/cgroup", process.pid), 1 << 20).unwrap_or_default();
-        let told = self.told(&environment(process.pid), cgroup, &process.command);
-        told.or_else(|| self.as_driver(process))
+        let environment = environment(process.pid);
+        let told = self.told(&environment, cgroup, &process.command);
+        told.or_else(|| self.as_driver(process, &environment))
     }
 
     /// The id of the driver that a process is. Who tells the port runs code of its own, so that a port alone is not
-    /// believed: another program that listens there is not Spark's.
-    fn as_driver(&self, process: &Seen) -> Option<&str> {
+    /// believed: another program that listens there is not Spark's, and what says that it is in a container is another
+    /// application's.
+    fn as_driver(&self, process: &Seen, environment: &BTreeMap<String, String>) -> Option<&str> {
         let is_spark = process.jvm.is_some() && process.launch.main_class().starts_with(SPARK);
-        let mut drivers = self.drivers.iter().filter(|_| is_spark);
+        if !is_spark || environment.contains_key("CONTAINER_ID") {
+            return None;
+        }
+        let mut drivers = self.drivers.iter();
         let found = drivers.find(|(port, _)| listening::at(process.pid, *port))?;
         Some(found.1.as_str())
     }
@@ -129,6 +134,9 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proc::cmdline;
+    use crate::protocol::JvmFacts;
+    use std::net::TcpListener;
 
     const YARN: &str = "container_e17_1700000000000_0042_01_000003";
     const POD: &str = "3f4e5d6c7b8a99887766554433221100ffeeddccbbaa99887766554433221100";
@@ -197,6 +205,40 @@ mod tests {
         ] {
             let found = told(&environment, cgroup, command);
             assert_eq!(found.as_deref(), want, "{environment:?} {cgroup} {command}");
+        }
+    }
+
+    #[test]
+    fn a_driver_is_in_no_container() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let id = format!("{DRIVER}{}", listener.local_addr().unwrap().port());
+        let containers = Containers::new(vec![id.clone()]).unwrap();
+        let process = |line: &str| {
+            let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            Seen {
+                pid: std::process::id() as i32,
+                namespace_pid: 1,
+                ppid: 1,
+                start_time: 1,
+                uid: 0,
+                user: String::new(),
+                program: "java".to_owned(),
+                launch: cmdline::parse(&command, |_| None),
+                command,
+                jvm: Some(JvmFacts {
+                    version: String::new(),
+                }),
+            }
+        };
+        let shell = "java org.apache.spark.deploy.SparkSubmit";
+        let inside = BTreeMap::from([("CONTAINER_ID".to_owned(), YARN.to_owned())]);
+        for (line, environment, want) in [
+            (shell, &BTreeMap::new(), Some(id.as_str())),
+            (shell, &inside, None),
+            ("java com.acme.Main", &BTreeMap::new(), None),
+        ] {
+            let found = containers.as_driver(&process(line), environment);
+            assert_eq!(found, want, "{line} {environment:?}");
         }
     }
 
