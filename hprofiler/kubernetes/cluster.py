@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import time
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
-from urllib.parse import urlsplit
 
 from lightkube.config.client_adapter import ConnectionParams
 from lightkube.core.exceptions import ConfigError
@@ -21,6 +21,7 @@ from hprofiler.kubernetes.http import httpx
 from hprofiler.kubernetes.login import PluginLogin
 from hprofiler.kubernetes.problems import KubernetesError, Need, printable, refusal, said
 from hprofiler.kubernetes.websocket import WebSocket, opening_headers, upgraded
+from hprofiler.passwords import HIDDEN, hide_logins
 
 MAX_ANSWER = 64 << 20
 MAX_REFUSAL = 64 << 10
@@ -30,6 +31,7 @@ PAGE = 500
 MAX_PAGES = 100
 CONNECT_SECONDS = 10.0
 _REACHABLE = "check the address, the VPN and $HTTPS_PROXY; see whether kubectl works"
+_ADDRESSES = "see the kubeconfig's server and proxy-url, $HTTPS_PROXY, $HTTP_PROXY and $ALL_PROXY"
 
 Params = Mapping[str, str]
 
@@ -140,7 +142,9 @@ class Cluster:
         except (TooLate, httpx.TimeoutException) as error:
             reason = f"{self.server} did not answer within {bounds.seconds:g} s"
             raise KubernetesError(reason, _REACHABLE) from error
-        except (httpx.HTTPError, httpx.InvalidURL, ConfigError, OSError, ValueError) as error:
+        except (httpx.InvalidURL, httpx.LocalProtocolError):  # their words may have part of a secret
+            raise KubernetesError(f"{self.server}: its address or the credentials cannot be sent") from None
+        except (httpx.HTTPError, ConfigError, OSError, ValueError) as error:
             raise self._unreachable(error) from error
 
     def _unreachable(self, error: BaseException) -> KubernetesError:
@@ -161,19 +165,30 @@ class Cluster:
 
 def _client(configuration: Configuration, timeout: float) -> httpx.Client:
     """The connections of a context: TLS, login and proxy as the kubeconfig says."""
+    parameters = _credentials(configuration, timeout)
+    # As many connections as there are containers: each command has its own for as long as it runs.
+    unlimited = httpx.Limits(max_connections=None)
+    try:
+        return httpx.Client(**parameters, limits=unlimited, headers={"Accept-Encoding": "identity"})
+    except ImportError as error:
+        reason = "a proxy that speaks SOCKS needs a library that is not installed (socksio)"
+        raise UsageError(reason, "pip install socksio, or name an http:// proxy") from error
+    except (httpx.InvalidURL, ValueError, TypeError):  # their words may have part of a password
+        raise UsageError("the address of the API server or of its proxy is none", _ADDRESSES) from None
+
+
+def _credentials(configuration: Configuration, timeout: float) -> Dict[str, Any]:
     single, proxy = configuration.single, configuration.cluster.get("proxy-url")
     patience = httpx.Timeout(timeout, connect=CONNECT_SECONDS)
     try:
         made = ConnectionParams(timeout=patience, proxy=proxy if isinstance(proxy, str) else None)
-        parameters = made.httpx_params(single)
+        parameters: Dict[str, Any] = made.httpx_params(single)
         plugin = configuration.user.get("exec")
         if isinstance(plugin, dict):
             login = PluginLogin(plugin, configuration.cluster, single.cluster.server)
             login.certify(parameters["verify"])
             parameters["auth"] = login
-        # As many connections as there are containers: each command has its own for as long as it runs.
-        unlimited = httpx.Limits(max_connections=None)
-        return httpx.Client(**parameters, limits=unlimited, headers={"Accept-Encoding": "identity"})
+        return parameters
     except ConfigError as error:
         raise UsageError(f"the kubeconfig cannot be used: {printable(str(error))}") from error
     except (OSError, ValueError, TypeError) as error:  # certificates and keys that are none, or not there
@@ -185,9 +200,5 @@ def _client(configuration: Configuration, timeout: float) -> httpx.Client:
 
 
 def _shown(server: str) -> str:
-    """An address for people: without what may be a password."""
-    try:
-        parts = urlsplit(server)
-        return printable(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/"))
-    except ValueError:
-        return printable(server.rpartition("@")[2])
+    """An address for people: without what may be a password, and without its query."""
+    return printable(re.split("[?#]", hide_logins(server).replace(HIDDEN, ""))[0].rstrip("/"))

@@ -330,6 +330,35 @@ def test_a_password_in_the_address_is_never_shown(server: ApiServer, tmp_path: P
     assert "secret" not in caught.value.reason
 
 
+BAD_ADDRESSES = (
+    "http://me:hush#more@127.0.0.1:1",
+    "http://me:hush/more@127.0.0.1:1",
+    "http://me@hush:more:1",
+    "http://me:more@127.0.0.1:hush",
+    "socks5://me:hush@127.0.0.1:1",
+)
+
+
+@pytest.mark.parametrize("place", ["server", "proxy-url", "HTTP_PROXY"])
+@pytest.mark.parametrize("address", BAD_ADDRESSES)
+def test_addresses_that_are_none(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, address: str
+) -> None:
+    """The libraries' own words have what looks like a port, which may be the password."""
+    cluster = {} if place == "HTTP_PROXY" else {place: address}
+    monkeypatch.setenv("HTTP_PROXY", address if place == "HTTP_PROXY" else "")
+    monkeypatch.setenv("NO_PROXY", "")
+    with pytest.raises(HprofilerError) as caught:
+        connect(Access(server.kubeconfig(tmp_path, cluster))).list(PATH, {}, PODS)
+    assert "hush" not in f"{caught.value.reason} {caught.value.remedy}"
+
+
+def test_a_token_that_cannot_be_sent_is_never_shown(server: ApiServer, tmp_path: Path) -> None:
+    with pytest.raises(KubernetesError, match="credentials cannot be sent") as caught:
+        connect(Access(server.kubeconfig(tmp_path, token="hush\nmore"))).list(PATH, {}, PODS)
+    assert "hush" not in caught.value.reason
+
+
 @pytest.mark.parametrize(
     ("said", "code", "begun"),
     [
