@@ -145,6 +145,6 @@ def test_a_flame_chart_from_a_compressed_pipe(folder: Path) -> None:
     command = [sys.executable, "-m", "hprofiler", "convert", "-", "-o", "c.svg", "--flamechart"]
     done = subprocess.run(command, cwd=folder, input=text, capture_output=True)
     assert done.returncode == 0, done.stderr
-    assert b"1 malformed lines were left out" in done.stderr
+    assert b"1 malformed line or record was left out" in done.stderr
     bars = parse((folder / "c.svg").read_bytes()).bars
     assert [(bar.name, bar.amount) for bar in bars if bar.level == 1] == [("a", 3), ("c", 2), ("a", 1)]
