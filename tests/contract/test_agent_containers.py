@@ -80,6 +80,33 @@ def test_by_arguments_as_a_whole_word(agent, burn):
     assert pids(find(agent, [ONE])) == [mine.outer.pid]
 
 
+def test_map_tasks_are_told_apart(agent, tmp_path):
+    """All are of one main class, and whoever names their application names no selector."""
+    source = tmp_path / "YarnChild.java"
+    body = "public static void main(String[] a) throws Exception { System.out.println(); System.in.read(); }"
+    source.write_text(f"package org.apache.hadoop.mapred; public class YarnChild {{ {body} }}")
+    subprocess.run(["javac", "-d", str(tmp_path), str(source)], check=True)
+    command = [
+        "java",
+        "-Xmx32m",
+        "-cp",
+        str(tmp_path),
+        "org.apache.hadoop.mapred.YarnChild",
+        "10.0.1.4",
+        "45261",
+    ]
+    command += ["attempt_1700000000000_0042_m_000001_0", "3"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env={**os.environ, "CONTAINER_ID": ONE}, **pipes) as task:
+        task.stdout.readline()
+        (process,) = find(agent, [ONE])["processes"]
+        task.stdin.close()
+    assert process["label"] == "task m_000001_0"
+    assert process["labels"] == {
+        "attempt": "m_000001_0", "task": "m_000001", "job": "1700000000000_0042", "container": ONE
+    }  # fmt: skip
+
+
 def test_a_selector_narrows_and_its_labels_stay(agent, burn):
     one = burn(env={"CONTAINER_ID": ONE}, extra=["--id", "7"])
     burn(env={"CONTAINER_ID": ONE}, extra=["--id", "8"])

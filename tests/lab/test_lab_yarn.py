@@ -339,8 +339,10 @@ def test_map_tasks(yarn: YarnCluster, coordinator: Coordinator) -> None:
         result = coordinator.run("-t", "5", "-j", app.id, *CLUSTER)
     assert result.code == 0, str(result)
     names = sorted(process["label"] for process in processes(result))
-    assert names == ["MRAppMaster", "YarnChild", "YarnChild"]
+    assert names == ["MRAppMaster", "task m_000000_0", "task m_000001_0"]
     assert {process["labels"]["application"] for process in processes(result)} == {app.id}
+    tasks = {process["labels"].get("task") for process in processes(result)}
+    assert tasks == {None, "m_000000", "m_000001"}
     assert result.stacks("cluster/cpu").share("org/apache/hadoop/examples/QuasiMonteCarlo$QmcMapper.map") > 40
 
 

@@ -130,7 +130,7 @@ impl Finding {
     fn tell(&self, process: Seen, container: Option<String>) -> Process {
         let (label, mut labels) = match &self.selector {
             Some(selector) => selector.label(&process),
-            None => (process.plain_label(), Default::default()),
+            None => (process.plain_label(), process.plain_labels()),
         };
         labels.extend(container.map(|id| ("container".to_owned(), id)));
         process.tell(label, labels, COMMAND)

@@ -144,7 +144,7 @@ impl Selector {
             labels, template, ..
         } = self
         else {
-            return (process.plain_label(), BTreeMap::new());
+            return (process.plain_label(), process.plain_labels());
         };
         let facts = Facts::new(process);
         let labels = labels
@@ -400,6 +400,16 @@ mod tests {
         // What the user wrote into the selector may be matched: it is known already.
         assert!(selector.matches(&process, true));
         assert_eq!(selector.label(&process).0, "*** ***");
+    }
+
+    #[test]
+    fn tasks_are_told_apart_by_any_selector() {
+        let task = "java org.apache.hadoop.mapred.YarnChild h 1 attempt_1700_0042_m_000001_0 3";
+        let by_text = r#"{"kind":"text","text":"1700_0042"}"#;
+        let (label, labels) = selector(by_text).unwrap().label(&seen(task));
+        assert_eq!((label.as_str(), labels.len()), ("task m_000001_0", 3));
+        let by_class = r#"{"kind":"rule","any":[{"main_class":["*"]}]}"#;
+        assert_eq!(selector(by_class).unwrap().label(&seen(task)).0, label);
     }
 
     #[test]

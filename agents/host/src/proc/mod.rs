@@ -1,5 +1,6 @@
 //! What `/proc` tells of processes. They vanish at any time, which is never an error here.
 
+pub mod attempt;
 pub mod cmdline;
 pub mod maps;
 pub mod mask;

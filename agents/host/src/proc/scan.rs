@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::attempt::Attempt;
 use super::cmdline::{self, Launch};
 use super::maps::{self, file_name, Mapped};
 use super::named::Named;
@@ -245,13 +246,22 @@ impl Seen {
         }
     }
 
-    /// The label of a process of which nothing better is known: its main class, else its program.
+    /// The label of a process of which nothing better is known: its task's attempt, its main class, else its program.
     pub fn plain_label(&self) -> String {
         let launch = self.launch.masked();
+        if let Some(attempt) = Attempt::of(&launch) {
+            return attempt.label();
+        }
         let name = match launch.simple_name() {
             "" => &self.program,
             name => name,
         };
         name.chars().take(200).collect()
+    }
+
+    /// What else is known of it without a selector that derives labels.
+    pub fn plain_labels(&self) -> BTreeMap<String, String> {
+        let attempt = Attempt::of(&self.launch.masked());
+        attempt.map(Attempt::labels).unwrap_or_default()
     }
 }
