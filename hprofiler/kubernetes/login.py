@@ -17,6 +17,8 @@ from hprofiler.kubernetes.problems import KubernetesError, printable
 _GROUP = "client.authentication.k8s.io"
 _VERSIONS = tuple(f"{_GROUP}/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
 MAX_ANSWER = 1 << 20
+MAX_SECONDS = 300.0
+"""Enough for people to log in with a browser."""
 
 
 class PluginLogin(httpx.Auth):
@@ -27,6 +29,8 @@ class PluginLogin(httpx.Auth):
         self._command, self._environment = _command(plugin, cluster, server)
         self._hint = plugin.get("installHint")
         self._lock = threading.Lock()
+        self._renewals = 0
+        self._failure: Optional[KubernetesError] = None
         self._status = self._log_in()
 
     def certify(self, context: ssl.SSLContext) -> None:
@@ -44,31 +48,59 @@ class PluginLogin(httpx.Auth):
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """For httpx: the request with the token, and once more with a new one where that is refused."""
-        token = self._token()
+        token, renewals = self._token(), self._renewals
         if token is None:
             yield request
             return
         request.headers["Authorization"] = f"Bearer {token}"
         answer = yield request
         if answer.status_code == 401:
-            request.headers["Authorization"] = f"Bearer {self._renewed(token)}"
+            request.headers["Authorization"] = f"Bearer {self._renewed(token, renewals)}"
             yield request
 
     def _token(self) -> Optional[str]:
         token = self._status.get("token")
         return token if isinstance(token, str) else None
 
-    def _renewed(self, refused: str) -> Optional[str]:
-        """Another token than the refused one; one thread fetches it for all."""
+    def _renewed(self, refused: str, renewals: int) -> Optional[str]:
+        """Another token than the refused one, for a request that was sent after so many renewals.
+
+        One thread fetches it, or fails, for all. Raises KubernetesError.
+        """
         with self._lock:
-            if self._token() == refused:
-                self._status = self._log_in()
-            return self._token()
+            if self._token() == refused and self._renewals == renewals:
+                self._renew()
+            token = self._token()
+            if token == refused and self._failure is not None:
+                raise self._failure
+            return token
+
+    def _renew(self) -> None:
+        """A new token, or why there is none."""
+        self._renewals += 1
+        self._failure = None
+        try:
+            status = self._log_in()
+            if not isinstance(status.get("token"), str):
+                reason = f"{self._command[0]}, by which the kubeconfig logs in, printed no token this time"
+                raise KubernetesError(reason, "see whether kubectl works")
+            self._status = status
+        except KubernetesError as error:
+            self._failure = error
 
     def _log_in(self) -> Dict[str, Any]:
         program = self._command[0]
         try:
-            done = subprocess.run(self._command, env=self._environment, stdout=subprocess.PIPE, check=False)
+            done = subprocess.run(
+                self._command,
+                env=self._environment,
+                stdout=subprocess.PIPE,
+                check=False,
+                timeout=MAX_SECONDS,
+            )
+        except subprocess.TimeoutExpired:  # which has the arguments, and what was printed
+            reason = f"{program}, by which the kubeconfig logs in, took over {MAX_SECONDS:g} s"
+            raise KubernetesError(reason, "see whether kubectl works") from None
         except OSError as error:
             hint = f": {printable(self._hint)}" if isinstance(self._hint, str) else ""
             raise KubernetesError(
@@ -77,7 +109,7 @@ class PluginLogin(httpx.Auth):
             ) from error
         if done.returncode:
             reason = f"{program}, by which the kubeconfig logs in, ended with status {done.returncode}"
-            raise KubernetesError(reason, f"try it by hand: {' '.join(self._command[:3])}")
+            raise KubernetesError(reason, f"see what {program} wrote, and whether kubectl works")
         return _status(done.stdout, program)
 
 

@@ -10,6 +10,7 @@ import socket
 import stat
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Dict, Iterator
 
@@ -17,7 +18,7 @@ import pytest
 import yaml
 
 from hprofiler.errors import HprofilerError, UsageError
-from hprofiler.kubernetes import Access, Forbidden, KubernetesError, Need, connect
+from hprofiler.kubernetes import Access, Forbidden, KubernetesError, Need, connect, login
 from hprofiler.kubernetes import cluster as client
 from hprofiler.kubernetes.commands import exit_status
 from hprofiler.kubernetes.configuration import configured
@@ -142,6 +143,39 @@ def test_a_plugin_that_fails(server: ApiServer, tmp_path: Path, body: str, said:
     config = server.kubeconfig(tmp_path, exec=plugin(tmp_path, body))
     with pytest.raises(KubernetesError, match=said):
         connect(Access(config))
+
+
+def test_arguments_of_a_plugin_are_never_shown(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for body, said in (("sys.exit(3)", "status 3"), ("import time; time.sleep(600)", r"took over 0\.5 s")):
+        named = {**plugin(tmp_path, body), "args": ["--password=hush"]}
+        with pytest.raises(KubernetesError, match=said) as caught:
+            connect(Access(server.kubeconfig(tmp_path, exec=named)))
+        assert "hush" not in f"{caught.value.reason} {caught.value.remedy}"
+        monkeypatch.setattr(login, "MAX_SECONDS", 0.5)
+
+
+def test_a_plugin_that_has_no_token_the_second_time(server: ApiServer, tmp_path: Path) -> None:
+    """It is asked once for all whose token was refused."""
+    count = tmp_path / "count"
+    body = (
+        f"first = not os.path.exists({str(count)!r}); open({str(count)!r}, 'a').write('x')\n"
+        "print(json.dumps({'status': {'token': 'token1'} if first else {}}))"
+    )
+    all_refused = threading.Barrier(8)
+
+    def refuse(_: Any) -> Any:
+        all_refused.wait(60)
+        return 401, status(401, "Unauthorized", "expired")
+
+    server.replies[PATH[1:]] = refuse
+    made = connect(Access(server.kubeconfig(tmp_path, exec=plugin(tmp_path, body))))
+    with ThreadPoolExecutor(8) as pool:
+        for one in [pool.submit(made.list, PATH, {}, PODS) for _ in range(8)]:
+            with pytest.raises(KubernetesError, match="printed no token this time"):
+                one.result(60)
+    assert set(server.tokens) == {"Bearer token1"} and count.read_text() == "xx"
 
 
 def test_a_plugin_that_is_not_there(server: ApiServer, tmp_path: Path) -> None:
