@@ -23,6 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wanted = Wanted {
         event: event.clone(),
         perf: event.clone(),
+        name: event.clone(),
         counted,
     };
     let pid = rest.first().map(|pid| pid.parse()).transpose()?;

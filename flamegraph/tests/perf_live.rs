@@ -73,6 +73,7 @@ fn wanted() -> Vec<Wanted> {
     let wanted = |event: &str, perf: &str, counted| Wanted {
         event: event.to_string(),
         perf: perf.to_string(),
+        name: perf.to_string(),
         counted,
     };
     vec![
@@ -184,6 +185,36 @@ fn waits_last_until_the_thread_is_back_or_the_recording_ends() {
     assert_eq!(recorded.events[1].timeline, [0, 1, 0, 0, 1]);
 }
 
+/// perf calls events as it was asked for them; one that it calls otherwise is known by its plain name.
+#[test]
+fn events_of_one_name_are_told_apart_by_what_was_asked_of_them() {
+    let named = |id: u64, name: &str| record(78, 0, &[words(&[2, id]), text(name)].concat());
+    let wanted = |perf: &str, name: &str| Wanted {
+        event: perf.to_string(),
+        perf: perf.to_string(),
+        name: name.to_string(),
+        counted: Counted::Count,
+    };
+    let asked = ["page-faults/period=1/", "page-faults/period=1/u"];
+    for (called, taken) in [(asked, [2, 1]), (["page-faults", "page-faults:u"], [3, 3])] {
+        let start = [b"PERFILE2".to_vec(), words(&[16]), event(2, 1), event(2, 2)];
+        let records = [
+            named(1, called[0]),
+            named(2, called[1]),
+            MAIN.sample(1, 10, 1, &[USER, 0x10]),
+            MAIN.sample(1, 20, 1, &[USER, 0x10]),
+            MAIN.sample(2, 30, 1, &[USER, 0x10]),
+        ];
+        let both = asked.map(|perf| wanted(perf, "page-faults")).to_vec();
+        let mut live = Live::new(both, LiveLimits::default());
+        live.read(&[start.concat(), records.concat()].concat()[..])
+            .unwrap();
+        let recorded = finished(&mut live, None, &JitMaps::new());
+        let counts: Vec<u64> = recorded.events.iter().map(|event| event.taken).collect();
+        assert_eq!(counts, taken, "{called:?}");
+    }
+}
+
 /// Without the kernel there are switches, but no samples of them.
 #[test]
 fn waits_without_a_stack_are_their_threads() {
@@ -241,6 +272,7 @@ fn periods_of_other_events_are_dealt_out_over_the_cpu_time() {
     let wanted = vec![Wanted {
         event: "cpu".to_string(),
         perf: "context-switches".to_string(),
+        name: "context-switches".to_string(),
         counted: Counted::CpuTime,
     }];
     let mut live = Live::new(wanted, LiveLimits::default());

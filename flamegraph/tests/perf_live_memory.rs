@@ -58,6 +58,7 @@ fn wanted() -> Vec<Wanted> {
     let wanted = |event: &str, perf: &str, counted| Wanted {
         event: event.to_string(),
         perf: perf.to_string(),
+        name: perf.to_string(),
         counted,
     };
     vec![

@@ -1,6 +1,6 @@
 //! What `perf record -o -` writes, folded while it is written.
 //!
-//! StackTree are kept as addresses, each distinct one once, in bounded memory. Names are looked for when the recording
+//! Stacks are kept as addresses, each distinct one once, in bounded memory. Names are looked for when the recording
 //! is over ([`Live::finish`]): only then a JVM is asked which code it had where.
 //!
 //! How perf is to be called, with the process's pid (root, or the process's own user):
@@ -97,8 +97,10 @@ pub enum Counted {
 pub struct Wanted {
     /// What the user asked for.
     pub event: String,
-    /// What perf calls it: `cpu-clock`; modifiers (`:u`, `/period=1/`) do not matter.
+    /// What perf was asked for, which it mostly calls the event: `page-faults/period=1/u`.
     pub perf: String,
+    /// The event meant where none is called so, whatever was asked of it behind this name: `page-faults`.
+    pub name: String,
     /// What is counted.
     pub counted: Counted,
 }

@@ -65,14 +65,13 @@ impl Live {
     /// Which of the wanted profiles each event is for.
     fn match_events(&mut self, header: &Header) {
         self.changes = header.changes;
-        let asked = |event: &Event| {
-            let wanted = self.wanted.iter().enumerate();
-            wanted
-                .filter(|(_, wanted)| wanted.is_of(event))
-                .map(|(number, _)| number)
-                .collect()
-        };
-        self.by_event = header.events.iter().map(asked).collect();
+        let mut by_event = vec![Vec::new(); header.events.len()];
+        for (number, wanted) in self.wanted.iter().enumerate() {
+            for event in wanted.among(&header.events) {
+                by_event[event].push(number);
+            }
+        }
+        self.by_event = by_event;
         for (event, numbers) in header.events.iter().zip(&self.by_event) {
             for &number in numbers {
                 self.tallies[number].source = Some(event.name.clone());
@@ -155,10 +154,23 @@ impl Live {
 }
 
 impl Wanted {
-    /// Whether this is the event meant, whatever was asked of it behind its name.
-    fn is_of(&self, event: &Event) -> bool {
+    /// The numbers of the events meant.
+    fn among(&self, events: &[Event]) -> Vec<usize> {
+        let those = |meant: &dyn Fn(&Event) -> bool| -> Vec<usize> {
+            let all = events.iter().enumerate();
+            let those = all.filter(|(_, event)| meant(event));
+            those.map(|(number, _)| number).collect()
+        };
+        match those(&|event| event.name == self.perf) {
+            none if none.is_empty() => those(&|event| self.is_like(event)),
+            exact => exact,
+        }
+    }
+
+    /// Whether this may be the event meant, whatever was asked of it behind its name.
+    fn is_like(&self, event: &Event) -> bool {
         let plain = event.name.split('/').next();
-        event.is_called(&self.perf) || plain == Some(&self.perf)
+        event.is_called(&self.name) || plain == Some(&self.name)
     }
 }
 

@@ -33,6 +33,25 @@ const OF_ASYNC_PROFILER: [&str; 7] = [
     "itimer",
     "ctimer",
 ];
+/// What perf's oldest grammar takes a frequency for behind the plain name.
+const WITH_FREQUENCY: [&str; 16] = [
+    CPU_CLOCK,
+    "task-clock",
+    "cycles",
+    "cpu-cycles",
+    "instructions",
+    "cache-references",
+    "cache-misses",
+    "branches",
+    "branch-instructions",
+    "branch-misses",
+    "bus-cycles",
+    "ref-cycles",
+    "stalled-cycles-frontend",
+    "idle-cycles-frontend",
+    "stalled-cycles-backend",
+    "idle-cycles-backend",
+];
 /// perf takes the clock in the place of these where the processor counts no cycles, and says nothing.
 const CYCLES: [&str; 2] = ["cycles", "cpu-cycles"];
 
@@ -86,21 +105,15 @@ impl Event {
         self.name == "offcpu"
     }
 
-    /// How perf is to be asked; without `kernel` for what happens in the program's own code only.
-    fn argument(&self, kernel: bool) -> String {
-        argument(&self.term, kernel)
+    /// How perf is to be asked; without `kernel` for what happens in the program's own code only. `own`: the event's own
+    /// frequency, where perf is given none for all.
+    fn argument(&self, own: Option<u32>, kernel: bool) -> String {
+        let term = own.map(|frequency| with_frequency(&self.term, frequency));
+        argument(term.as_ref().unwrap_or(&self.term), kernel)
     }
 
-    /// The same where perf is given no frequency for all events.
-    fn argument_with(&self, frequency: u32, kernel: bool) -> String {
-        match self.term.as_str() {
-            CPU_CLOCK => argument(&format!("{CPU_CLOCK}/freq={frequency}/"), kernel),
-            term => argument(term, kernel),
-        }
-    }
-
-    /// What the recording is to be made.
-    pub fn wanted(&self) -> Wanted {
+    /// What the recording is to be made, of what perf was asked for.
+    fn wanted(&self, argument: String) -> Wanted {
         let counted = match self.name.as_str() {
             "cpu" => Counted::CpuTime,
             "offcpu" => Counted::OffCpu,
@@ -109,7 +122,8 @@ impl Event {
         let plain = self.term.split_once("/period=1/").map(|(plain, _)| plain);
         Wanted {
             event: self.name.clone(),
-            perf: plain.unwrap_or(&self.term).to_owned(),
+            name: plain.unwrap_or(&self.term).to_owned(),
+            perf: argument,
             counted,
         }
     }
@@ -151,6 +165,22 @@ fn each_one(name: &str) -> String {
     }
 }
 
+/// perf's name for an event with a frequency of its own, where it can have one and has neither that nor a period.
+fn with_frequency(term: &str, frequency: u32) -> String {
+    if ["period=", "freq="].iter().any(|own| term.contains(own)) {
+        return term.to_owned();
+    }
+    if let Some((before, modifier)) = term.rsplit_once('/').filter(|(it, _)| it.contains('/')) {
+        let comma = if before.ends_with('/') { "" } else { "," };
+        return format!("{before}{comma}freq={frequency}/{modifier}");
+    }
+    let (plain, modifier) = term.split_once(':').unwrap_or((term, ""));
+    match WITH_FREQUENCY.contains(&plain) {
+        true => format!("{plain}/freq={frequency}/{modifier}"),
+        false => term.to_owned(),
+    }
+}
+
 /// perf's name for an event with what it is to be asked for; without `kernel` the program's own code only.
 fn argument(term: &str, kernel: bool) -> String {
     let slashes = term.matches('/').count();
@@ -168,20 +198,17 @@ fn has_modifier(term: &str) -> bool {
         .is_some_and(|(_, rest)| modifier(rest))
 }
 
-/// The arguments that ask for these events, each of perf's own events once. Beside a tracepoint the processor's own
-/// events have perf's usual frequency.
+/// The arguments that ask for these events, each of perf's own events once. Beside a tracepoint, of which every one is to
+/// be a sample, each has a frequency of its own; raw ones and those of one processor's kind have perf's usual one.
 pub fn arguments(events: &[Event], frequency: u32, kernel: bool) -> Vec<String> {
-    let each = events.iter().any(Event::is_tracepoint);
-    let mut arguments = match each {
-        true => Vec::new(),
-        false => vec!["-F".to_owned(), frequency.to_string()],
+    let own = own_frequency(events, frequency);
+    let mut arguments = match own {
+        Some(_) => Vec::new(),
+        None => vec!["-F".to_owned(), frequency.to_string()],
     };
     let mut asked: Vec<String> = Vec::new();
     for event in events {
-        let argument = match each {
-            true => event.argument_with(frequency, kernel),
-            false => event.argument(kernel),
-        };
+        let argument = event.argument(own, kernel);
         if !asked.contains(&argument) {
             arguments.extend(["-e".to_owned(), argument.clone()]);
             asked.push(argument);
@@ -191,6 +218,18 @@ pub fn arguments(events: &[Event], frequency: u32, kernel: bool) -> Vec<String> 
         arguments.push("--switch-events".to_owned());
     }
     arguments
+}
+
+/// What the recording that these arguments ask for is to be made, in the order of the events.
+pub fn wanted(events: &[Event], frequency: u32, kernel: bool) -> Vec<Wanted> {
+    let own = own_frequency(events, frequency);
+    let wanted = |event: &Event| event.wanted(event.argument(own, kernel));
+    events.iter().map(wanted).collect()
+}
+
+/// The frequency of each event by itself, where perf may be given none for all.
+fn own_frequency(events: &[Event], frequency: u32) -> Option<u32> {
+    events.iter().any(Event::is_tracepoint).then_some(frequency)
 }
 
 #[cfg(test)]
@@ -234,7 +273,10 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                (event(name).argument(true), event(name).argument(false)),
+                (
+                    event(name).argument(None, true),
+                    event(name).argument(None, false)
+                ),
                 (kernel.into(), user.into())
             );
         }
@@ -257,15 +299,41 @@ mod tests {
         let want = "-e sched:sched_switch -e cpu-clock/freq=300/ -e page-faults/period=1/";
         assert_eq!(arguments(&events, 300, true).join(" "), want);
         assert!(arguments(&events, 300, false).contains(&"cpu-clock/freq=300/u".to_owned()));
+        for (name, want) in [
+            ("task-clock", "task-clock/freq=300/"),
+            ("cpu-clock:u", "cpu-clock/freq=300/u"),
+            ("cycles:pp", "cycles/freq=300/pp"),
+            ("cpu/cache-misses/", "cpu/cache-misses,freq=300/"),
+            ("cpu/cache-misses/k", "cpu/cache-misses,freq=300/k"),
+            ("cpu/cycles,period=9/u", "cpu/cycles,period=9/u"),
+            ("cpu//", "cpu/freq=300/"),
+            ("faults:k", "faults/period=1/k"),
+            ("sched:sched_switch:u", "sched:sched_switch:u"),
+            ("mem:0x10/8:w", "mem:0x10/8:w"),
+            ("r1a8:u", "r1a8:u"),
+        ] {
+            assert_eq!(event(name).argument(Some(300), true), want);
+        }
+        let asked = wanted(&["sched:sched_switch", "task-clock"].map(event), 300, false);
+        assert_eq!(asked[1].perf, "task-clock/freq=300/u");
         assert!(!event("cycles:u").is_tracepoint() && !event("cpu").is_tracepoint());
     }
 
     #[test]
     fn what_it_becomes() {
-        assert_eq!(event("cpu").wanted().counted, Counted::CpuTime);
-        assert_eq!(event("offcpu").wanted().perf, "context-switches");
-        assert_eq!(event("page-faults").wanted().perf, "page-faults");
-        assert_eq!(event("cache-misses").wanted().counted, Counted::Count);
+        let names = ["cpu", "offcpu", "page-faults", "page-faults:u", "cycles:u"];
+        let wanted = wanted(&names.map(event), 300, true);
+        let asked: Vec<_> = wanted.iter().map(|one| (&*one.perf, &*one.name)).collect();
+        let want = [
+            ("cpu-clock", "cpu-clock"),
+            ("context-switches/period=1/", "context-switches"),
+            ("page-faults/period=1/", "page-faults"),
+            ("page-faults/period=1/u", "page-faults"),
+            ("cycles:u", "cycles:u"),
+        ];
+        assert_eq!(asked, want);
+        assert_eq!(wanted[0].counted, Counted::CpuTime);
+        assert_eq!(wanted[4].counted, Counted::Count);
         assert_eq!(event("cpu").source(true), "perf_events");
         assert_eq!(event("cpu").source(false), "cpu-clock,alluser");
         assert_eq!(event("cpu").interval(300), 3_333_333);

@@ -217,7 +217,7 @@ impl Recording {
     pub fn start(command: &Command, events: &[Event], beside: &Beside) -> Result<Self, Failure> {
         let (mut running, stream) = command.start(events)?;
         let (began, begin) = channel();
-        let wanted = events.iter().map(Event::wanted).collect();
+        let wanted = events::wanted(events, command.frequency, command.kernel);
         let read = beside.ask(move |companion| companion.record(stream, wanted, began));
         // Without a beginning the stream has ended, or perf hangs.
         if let Err(none) = begin.recv_timeout(OPEN) {
