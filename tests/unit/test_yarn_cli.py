@@ -176,6 +176,6 @@ def test_an_unknown_application_is_exit_4(capsys: pytest.CaptureFixture[str]) ->
 
 def test_notes_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     with Server(small_cluster()) as server:
-        del server.paths[next(path for path in server.paths if path.endswith("/executors"))]
+        del server.paths[next(path for path in server.paths if path.endswith("executors"))]
         chosen.print_notes(chosen.target(parse(["-j", APP, "-c", server.url])))
     assert capsys.readouterr().err.startswith("note: the Spark driver did not tell its executors: http")

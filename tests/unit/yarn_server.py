@@ -139,7 +139,7 @@ def application_paths(
 
 
 def spark_paths(executors: List[Dict[str, Any]], stages: List[int]) -> Dict[str, Any]:
-    return {f"{PROXY}/executors": executors, f"{PROXY}/stages": [{"stageId": stage} for stage in stages]}
+    return {f"{PROXY}/allexecutors": executors, f"{PROXY}/stages": [{"stageId": stage} for stage in stages]}
 
 
 def small_cluster() -> Dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from hprofiler.aside import many
@@ -15,7 +15,7 @@ from hprofiler.resolvers.yarn.containers import Container, by_node, containers
 from hprofiler.resolvers.yarn.ids import application_id, attempt_of, is_application_id
 from hprofiler.resolvers.yarn.rest import ResourceManager, Rest, YarnError, base_urls
 from hprofiler.resolvers.yarn.site import configured
-from hprofiler.resolvers.yarn.spark import Driver, SparkFacts, spark_facts
+from hprofiler.resolvers.yarn.spark import SparkFacts, came_and_went, spark_facts
 
 _AT_ONCE = 8
 _CAME_TOLD = 20
@@ -23,12 +23,12 @@ _CAME_TOLD = 20
 
 @dataclass(frozen=True)
 class _Found:
-    """The containers of one application, what is known of them, and its Spark driver if that is in none."""
+    """The containers of one application, what is known of them, and what its Spark driver told."""
 
     containers: Sequence[Container]
     labels: Mapping[str, Labels]
     notes: Tuple[str, ...]
-    driver: Optional[Driver] = None
+    spark: SparkFacts = field(default_factory=lambda: SparkFacts({}))
 
 
 def locate(asked: str, options: YarnOptions) -> Located:
@@ -49,7 +49,7 @@ def locate(asked: str, options: YarnOptions) -> Located:
         Target("yarn", name),
         hosts,
         (*(note for one in found for note in one.notes), *_unmapped(hosts, options.host_map)),
-        lambda: _came_since(manager, chosen, hosts),
+        lambda: _came_since(manager, chosen, found, hosts),
     )
 
 
@@ -114,7 +114,7 @@ def _look(manager: ResourceManager, app: Application) -> _Found:
     }
     if facts.driver:
         labels[facts.driver.id] = {"application": app.id, **facts.labels[facts.driver.id]}
-    return _Found(found, labels, (*unknown, *facts.notes), facts.driver)
+    return _Found(found, labels, (*unknown, *facts.notes), facts)
 
 
 def _with_drivers(located: Sequence[_Found], host_map: Mapping[str, HostEntry]) -> List[_Found]:
@@ -127,7 +127,7 @@ def _with_drivers(located: Sequence[_Found], host_map: Mapping[str, HostEntry]) 
 
 
 def _with_driver(found: _Found, nodes: Set[str], host_map: Mapping[str, HostEntry]) -> _Found:
-    driver = found.driver
+    driver = found.spark.driver
     if driver is None:
         return found
     same = [node for node in sorted(nodes) if _is_same_host(node, driver.host)]
@@ -188,21 +188,32 @@ def _unmapped(hosts: Sequence[Host], host_map: Mapping[str, HostEntry]) -> Tuple
 
 
 def _came_since(
-    manager: ResourceManager, applications: Sequence[Application], hosts: Sequence[Host]
+    manager: ResourceManager,
+    applications: Sequence[Application],
+    before: Sequence[_Found],
+    hosts: Sequence[Host],
 ) -> Sequence[Outcome]:
     known = {container for host in hosts for container in host.containers}
-    came = [
-        Outcome(container.node, Status.DEGRADED, "find", _began(found.labels[container.id], container))
-        for found in _look_at_all(manager, applications)
-        for container in found.containers
-        if container.id not in known
-    ]
+    came = []
+    for then, now in zip(before, _look_at_all(manager, applications)):
+        came += [
+            _missed(found, now.labels[found.id], "began") for found in now.containers if found.id not in known
+        ]
+        seen = known.union(found.id for found in now.containers)
+        came += [
+            _missed(
+                Container(container, host or hosts[0].name), now.spark.labels[container], "began and ended"
+            )
+            for container, host in came_and_went(then.spark, now.spark).items()
+            if container not in seen
+        ]
     if len(came) > _CAME_TOLD:
         reason = f"{len(came) - _CAME_TOLD} more containers began during the recording and are not in it"
         came[_CAME_TOLD:] = [Outcome(hosts[0].name, Status.DEGRADED, "find", reason)]
     return came
 
 
-def _began(labels: Labels, container: Container) -> str:
-    what = labels.get(PROCESS, container.id)
-    return f"{what} on {container.node} began during the recording and is not in it"
+def _missed(container: Container, labels: Labels, what: str) -> Outcome:
+    who = f"{labels.get(PROCESS, container.id)} on {container.node}"
+    reason = f"{who} {what} during the recording and is not in it"
+    return Outcome(container.node, Status.DEGRADED, "find", reason)

@@ -8,8 +8,8 @@ from typing import Dict, List, Mapping, Optional, Tuple
 from hprofiler.model import PROCESS
 from hprofiler.resolvers.answers import member, number, objects, text
 from hprofiler.resolvers.host_names import is_host
-from hprofiler.resolvers.yarn.ids import container_id
-from hprofiler.resolvers.yarn.rest import OF_DRIVER, ResourceManager, YarnError
+from hprofiler.resolvers.yarn.ids import belongs, container_id
+from hprofiler.resolvers.yarn.rest import OF_DRIVER, NotFound, ResourceManager, YarnError
 
 _STAGES_NAMED = 5
 _NOWHERE = "the Spark driver is in no container, does not say where, and is not profiled"
@@ -30,22 +30,28 @@ class Driver:
 
 @dataclass(frozen=True)
 class SparkFacts:
-    """Labels of each container by its id; `notes` say what the driver did not tell."""
+    """Labels of each container by its id; `notes` say what the driver did not tell.
+
+    `ended` are the containers of executors that have ended, each with its host ("" where that is not told);
+    None where nobody told.
+    """
 
     labels: Mapping[str, Mapping[str, str]]
     notes: Tuple[str, ...] = ()
     driver: Optional[Driver] = None
+    ended: Optional[Mapping[str, str]] = None
 
 
 def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
     """Executor ids, roles and active stages. A driver that does not answer costs the labels, not the run."""
     api = f"/proxy/{application}/api/v1/applications/{application}"
     try:
-        executors = _list(manager.ask(f"{api}/executors", None, OF_DRIVER))
+        executors = _executors(manager, api)
         stages = _active_stages(_list(manager.ask(f"{api}/stages", {"status": "active"}, OF_DRIVER)))
     except YarnError as error:
         return SparkFacts({}, (f"the Spark driver did not tell its executors: {error.reason}",))
     labels: Dict[str, Dict[str, str]] = {}
+    ended = {}
     driver = None
     notes = []
     for executor in executors:
@@ -61,14 +67,37 @@ def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
         labels[container] = {"role": role, "executor": identity, PROCESS: shown}
         if stages and number(executor, "activeTasks"):
             labels[container]["stage"] = stages
-    return SparkFacts(labels, tuple(notes[:1]), driver)
+        if executor.get("isActive") is False and belongs(container, application):
+            ended[container] = _host(text(executor, "hostPort", limit=300))
+    return SparkFacts(labels, tuple(notes[:1]), driver, ended)
+
+
+def came_and_went(before: SparkFacts, now: SparkFacts) -> Dict[str, str]:
+    """The containers, with their hosts, of executors that began after the one and ended before the other."""
+    if before.ended is None or now.ended is None:
+        return {}
+    return {container: host for container, host in now.ended.items() if container not in before.labels}
+
+
+def _executors(manager: ResourceManager, api: str) -> List[Dict[str, object]]:
+    """All executors, with those that have ended; without them where Spark is too old to list those."""
+    try:
+        return _list(manager.ask(f"{api}/allexecutors", None, OF_DRIVER))
+    except NotFound:
+        return _list(manager.ask(f"{api}/executors", None, OF_DRIVER))
+
+
+def _host(address: str) -> str:
+    """The host of `host:port`; "" for what is none."""
+    host = address.rpartition(":")[0]
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    return host if is_host(host) else ""
 
 
 def _driver(address: str) -> Optional[Driver]:
     """The driver that listens at `host:port`; None for what is no address."""
-    host, _, port = address.rpartition(":")
-    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    known = is_host(host) and port.isdecimal() and 0 < int(port) < 1 << 16
+    host, port = _host(address), address.rpartition(":")[2]
+    known = host and port.isdecimal() and 0 < int(port) < 1 << 16
     return Driver(host, int(port)) if known else None
 
 
