@@ -94,7 +94,7 @@ def status(code: int, reason: str, message: str) -> Dict[str, Any]:
 
 
 class ApiServer:
-    """Answers `pods` to every list, unless `replies` has something for the path (without the leading /)."""
+    """Answers `pods` to every list and runs commands, unless `replies` has something for the path (without /)."""
 
     def __init__(self, certificate: Optional[Tuple[Path, Path]] = None) -> None:
         self.pods: List[Dict[str, Any]] = []
@@ -176,10 +176,10 @@ def _handler(api: ApiServer) -> type:
                 query["body"] = [body]
             api.asked.append((parts.path, query))
             api.tokens.append(self.headers.get("Authorization", ""))
-            if self.headers.get("Upgrade") == "websocket":
+            reply = api.replies.get(parts.path.lstrip("/"))
+            if self.headers.get("Upgrade") == "websocket" and reply is None:
                 self._exec(query)
                 return
-            reply = api.replies.get(parts.path.lstrip("/"))
             code, answer = reply(query) if reply else (200, {"items": api.pods, "metadata": {}})
             self._send(code, answer if isinstance(answer, bytes) else json.dumps(answer).encode())
 

@@ -311,6 +311,22 @@ def test_exec_is_refused_and_ssh_is_there(server: ApiServer, locate: Locate) -> 
     assert locate(ssh_configured=True).cluster is not None
 
 
+def test_exec_is_refused_in_one_namespace_of_several(server: ApiServer, locate: Locate) -> None:
+    """Whichever it is: roles are a namespace's own."""
+    server.pods = [pod(f"p{number}", namespace=name) for number, name in enumerate("aabbcc")]
+    for path in ("c/pods/p4", "a/pods/p0"):
+        server.replies = {
+            f"api/v1/namespaces/{path}/exec": lambda _: (403, status(403, "Forbidden", "no exec"))
+        }
+        found = locate(ssh_configured=True, all_namespaces=True)
+        assert found.cluster is None and f"in the namespace {path[0]}: no exec" in found.notes[0]
+    server.replies.clear()
+    server.asked.clear()
+    assert locate(ssh_configured=True, all_namespaces=True).cluster is not None
+    tried = {path.split("/")[4] for path, _ in server.asked if path.endswith("/exec")}
+    assert tried == set("abc") and len(server.asked) == 4
+
+
 HOSTILE = ["../../etc", "a/b", "-rf", "a b", "A", "", "a" * 300, "x\x1b[2J", "..", 7, None, ["a"]]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from hprofiler.aside import many
 from hprofiler.kubernetes import Forbidden, KubernetesError, connect
 from hprofiler.model import PROCESS, Host, Labels, Outcome, Status, Target
 from hprofiler.resolvers.host_names import MAX_HOSTS, HostEntry, is_host
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _IDLE_TOLD = 100
 _BEGAN_TOLD = 20
 _REASONS = 5
+_TRIED_AT_ONCE = 16
 EXEC, SSH = "exec", "ssh"
 
 
@@ -83,15 +85,27 @@ def _way(
     """How the containers are reached, and what there is to say of that."""
     if options.via is not None or not options.ssh_configured:
         return options.via or EXEC, ()
+    error = _refusal(cluster, running)
+    if error is None:
+        return EXEC, ()
+    return SSH, (f"by SSH to the nodes, since exec is refused: {error.reason}",)
+
+
+def _refusal(cluster: Cluster, running: Sequence[Container]) -> Optional[Forbidden]:
+    """Why exec is forbidden in one of the namespaces. Roles are theirs: a container of each is tried."""
     from hprofiler.kubernetes.commands import start
 
-    try:
-        start(cluster, running[0].key, ["sh", "-c", ":"], 0).close()
-    except Forbidden as error:
-        return SSH, (f"by SSH to the nodes, since exec is refused: {error.reason}",)
-    except KubernetesError:
-        pass  # whatever else is wrong is wrong with that container, and its own visit tells
-    return EXEC, ()
+    def tried(container: Container) -> Optional[Forbidden]:
+        try:
+            start(cluster, container.key, ["sh", "-c", ":"], 0).close()
+        except Forbidden as error:
+            return error
+        except KubernetesError:
+            pass  # whatever else is wrong is wrong with that container, and its own visit tells
+        return None
+
+    first = {container.namespace: container for container in reversed(running)}
+    return next(filter(None, many(tried, list(first.values()), _TRIED_AT_ONCE)), None)
 
 
 def _containers(running: Sequence[Container]) -> List[Host]:
