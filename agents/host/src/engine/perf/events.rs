@@ -11,17 +11,20 @@ pub const CPU_CLOCK: &str = "cpu-clock";
 const SWITCHES: &str = "context-switches/period=1/";
 /// What the kernel counts by itself: each is one sample. With a frequency a sample would tell how many the *next* one
 /// stands for, so that sums were wrong by any factor where they come in bursts.
-const COUNTED: [&str; 10] = [
+const COUNTED: [&str; 7] = [
     "alignment-faults",
     "context-switches",
     "cpu-migrations",
-    "cs",
     "emulation-faults",
-    "faults",
     "major-faults",
-    "migrations",
     "minor-faults",
     "page-faults",
+];
+/// Other words for them.
+const SAME: [(&str, &str); 3] = [
+    ("cs", "context-switches"),
+    ("faults", "page-faults"),
+    ("migrations", "cpu-migrations"),
 ];
 /// What only async-profiler can see, which asks the JVM itself.
 const OF_ASYNC_PROFILER: [&str; 7] = [
@@ -119,13 +122,17 @@ impl Event {
             "offcpu" => Counted::OffCpu,
             _ => Counted::Count,
         };
-        let plain = self.term.split_once("/period=1/").map(|(plain, _)| plain);
         Wanted {
             event: self.name.clone(),
-            name: plain.unwrap_or(&self.term).to_owned(),
+            name: self.counted().unwrap_or(&self.term).to_owned(),
             perf: argument,
             counted,
         }
+    }
+
+    /// The plain name of what the kernel counts by itself.
+    fn counted(&self) -> Option<&str> {
+        self.term.split_once("/period=1/").map(|(plain, _)| plain)
     }
 
     /// What was really used, in the words of the protocol.
@@ -159,6 +166,8 @@ impl Event {
 /// perf's name for an event, by which it takes each one as a sample if the kernel counts it by itself.
 fn each_one(name: &str) -> String {
     let (plain, modifier) = name.split_once(':').unwrap_or((name, ""));
+    let same = SAME.iter().find(|(other, _)| *other == plain);
+    let plain = same.map_or(plain, |(_, plain)| plain);
     match COUNTED.contains(&plain) {
         true => format!("{plain}/period=1/{modifier}"),
         false => name.to_owned(),
@@ -227,6 +236,29 @@ pub fn wanted(events: &[Event], frequency: u32, kernel: bool) -> Vec<Wanted> {
     events.iter().map(wanted).collect()
 }
 
+/// Leaves out what is asked for beside the same event in another form, as `page-faults:u` beside `page-faults`: kernels
+/// (6.18 does) may hand the samples of both to one of them.
+pub fn told_apart(events: Vec<Event>, kernel: bool) -> (Vec<Event>, Vec<Failure>) {
+    let (mut kept, mut refused): (Vec<Event>, _) = (Vec::new(), Vec::new());
+    for event in events {
+        let counted = event.counted().is_some();
+        let same = |other: &&Event| counted && other.counted() == event.counted();
+        let other_form =
+            |other: &&Event| other.argument(None, kernel) != event.argument(None, kernel);
+        match kept.iter().filter(same).find(other_form) {
+            None => kept.push(event),
+            Some(other) => refused.push(Failure::new(
+                format!(
+                    "{} cannot be recorded beside {}: kernels mix up their samples",
+                    event.name, other.name
+                ),
+                "record them one after the other",
+            )),
+        }
+    }
+    (kept, refused)
+}
+
 /// The frequency of each event by itself, where perf may be given none for all.
 fn own_frequency(events: &[Event], frequency: u32) -> Option<u32> {
     events.iter().any(Event::is_tracepoint).then_some(frequency)
@@ -254,7 +286,11 @@ mod tests {
                 "page-faults/period=1/",
                 "page-faults/period=1/u",
             ),
-            ("faults:k", "faults/period=1/k", "faults/period=1/k"),
+            (
+                "faults:k",
+                "page-faults/period=1/k",
+                "page-faults/period=1/k",
+            ),
             ("cycles:pp", "cycles:pp", "cycles:pp"),
             (
                 "sched:sched_switch",
@@ -307,7 +343,7 @@ mod tests {
             ("cpu/cache-misses/k", "cpu/cache-misses,freq=300/k"),
             ("cpu/cycles,period=9/u", "cpu/cycles,period=9/u"),
             ("cpu//", "cpu/freq=300/"),
-            ("faults:k", "faults/period=1/k"),
+            ("faults:k", "page-faults/period=1/k"),
             ("sched:sched_switch:u", "sched:sched_switch:u"),
             ("mem:0x10/8:w", "mem:0x10/8:w"),
             ("r1a8:u", "r1a8:u"),
@@ -338,6 +374,34 @@ mod tests {
         assert_eq!(event("cpu").source(false), "cpu-clock,alluser");
         assert_eq!(event("cpu").interval(300), 3_333_333);
         assert!(event("cycles:u").is_cycles() && !event("cpu").is_cycles());
+    }
+
+    #[test]
+    fn one_event_in_two_forms_is_recorded_in_the_first() {
+        for (names, kernel, want) in [
+            ("page-faults page-faults:u cpu", true, "page-faults cpu"),
+            (
+                "page-faults page-faults:u",
+                false,
+                "page-faults page-faults:u",
+            ),
+            (
+                "faults page-faults minor-faults",
+                true,
+                "faults page-faults minor-faults",
+            ),
+            ("offcpu cs cs:k", true, "offcpu cs"),
+            (
+                "cpu cpu-clock:u cycles cycles:u",
+                true,
+                "cpu cpu-clock:u cycles cycles:u",
+            ),
+        ] {
+            let (kept, refused) = told_apart(names.split(' ').map(event).collect(), kernel);
+            let all: Vec<_> = kept.iter().map(|event| &*event.name).collect();
+            assert_eq!(all.join(" "), want);
+            assert_eq!(kept.len() + refused.len(), names.split(' ').count());
+        }
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
     let (events, better) = without_off_cpu(events, job, findings, &java);
     refused.extend(better);
     let mut command = Command::new(perf, target.pid, rights.kernel, &job.sampling);
+    let (events, same) = events::told_apart(events, rights.kernel);
+    refused.extend(same);
     let (events, share) = fitting(job, &target, &mut command, events, &mut refused)?;
     let mut notes = command.notes();
     notes.extend(rights.note());
