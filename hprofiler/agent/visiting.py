@@ -6,24 +6,28 @@ input ends, and a second command starts what was stored. Where nothing can make 
 chmod) the system's dynamic loader can run it all the same (see `loadable`).
 
 The agent deletes its own binary as soon as it runs, and keeps what it is given in memory; the shell waits for
-its end, and deletes the binary if it never came to run. A debug container ends with it ($HPROFILER_END).
+its end, and deletes the binary if it never came to run. A debug container ends with it ($HPROFILER_END). What
+goes wrong on the way is undone by another command: the shell may have ended, or not know of it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import secrets
-from typing import Callable, Iterable, NamedTuple
+from typing import Callable, Iterable, Iterator, NamedTuple
 
-from hprofiler.agent.bootstrap import MARK, AgentBinaries, Blob, Launched, marked, pieces, plain
+from hprofiler.agent.bootstrap import MARK, AgentBinaries, Answer, Blob, Launched, marked, pieces, plain
 from hprofiler.agent.loadable import loadable
 from hprofiler.agent.wire import PIECE, Wire
 from hprofiler.errors import HostError
-from hprofiler.transports.base import Channel, Transport
+from hprofiler.transports.base import Channel, NoShell, Transport
 from hprofiler.transports.text import printable
 
 _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
+_FOLDERS = ("/tmp", "/var/tmp", '"$HOME"', "/dev/shm")
+_NAME = ".hprofiler-once"
 _FULL = "free some space in the container's writable folders"
+_OLD = "Kubernetes 1.30 and newer can end it; or go by SSH: --via ssh"
 
 
 class _Place(NamedTuple):
@@ -40,16 +44,48 @@ def launch(
     greet: Callable[[Wire], None],
     enter: Callable[[str], None] = lambda stage: None,
 ) -> Launched:
-    """Send the agent and start it. Raises HostError."""
-    channel = transport.open(_find_command(binaries))
+    """Send the agent and start it. Raises HostError, and then leaves nothing."""
+    token = secrets.token_hex(8)
+    channel = transport.open(_find_command(binaries, token))
     wire = Wire(channel)
-    place = _place(channel, wire)
+    with _undone(transport, channel, " ".join(f"{folder}/{_NAME}-*-{token}" for folder in _FOLDERS)):
+        answer = marked(channel, wire)
+    place = _place(channel, answer)
     blob = binaries.agents.get(place.arch)
     if blob is None:
         channel.close()
         known = ", ".join(sorted(binaries.agents))
         raise HostError("push", f"there is no agent for the architecture {place.arch!r} (only {known})")
-    enter("push")
+    file, counted = _quoted(place.file), place.way[:1] == "c"
+    with _undone(transport, channel, file):
+        if not counted and not channel.can_end_input:
+            raise HostError("push", "the container has no head, without which no input can be ended", _OLD)
+        enter("push")
+        _send(channel, blob, place)
+        _expect(channel, wire, "stored")
+        if not counted:
+            channel.close()
+            channel = transport.open(_RUN.format(file=file, mark=MARK, how=place.way[1:]))
+            wire = Wire(channel)
+            _expect(channel, wire, "stored")
+        greet(wire)
+    return Launched(channel, wire, place.arch, True)
+
+
+@contextlib.contextmanager
+def _undone(transport: Transport, channel: Channel, files: str) -> Iterator[None]:
+    """What fails in here leaves none of the `files` (words of the script), and no debug container."""
+    try:
+        yield
+    except NoShell:
+        raise
+    except BaseException:
+        channel.close()
+        transport.last(_UNDO.format(files=files))
+        raise
+
+
+def _send(channel: Channel, blob: Blob, place: _Place) -> None:
     counted, direct = place.way[:1] == "c", place.way[1:] == "d"
     binary = pieces(blob.path) if direct else _loadable(blob)
     with contextlib.suppress(HostError):  # where there is no room the reader ends early; the answer says so
@@ -57,18 +93,9 @@ def launch(
             channel.write(piece)
         if not counted:
             channel.end_input()
-    _expect(channel, wire, "stored")
-    if not counted:
-        channel.close()
-        channel = transport.open(_RUN.format(file=_quoted(place.file), mark=MARK, how=place.way[1:]))
-        wire = Wire(channel)
-        _expect(channel, wire, "stored")
-    greet(wire)
-    return Launched(channel, wire, place.arch, True)
 
 
-def _place(channel: Channel, wire: Wire) -> _Place:
-    answer = marked(channel, wire)
+def _place(channel: Channel, answer: Answer) -> _Place:
     if answer.word == "nowhere":
         channel.close()
         raise HostError(
@@ -107,10 +134,17 @@ def _loadable(blob: Blob) -> Iterable[bytes]:
     return [changed[start : start + PIECE] for start in range(0, len(changed), PIECE)]
 
 
-def _find_command(binaries: AgentBinaries) -> str:
+def _find_command(binaries: AgentBinaries, token: str) -> str:
     sizes = {plain(arch): blob.path.stat().st_size for arch, blob in sorted(binaries.agents.items())}
     arms = "".join(f"{arch}) n={size};;\n" for arch, size in sizes.items())
-    return _FIND.format(arms=arms, mark=MARK, token=secrets.token_hex(8), loaders=" ".join(_LOADERS))
+    return _FIND.format(
+        arms=arms,
+        mark=MARK,
+        name=_NAME,
+        token=token,
+        loaders=" ".join(_LOADERS),
+        folders=" ".join(_FOLDERS),
+    )
 
 
 def _quoted(file: str) -> str:
@@ -170,7 +204,7 @@ noexec() {{
 try() {{
   [ -d "$1" ] && [ -w "$1" ] || return 1
   noexec "$1" && return 1
-  f=${{1%/}}/.hprofiler-once-$u-{token}
+  f=${{1%/}}/{name}-$u-{token}
   (set -C; echo "#!$(command -v sh)" >"$f") 2>/dev/null || return 1
   if has chmod; then
     chmod 700 "$f" && "$f" </dev/null >/dev/null 2>&1 && {{ r=d; return 0; }}
@@ -181,7 +215,7 @@ try() {{
   return 1
 }}
 seek() {{
-  for m in /tmp /var/tmp "$HOME" /dev/shm; do try "$m" && return 0; done
+  for m in {folders}; do try "$m" && return 0; done
   while read -r x m t o x; do
     case $o in rw|rw,*) ;; *) continue;; esac
     case $m in /proc*|/sys*|/dev*|*'\\'*) continue;; esac
@@ -198,4 +232,5 @@ echo {mark} stored - -
 """
 )
 
+_UNDO = _START + 'for f in {files}; do gone "$f"; done\nover\n'
 _RUN = _START + "echo {mark} stored - -\nrun {file} '{how}'\n"

@@ -12,6 +12,7 @@ from hprofiler.model import Host
 STDERR_TAIL = 4096
 RUN_OUTPUT = 16 << 20
 _PIECE = 64 << 10
+_LAST_SECONDS = 5.0
 
 
 class NoShell(HostError):
@@ -22,8 +23,11 @@ class Channel(Protocol):
     """One command running on a host.
 
     `read` and `write` block; another thread sets them free with `close`. Both raise HostError
-    (stage "connect") when the connection is lost.
+    (stage "connect") when the connection is lost. `can_end_input` is false where `end_input` cannot be had.
     """
+
+    @property
+    def can_end_input(self) -> bool: ...
 
     def write(self, data: bytes) -> None:
         """Send all of `data` to the command's stdin."""
@@ -74,6 +78,12 @@ class Transport(Protocol):
 
     def run(self, command: str, stdin: bytes, timeout: float) -> Completed:
         """Run a short command to its end. HostError when it takes longer or writes more than 16 MiB."""
+
+    def last(self, command: str) -> None:
+        """Run a short command that reads nothing, whatever becomes of it, to take away what was put there.
+
+        Where a transport `leaves_nothing` that can be done when it is closed, too.
+        """
 
     def close(self) -> None:
         """Close the connection and free whoever is blocked on it. May be called twice, from any thread."""
@@ -128,6 +138,20 @@ def run_to_end(channel: Channel, stdin: bytes, timeout: float) -> Completed:
         if expired.is_set():
             raise HostError(error.stage, f"the command did not end within {timeout:.3g} s") from error
         raise
+    finally:
+        timer.cancel()
+        channel.close()
+
+
+def wait_a_little(channel: Channel) -> None:
+    """Let a last command come to its end, for some seconds (the shared half of every `Transport.last`)."""
+    timer = threading.Timer(_LAST_SECONDS, channel.close)
+    timer.daemon = True
+    timer.start()
+    try:
+        with contextlib.suppress(HostError):
+            while channel.read(_PIECE):
+                pass
     finally:
         timer.cancel()
         channel.close()

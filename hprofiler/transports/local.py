@@ -12,7 +12,7 @@ from typing import Optional
 
 from hprofiler.errors import HostError
 from hprofiler.model import Host
-from hprofiler.transports.base import Channel, Completed, StderrTail, run_to_end
+from hprofiler.transports.base import Channel, Completed, StderrTail, run_to_end, wait_a_little
 
 
 class LocalTransport:
@@ -44,6 +44,10 @@ class LocalTransport:
     def run(self, command: str, stdin: bytes, timeout: float) -> Completed:
         return run_to_end(self.open(command), stdin, timeout)
 
+    def last(self, command: str) -> None:
+        with contextlib.suppress(HostError):
+            wait_a_little(self.open(command))
+
     def close(self) -> None:
         with self._lock:
             self._closed = True
@@ -54,6 +58,8 @@ class LocalTransport:
 
 class _LocalChannel:
     """stdin and stdout are one socket pair: unlike pipes it can be shut down under a reading thread."""
+
+    can_end_input = True
 
     def __init__(self, transport: LocalTransport, command: str) -> None:
         self._transport = transport

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple
 from hprofiler.errors import HostError
 from hprofiler.kubernetes import Forbidden, KubernetesError
 from hprofiler.model import Host
-from hprofiler.transports.base import STDERR_TAIL, Channel, Completed, NoShell, run_to_end
+from hprofiler.transports.base import STDERR_TAIL, Channel, Completed, NoShell, run_to_end, wait_a_little
 from hprofiler.transports.text import printable
 
 if TYPE_CHECKING:
@@ -86,6 +86,15 @@ class ExecTransport:
         self.inside = None
 
     def open(self, command: str) -> Channel:
+        channel = self._start(command)
+        with self._lock:
+            self._channels.append(channel)
+            closed = self._closed
+        if closed:
+            channel.close()
+        return channel
+
+    def _start(self, command: str) -> _ExecChannel:
         from hprofiler.kubernetes.commands import start
 
         try:
@@ -94,16 +103,14 @@ class ExecTransport:
             raise HostError("connect", error.reason, f"{error.remedy}; or go by SSH: --via ssh") from error
         except KubernetesError as error:
             raise HostError("connect", error.reason, error.remedy) from error
-        channel = _ExecChannel(self, running)
-        with self._lock:
-            self._channels.append(channel)
-            closed = self._closed
-        if closed:
-            channel.close()
-        return channel
+        return _ExecChannel(self, running)
 
     def run(self, command: str, stdin: bytes, timeout: float) -> Completed:
         return run_to_end(self.open(command), stdin, timeout)
+
+    def last(self, command: str) -> None:
+        with contextlib.suppress(HostError):
+            wait_a_little(self._start(command))
 
     def close(self) -> None:
         with self._lock:
@@ -151,8 +158,12 @@ class _ExecChannel:
     def _lost(self, error: OSError) -> HostError:
         return self._refused or HostError("connect", f"{_LOST}: {printable(str(error))}")
 
+    @property
+    def can_end_input(self) -> bool:
+        return self._command.can_end_input
+
     def end_input(self) -> None:
-        if self._command.can_end_input:
+        if self.can_end_input:
             with contextlib.suppress(OSError):  # it has ended already
                 self._command.end_input()
             return

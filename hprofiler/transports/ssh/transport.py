@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Callable, Optional
 
 from hprofiler.errors import HostError
 from hprofiler.model import Host
-from hprofiler.transports.base import Channel, Completed, StderrTail, run_to_end
+from hprofiler.transports.base import Channel, Completed, StderrTail, run_to_end, wait_a_little
 from hprofiler.transports.ssh.attempt import Attempt
 from hprofiler.transports.ssh.options import SshOptions
 from hprofiler.transports.text import printable
@@ -61,11 +61,17 @@ class SshTransport:
     def run(self, command: str, stdin: bytes, timeout: float) -> Completed:
         return run_to_end(self.open(command), stdin, timeout)
 
+    def last(self, command: str) -> None:
+        with contextlib.suppress(HostError):
+            wait_a_little(self.open(command))
+
     def close(self) -> None:
         self._attempt.close()
 
 
 class _SshChannel:
+    can_end_input = True
+
     def __init__(self, transport: SshTransport, channel: paramiko.Channel) -> None:
         self._transport = transport
         self._channel = channel

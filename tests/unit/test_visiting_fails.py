@@ -1,0 +1,146 @@
+"""Starting the agent in a container, and failing on the way: nothing of it may stay there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any, Callable, Iterator, List, Sequence
+
+import pytest
+
+from hprofiler.agent import AgentBinaries, AgentSession, bootstrap, visiting
+from hprofiler.errors import HostError
+from hprofiler.kubernetes import Access, connect
+from hprofiler.model import Host
+from hprofiler.transports import ExecConnector, ExecTransport
+from tests.unit.kubernetes_server import ID, V4, ApiServer, serving
+from tests.unit.stand_in import StandIns
+
+BARE = ("cat", "chmod", "uname", "rm")
+"""Without head a second command starts what was stored, without wc nobody counts it."""
+IMAGES = [BARE, (*BARE, "head"), (*BARE, "wc")]
+TOKEN = re.compile(r"-\$u-([0-9a-f]{16})")
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    with serving() as made:
+        yield made
+
+
+@pytest.fixture
+def binaries(tmp_path: Path) -> AgentBinaries:
+    return StandIns(tmp_path).binaries("hello(); read()")
+
+
+@pytest.fixture
+def transport(server: ApiServer, tmp_path: Path) -> Iterator[ExecTransport]:
+    made = connect(Access(server.kubeconfig(tmp_path)))
+    transport = ExecConnector(made).transport(Host("pod", "ns/pod/main", containers={ID: {}}))
+    yield transport
+    transport.close()
+    made.close()
+
+
+def holds(server: ApiServer, folder: Path, tools: Sequence[str]) -> None:
+    """The container's image has a shell and these tools."""
+    (folder / "bin").mkdir()
+    for tool in ("sh", *tools):
+        (folder / "bin" / tool).symlink_to(str(shutil.which(tool)))
+    server.environment = {"PATH": str(folder / "bin"), "HOME": str(folder)}
+
+
+def left(server: ApiServer) -> List[Path]:
+    """What is left of those whose names were sent to the container."""
+    for process in server.running:
+        process.wait(60)
+    commands = [query["command"][-1] for _, query in server.asked]
+    tokens = {token for command in commands for token in TOKEN.findall(command)}
+    assert tokens
+    assert server.environment
+    places = [Path(place) for place in ("/tmp", "/var/tmp", "/dev/shm", server.environment["HOME"])]
+    return [path for place in places for token in tokens for path in place.glob(f".hprofiler-once-*-{token}")]
+
+
+def in_the_middle(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Any]) -> None:
+    """Let something happen when one half of the binary has been sent."""
+
+    def halves(path: Path) -> Iterator[bytes]:
+        whole = path.read_bytes()
+        yield whole[: len(whole) // 2]
+        happens()
+        yield whole[len(whole) // 2 :]
+
+    monkeypatch.setattr(visiting, "pieces", halves)
+
+
+@pytest.mark.parametrize("tools", IMAGES, ids="+".join)
+@pytest.mark.parametrize("broken_by", ["the network", "us"])
+def test_a_connection_that_ends_while_the_agent_is_sent(
+    server: ApiServer,
+    transport: ExecTransport,
+    binaries: AgentBinaries,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tools: Sequence[str],
+    broken_by: str,
+) -> None:
+    holds(server, tmp_path, tools)
+    in_the_middle(monkeypatch, server.break_connections if broken_by == "the network" else transport.close)
+    with pytest.raises(HostError, match="could not be stored"):
+        AgentSession.open(transport, binaries)
+    assert left(server) == []
+
+
+def test_a_second_command_that_is_refused(
+    server: ApiServer,
+    transport: ExecTransport,
+    binaries: AgentBinaries,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    holds(server, tmp_path, BARE)
+    opened: List[str] = []
+
+    def once(command: str) -> Any:
+        opened.append(command)
+        if len(opened) > 1:
+            raise HostError("connect", "not again")
+        return ExecTransport.open(transport, command)
+
+    monkeypatch.setattr(transport, "open", once)
+    with pytest.raises(HostError, match="not again"):
+        AgentSession.open(transport, binaries)
+    assert len(opened) == 2 and left(server) == []
+
+
+def test_where_no_input_can_be_ended_nothing_is_sent(
+    server: ApiServer, transport: ExecTransport, binaries: AgentBinaries, tmp_path: Path
+) -> None:
+    server.protocols = (V4,)
+    holds(server, tmp_path, BARE)
+    with pytest.raises(HostError, match="has no head") as caught:
+        AgentSession.open(transport, binaries)
+    assert "1.30" in caught.value.remedy
+    assert transport.bytes_sent == 0 and left(server) == []
+
+
+def test_an_answer_that_never_comes(
+    server: ApiServer,
+    transport: ExecTransport,
+    binaries: AgentBinaries,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The place was found, and nobody heard of it."""
+    holds(server, tmp_path, BARE)
+
+    def lost(*arguments: Any) -> Any:
+        assert bootstrap.marked(*arguments).word == "send"
+        raise HostError("connect", "lost")
+
+    monkeypatch.setattr(visiting, "marked", lost)
+    with pytest.raises(HostError, match="lost"):
+        AgentSession.open(transport, binaries)
+    assert left(server) == []
