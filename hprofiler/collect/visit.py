@@ -14,7 +14,7 @@ from hprofiler.agent.pipe import pids_of_pipe
 from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.errors import HostError, HprofilerError
-from hprofiler.model import PROCESS, Host, HostFacts, Outcome, Process, Selector, Status
+from hprofiler.model import OWNER, PROCESS, Host, HostFacts, Outcome, Process, Selector, Status
 from hprofiler.transports import NoShell, Transport
 
 _LAST_WORDS = 3.0
@@ -153,13 +153,25 @@ class Visit(ABC):
         self._looked = True
         if query is None and found.processes:
             self._tell_empty(found.processes)
-        processes = tuple(self._known(process) for process in found.processes)
+        processes = tuple(self._known(process) for process in found.processes if self._is_believed(process))
         self.processes = len(processes)
         return replace(found, processes=processes)
+
+    def _is_believed(self, process: Process) -> bool:
+        """Whether it may be of its container, as far as users are known by name; a ledger line where not."""
+        owner = self.host.containers.get(process.labels.get("container", ""), {}).get(OWNER, "")
+        if not owner or process.user == owner or process.user.isdecimal():
+            return True
+        reason = f"it runs as {process.user} and the application as {owner}: it may be another application's"
+        remedy = f"if it is this one's, name it: -j pid:{process.pid} -h {self.host.name}"
+        line = Outcome(self.host.name, Status.DEGRADED, "find", reason, remedy, process.pid, process.label)
+        self.outcomes.append(line)
+        return False
 
     def _known(self, process: Process) -> Process:
         """A process with what the resolver knows of its container, which goes before what was derived."""
         known = dict(self.host.containers.get(process.labels.get("container", ""), {}))
+        known.pop(OWNER, None)
         label = known.pop(PROCESS, process.label)
         if not process.jvm_version and label != process.label:
             label = f"{process.label} of {label}"  # a worker or a helper beside the JVM that the name is of

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hprofiler.collect import find_only
-from hprofiler.model import PROCESS, Selector, Status, Target
+from hprofiler.model import OWNER, PROCESS, Selector, Status, Target
 from hprofiler.resolvers import Located
 from hprofiler.run import RunRequest, run
 from tests.unit.stand_in import SAMPLING, Fleet, StandIns
@@ -77,6 +77,28 @@ def test_containers_without_a_jvm_are_told(look):
     (line,) = result.outcomes
     assert (line.status, line.stage) == (Status.DEGRADED, "find")
     assert line.reason == f"no JVM of executor 7 ({ONE}) was found"
+
+
+@pytest.mark.parametrize("user", ["etl", "1007"])
+def test_a_driver_of_the_applications_user(look, user):
+    """Or of one whose name the host's own list does not have."""
+    driver = {"spark_driver_40001": {OWNER: "etl", PROCESS: "driver"}}
+    result = look([process(5, "spark_driver_40001", f", user={user!r}")], containers=driver)
+    (found,) = result.processes
+    assert found.label == "driver" and found.labels == {"container": "spark_driver_40001"}
+    assert result.outcomes == ()
+
+
+def test_a_driver_of_another_user_is_not_believed(look):
+    """Where it listens said a driver, which may name the port of somebody else's."""
+    known = {**KNOWN, "spark_driver_40001": {OWNER: "etl", PROCESS: "driver"}}
+    kim = process(6, "spark_driver_40001", ", user='kim', label='SparkSubmit'")
+    result = look([process(5, ONE), process(7, TWO), kim], containers=known)
+    assert [found.pid for found in result.processes] == [5, 7]
+    (line,) = result.outcomes
+    assert (line.status, line.pid, line.label) == (Status.DEGRADED, 6, "SparkSubmit")
+    assert line.reason == "it runs as kim and the application as etl: it may be another application's"
+    assert line.remedy == "if it is this one's, name it: -j pid:6 -h n1"
 
 
 def test_nothing_at_all_is_idle(look):

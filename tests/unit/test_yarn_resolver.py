@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List
 import pytest
 
 from hprofiler.errors import UsageError
-from hprofiler.model import PROCESS, Target
+from hprofiler.model import OWNER, PROCESS, Target
 from hprofiler.resolvers import Located, TargetOptions, TooMany, YarnOptions, resolve
 from hprofiler.resolvers.host_map import parse_host_map
 from hprofiler.resolvers.host_names import HostEntry
@@ -173,7 +173,7 @@ def test_a_driver_in_client_mode_on_a_host_of_the_run(server: Server, node: str)
         "n2": [container_id(2), "spark_driver_40001"],
     }
     assert located.hosts[1].containers["spark_driver_40001"] == {
-        "application": APP, "role": "driver", "executor": "driver", PROCESS: "driver"
+        "application": APP, "role": "driver", "executor": "driver", PROCESS: "driver", OWNER: "etl"
     }  # fmt: skip
 
 

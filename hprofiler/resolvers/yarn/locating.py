@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 from hprofiler.aside import many
 from hprofiler.errors import UsageError
-from hprofiler.model import PROCESS, Host, Labels, Outcome, Status, Target
+from hprofiler.model import OWNER, PROCESS, Host, Labels, Outcome, Status, Target
 from hprofiler.resolvers.host_names import MAX_HOSTS, HostEntry, is_host
 from hprofiler.resolvers.options import Located, TooMany, YarnOptions
 from hprofiler.resolvers.yarn.applications import Application, application, parse_filter, running
@@ -113,7 +113,8 @@ def _look(manager: ResourceManager, app: Application) -> _Found:
         for container in found
     }
     if facts.driver:
-        labels[facts.driver.id] = {"application": app.id, **facts.labels[facts.driver.id]}
+        # Where it listens says the driver itself, and others run theirs on the same host.
+        labels[facts.driver.id] = {"application": app.id, OWNER: app.user, **facts.labels[facts.driver.id]}
     return _Found(found, labels, (*unknown, *facts.notes), facts)
 
 
