@@ -11,9 +11,12 @@ import datetime
 import hashlib
 import ipaddress
 import json
+import select
+import socket
 import ssl
 import subprocess
 import threading
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
@@ -30,6 +33,7 @@ from wsproto.utilities import LocalProtocolError
 
 ID = "0123456789abcdef" * 4
 V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
+GOODBYE_SECONDS = 10.0
 _GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 Query = Dict[str, List[str]]
@@ -94,7 +98,7 @@ def status(code: int, reason: str, message: str) -> Dict[str, Any]:
 
 
 class ApiServer:
-    """Answers `pods` to every list and runs commands, unless `replies` has something for the path (without /)."""
+    """Answers `pods` to lists and runs commands, unless `replies` has another answer for the path (without /)."""
 
     def __init__(self, certificate: Optional[Tuple[Path, Path]] = None) -> None:
         self.pods: List[Dict[str, Any]] = []
@@ -108,7 +112,7 @@ class ApiServer:
         self.asked: List[Tuple[str, Query]] = []
         self.tokens: List[str] = []
         self.running: List[subprocess.Popen[bytes]] = []
-        self.connections: List[Any] = []
+        self.connections: List[_Wire] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self.scheme = "http" if certificate is None else "https"
@@ -137,8 +141,7 @@ class ApiServer:
     def break_connections(self) -> None:
         """Let go of every command in the middle, without a word."""
         for connection in self.connections:
-            with contextlib.suppress(OSError):
-                connection.shutdown(2)
+            connection.close()
 
     def close(self) -> None:
         self._server.shutdown()
@@ -209,18 +212,63 @@ def _handler(api: ApiServer) -> type:
             )
             self.send_header("Sec-WebSocket-Protocol", chosen)
             self.end_headers()
-            api.connections.append(self.connection)
-            _Session(api, self, query["command"]).run()
+            wire = _Wire(self.connection)
+            api.connections.append(wire)
+            _Session(api, wire, query["command"]).run()
 
     return Handler
+
+
+class _Wire:
+    """A connection for several threads. TLS allows one call at a time, so that none of them may block."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._calling = threading.Lock()
+        self._closed = False
+        connection.setblocking(False)
+
+    def receive(self) -> bytes:
+        """What comes; b"" at its end. Raises OSError."""
+        received: bytes = self._called(lambda: self._connection.recv(64 << 10), select.POLLIN)
+        return received
+
+    def send(self, data: bytes) -> None:
+        """All of it, by one thread at a time. Raises OSError."""
+        left = memoryview(data)
+        while left:
+            left = left[self._called(partial(self._connection.send, left), select.POLLOUT) :]
+
+    def close(self) -> None:
+        """Let go of it, without a word; whoever waits for it is told."""
+        with self._calling, contextlib.suppress(OSError):
+            self._closed = True
+            self._connection.shutdown(socket.SHUT_RDWR)
+
+    def _called(self, call: Callable[[], Any], wanted: int) -> Any:
+        while True:
+            with self._calling:
+                if self._closed:
+                    raise OSError("the connection is closed")
+                try:
+                    return call()
+                except ssl.SSLWantReadError:
+                    wanted = select.POLLIN
+                except ssl.SSLWantWriteError:
+                    wanted = select.POLLOUT
+                except BlockingIOError:
+                    pass
+            poll = select.poll()
+            poll.register(self._connection.fileno(), wanted)
+            poll.poll(1000)
 
 
 class _Session:
     """One command: its streams on channels, as the API server has them."""
 
-    def __init__(self, api: ApiServer, handler: BaseHTTPRequestHandler, command: List[str]) -> None:
+    def __init__(self, api: ApiServer, wire: _Wire, command: List[str]) -> None:
         self._api = api
-        self._handler = handler
+        self._wire = wire
         self._command = command
         self._frames = Connection(ConnectionType.SERVER)
         self._sending = threading.Lock()
@@ -237,7 +285,8 @@ class _Session:
             env=self._api.environment,
         )
         self._api.running.append(process)
-        threading.Thread(target=self._feed, args=(process,), daemon=True).start()
+        feeder = threading.Thread(target=self._feed, args=(process,), daemon=True)
+        feeder.start()
         readers = [
             threading.Thread(target=self._pass_on, args=(stream, channel), daemon=True)
             for channel, stream in ((1, process.stdout), (2, process.stderr))
@@ -247,6 +296,9 @@ class _Session:
         for reader in readers:
             reader.join()
         self._finish(_ended(process.wait()))
+        feeder.join(GOODBYE_SECONDS)
+        self._wire.close()
+        feeder.join()
 
     def _pass_on(self, stream: Any, channel: int) -> None:
         while piece := stream.read1(32 << 10):
@@ -254,20 +306,19 @@ class _Session:
 
     def _send(self, channel: int, data: bytes) -> None:
         with self._sending, contextlib.suppress(OSError, ValueError, LocalProtocolError):
-            self._handler.wfile.write(self._frames.send(BytesMessage(bytes((channel,)) + data)))
-            self._handler.wfile.flush()
+            self._wire.send(self._frames.send(BytesMessage(bytes((channel,)) + data)))
 
     def _finish(self, words: Dict[str, Any]) -> None:
         self._send(3, json.dumps(words).encode())
         with self._sending, contextlib.suppress(OSError, ValueError, LocalProtocolError):
-            self._handler.wfile.write(self._frames.send(CloseConnection(1000)))
+            self._wire.send(self._frames.send(CloseConnection(1000)))
 
     def _feed(self, process: subprocess.Popen[bytes]) -> None:
         """The command's stdin, until its end (protocol 5) or that of the connection."""
         assert process.stdin is not None
         message = bytearray()
         with contextlib.suppress(OSError, ValueError):
-            while piece := self._handler.connection.recv(64 << 10):
+            while piece := self._wire.receive():
                 self._frames.receive_data(piece)
                 for event in self._frames.events():
                     if not isinstance(event, BytesMessage):
