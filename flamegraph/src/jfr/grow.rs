@@ -2,7 +2,8 @@
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{sync_channel, Receiver};
-use std::thread;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, Builder};
 
 use crate::error::{Error, Result};
 use crate::frames::Frame;
@@ -58,7 +59,8 @@ impl<'t> Paths<'t> {
     }
 }
 
-/// Lets `decode` hand over stacks; returns what it does, and the node of each stack. `apart`: by two threads.
+/// Lets `decode` hand over stacks; returns what it does, and the node of each stack. `apart`: by two threads, if there may
+/// be a second one.
 pub(super) fn grow<T>(
     tree: &mut Tree,
     most_nodes: usize,
@@ -66,18 +68,35 @@ pub(super) fn grow<T>(
     decode: impl FnOnce(Take<'_>) -> Result<T>,
 ) -> Result<(T, Vec<Node>)> {
     let mut grower = Grower::new(tree, most_nodes);
-    if !apart {
-        let made = decode(&mut |batch| grower.take(&batch))?;
-        return Ok((made, grower.nodes));
-    }
+    let made = match apart {
+        true => by_another(Builder::new(), &mut grower, decode)?,
+        false => decode(&mut |batch| grower.take(&batch))?,
+    };
+    Ok((made, grower.nodes))
+}
+
+/// Lets a thread of this kind take what `decode` hands over; this one, where there can be none: a user may have no more.
+fn by_another<T>(
+    kind: Builder,
+    grower: &mut Grower<'_>,
+    decode: impl FnOnce(Take<'_>) -> Result<T>,
+) -> Result<T> {
+    let most_nodes = grower.most_nodes;
+    let grower = Mutex::new(grower);
+    let take_all = |batches: Receiver<Batch>| {
+        let mut grower = grower.lock().unwrap_or_else(PoisonError::into_inner);
+        batches.iter().try_for_each(|batch| grower.take(&batch))
+    };
     thread::scope(|scope| {
         let (sender, batches) = sync_channel(MOST_BATCHES);
-        let grown =
-            thread::Builder::new().spawn_scoped(scope, move || grower.take_all(&batches))?;
+        let Ok(grown) = kind.spawn_scoped(scope, move || take_all(batches)) else {
+            let mut grower = grower.lock().unwrap_or_else(PoisonError::into_inner);
+            return decode(&mut |batch| grower.take(&batch));
+        };
         let made = decode(&mut |batch| sender.send(batch).map_err(|_| full(most_nodes)));
         drop(sender);
-        let nodes = grown.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-        Ok((made?, nodes))
+        grown.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+        made
     })
 }
 
@@ -106,13 +125,6 @@ impl<'t> Grower<'t> {
             path: Vec::new(),
             nodes: Vec::new(),
         }
-    }
-
-    fn take_all(mut self, batches: &Receiver<Batch>) -> Result<Vec<Node>> {
-        for batch in batches {
-            self.take(&batch)?;
-        }
-        Ok(self.nodes)
     }
 
     fn take(&mut self, batch: &Batch) -> Result<()> {
@@ -159,6 +171,16 @@ mod tests {
             assert!(nodes.chunks(3).all(|nodes| nodes == [2, 3, 3]));
             assert_eq!((tree.len(), tree.parent(3)), (4, 1));
         }
+    }
+
+    #[test]
+    fn without_a_second_thread_the_first_grows_it() {
+        let no_thread = || Builder::new().stack_size(1 << 60);
+        assert!(no_thread().spawn(|| ()).is_err());
+        let mut tree = Tree::new();
+        let mut grower = Grower::new(&mut tree, 9);
+        by_another(no_thread(), &mut grower, add).unwrap();
+        assert_eq!((grower.nodes.len(), tree.len()), (3 * BATCH, 4));
     }
 
     #[test]
