@@ -107,9 +107,8 @@ impl Engine for AsyncProfiler {
         let (choice, refused) = self.jvm.start(&self.plan)?;
         self.begin = Instant::now();
         let mut notes = std::mem::take(&mut self.notes);
-        let worse = choice.note.as_ref().is_some_and(|note| note.degraded);
         notes.extend(choice.note.clone());
-        if worse && !refused.is_empty() {
+        if !refused.is_empty() {
             notes.push(Note::plain(refused));
         }
         let sources = self

@@ -19,6 +19,9 @@ const TIMER: (&str, &str) = (
 );
 const USER: &str =
     "without kernel frames: the kernel does not let this JVM sample them (perf_event_paranoid)";
+/// Where that is not the reason; what async-profiler says is told beside.
+const USER_ALL_THE_SAME: &str =
+    "without kernel frames: async-profiler cannot sample them in this JVM";
 /// The recording is written in pieces of about this size, each of which is read by itself: it bounds what reading takes.
 const CHUNK: &str = "8m";
 /// And so often, in seconds: of a JVM that is killed the piece that is not finished cannot be read.
@@ -189,9 +192,10 @@ fn choices(event: Option<&str>, interval: u64, kernel: bool) -> Vec<Choice> {
         let note = if unseen { worse(UNSEEN) } else { None };
         return vec![choice(format!("event={event}"), event, note)];
     }
+    let user = if kernel { USER_ALL_THE_SAME } else { USER };
     let timed = |way: &str| format!("event={way},interval={interval}");
     let mut choices = vec![
-        choice(timed(USER_CODE), USER_CODE, Some(Note::plain(USER))),
+        choice(timed(USER_CODE), USER_CODE, Some(Note::plain(user))),
         choice(timed("ctimer"), "ctimer", worse(TIMER)),
         choice(timed("itimer"), "itimer", worse(TIMER)),
     ];
@@ -222,6 +226,10 @@ mod tests {
         assert_eq!(sources(true)[1..], user);
         assert_eq!(sources(true)[0], "perf_events");
         assert_eq!(sources(false), user);
+        // The kernel's leave is no reason where it was given.
+        let why = |choice: &Choice| choice.note.clone().unwrap_or_default().text;
+        assert!(why(&plan("cpu", false).choices[0]).contains("perf_event_paranoid"));
+        assert!(!why(&plan("cpu", true).choices[1]).contains("perf_event_paranoid"));
     }
 
     #[test]
