@@ -98,7 +98,7 @@ def status(code: int, reason: str, message: str) -> Dict[str, Any]:
 
 
 class ApiServer:
-    """Answers `pods` to lists and runs commands, unless `replies` has another answer for the path (without /)."""
+    """Answers `pods` to every list and runs commands; has other `replies` for paths (without first /)."""
 
     def __init__(self, certificate: Optional[Tuple[Path, Path]] = None) -> None:
         self.pods: List[Dict[str, Any]] = []
