@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import List, Sequence, Tuple
 
 ANNOTATION = re.compile(r"_\[[0-9a-z]\]$")
+LEAST_SAMPLES = 100
 
 
 class Stacks:
@@ -31,8 +32,12 @@ class Stacks:
         return 100 * self.count(method) / self.total
 
     def tolerance(self) -> float:
-        """Points by which a share may be off: two, and 4.5 standard deviations of so many samples."""
-        return float(2.0 + 450 * (0.7 * 0.3 / max(1, self.total)) ** 0.5)
+        """Points by which a share may be off: two, and 4.5 standard deviations of so many samples.
+
+        Of few samples that is everything, so that there have to be some.
+        """
+        assert self.total >= LEAST_SAMPLES, f"{self.total} samples are too few to judge shares by"
+        return float(2.0 + 450 * (0.7 * 0.3 / self.total) ** 0.5)
 
     def path_share(self, path: Sequence[str]) -> float:
         """Percent of the samples with the path's last method that show the whole path, in this order."""

@@ -132,7 +132,7 @@ def test_a_jvm_that_ends_in_the_middle_keeps_what_was_sampled(
     running = coordinator.start("-f", "200", "-t", "8", "-j", "brief", "-h", "host1,host2", *ROOT)
     running.wait_until_recording(2)
     before = short.counters()
-    procs.wait_for(lambda: (short.counters() - before).nanos > 4e8, procs.PATIENCE, "CPU time while recorded")
+    procs.wait_for(lambda: (short.counters() - before).nanos > 8e8, procs.PATIENCE, "CPU time while recorded")
     short.finish()
     result = running.result()
     assert result.code in (0, 3), str(result)
@@ -170,7 +170,7 @@ def test_every_jdk_is_recorded(coordinator: Coordinator, lab: Lab, burn: Burn) -
             started[version] = burn(
                 host, role="alpha", load=0.2, java=f"{homes[version]}/bin/java", extra=["jdks"]
             )
-    result = coordinator.run("-f", "250", "-t", "4", "-j", "jdks", "-h", ALL, *ROOT)
+    result = coordinator.run("-f", "250", "-t", "8", "-j", "jdks", "-h", ALL, *ROOT)
     assert result.code == 0, str(result)
     for number, version in enumerate(jdks.VERSIONS):
         if version in started:
