@@ -65,9 +65,10 @@ def _pod(cluster: Cluster, namespace: str, pod: str) -> Mapping[str, Any]:
 def _security(pod: Mapping[str, Any], container: str) -> Dict[str, Any]:
     """The same rights as the container's."""
     spec, status = _object(pod, "spec"), _object(pod, "status")
-    own = _named(spec.get("containers"), container)
+    own = _named(container, spec.get("containers"), spec.get("initContainers"))
     merged = {**_object(spec, "securityContext"), **_object(own, "securityContext")}
-    ran_as = _object(_object(_named(status.get("containerStatuses"), container), "user"), "linux")
+    state = _named(container, status.get("containerStatuses"), status.get("initContainerStatuses"))
+    ran_as = _object(_object(state, "user"), "linux")
     for ours, theirs in (("runAsUser", "uid"), ("runAsGroup", "gid")):
         if theirs in ran_as:
             merged.setdefault(ours, ran_as[theirs])
@@ -78,7 +79,7 @@ def _await(cluster: Cluster, namespace: str, pod: str, name: str) -> None:
     end = time.monotonic() + _START_SECONDS
     while True:
         status = _object(_pod(cluster, namespace, pod), "status")
-        state = _object(_named(status.get("ephemeralContainerStatuses"), name), "state")
+        state = _object(_named(name, status.get("ephemeralContainerStatuses")), "state")
         if "running" in state:
             return
         waiting, ended = _object(state, "waiting"), _object(state, "terminated")
@@ -93,8 +94,9 @@ def _await(cluster: Cluster, namespace: str, pod: str, name: str) -> None:
         time.sleep(_LOOK)
 
 
-def _named(items: object, name: str) -> Mapping[str, Any]:
-    found = items if isinstance(items, list) else []
+def _named(name: str, *lists: object) -> Mapping[str, Any]:
+    """The object of that name in any of the lists. (Sidecars are kept among the init containers.)"""
+    found = [one for items in lists if isinstance(items, list) for one in items]
     return next((one for one in found if isinstance(one, dict) and one.get("name") == name), {})
 
 
