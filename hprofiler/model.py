@@ -14,7 +14,7 @@ Labels = Mapping[str, str]
 PROCESS = "process"
 """The label that is a process's short name."""
 OWNER = "owner"
-"""Of a container that is not certain: whose processes are its. Those of other users are not believed to be."""
+"""Of a container that is not certain: whose processes are its. Others' are not believed to be."""
 
 
 @dataclass(frozen=True)
