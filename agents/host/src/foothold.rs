@@ -123,6 +123,11 @@ pub fn bases(shoes: &Shoes) -> Vec<String> {
     USUAL.into_iter().map(str::to_owned).chain(cwd).collect()
 }
 
+/// Whether `clean` looks there after the JVM's end as well.
+pub fn is_usual(base: &str) -> bool {
+    USUAL.contains(&base)
+}
+
 fn is_at_cwd(shoes: &Shoes, path: &str) -> bool {
     let cwd = shoes.cwd.as_ref();
     cwd.is_some_and(|cwd| is_at(cwd, &shoes.path(path)))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::foothold::{run_folder_in, Held};
+use crate::foothold::{is_usual, run_folder_in, Held};
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::room::{Memory, Room};
@@ -31,7 +31,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// The first of the bases with plenty of room, or else the one with most. Err says why none will do.
+    /// The first of the usual bases with plenty of room, or else the one with most; another base only where none of them
+    /// will do, since what is left there is not found once the JVM has ended. Err says why there is none.
     pub fn choose(
         shoes: &Shoes,
         bases: &[String],
@@ -39,9 +40,23 @@ impl Place {
         memory: &Arc<Memory>,
     ) -> Result<Self, String> {
         let mut tried = Vec::new();
+        let place = |base: &String| {
+            run_folder_in(shoes, base, session).and_then(|run| Self::of(run, memory))
+        };
+        let found = usual_first(bases)
+            .into_iter()
+            .find_map(|bases| Self::best(bases, &place, &mut tried));
+        found.ok_or_else(|| tried.join("; "))
+    }
+
+    fn best(
+        bases: Vec<&String>,
+        place: &dyn Fn(&String) -> Result<Self, String>,
+        tried: &mut Vec<String>,
+    ) -> Option<Self> {
         let mut best: Option<Self> = None;
         for base in bases {
-            match run_folder_in(shoes, base, session).and_then(|run| Self::of(run, memory)) {
+            match place(base) {
                 Ok(place) if best.as_ref().is_some_and(|best| best.most >= place.most) => {
                     place.let_go();
                 }
@@ -54,7 +69,7 @@ impl Place {
                 break;
             }
         }
-        best.ok_or_else(|| tried.join("; "))
+        best
     }
 
     fn of(run: Held, memory: &Arc<Memory>) -> Result<Self, String> {
@@ -104,6 +119,12 @@ impl Place {
     }
 }
 
+/// The usual bases, and the others.
+fn usual_first(bases: &[String]) -> [Vec<&String>; 2] {
+    let (usual, others) = bases.iter().partition(|base| is_usual(base));
+    [usual, others]
+}
+
 fn what(room: Room) -> &'static str {
     match room.is_memory {
         true => "memory",
@@ -126,6 +147,16 @@ fn most(room: Option<Room>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_working_directory_is_no_choice_beside_the_usual_places() {
+        let bases = ["/srv/work", "/var/tmp", "/tmp"].map(str::to_owned);
+        let [usual, others] = usual_first(&bases);
+        assert_eq!(
+            (usual, others),
+            (vec![&bases[1], &bases[2]], vec![&bases[0]])
+        );
+    }
 
     #[test]
     fn a_recording_leaves_room_for_others() {
