@@ -393,10 +393,17 @@ def test_pods_that_are_deleted_or_begin_anew_during_the_recording(
     kube.remove("crashed", "spared")
 
 
+def readmes_recipe(application: str, namespace: str) -> List[str]:
+    """README's command for a Spark job, but for the names of these; where to is the coordinator's choice."""
+    text = (cache.CHECKOUT / "README.md").read_text(encoding="utf-8")
+    (recipe,) = re.findall(r"^hprofiler (.* -j k8s:spark-role.*) -o etl$", text, re.M)
+    return str(recipe.replace("=etl", f"={application}").replace("-n analytics", f"-n {namespace}")).split()
+
+
 def test_a_spark_job_by_its_label(kube: KubeCluster, hprofiler: Profiling) -> None:
     app = spark.Application(kube, spark.software()).submit("cpu", "600", "2")
     try:
-        result = hprofiler("-f", "300", "-t", "6", "-j", "k8s:spark-role=executor,spark-app-name=burn-cpu")
+        result = hprofiler(*readmes_recipe("burn-cpu", "default"))
         assert result.code == 0, str(result)
         found = list(recorded(result).values())
         assert sorted(process["labels"]["executor"] for process in found) == ["1", "2"]

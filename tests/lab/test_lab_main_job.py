@@ -56,7 +56,10 @@ def test_sample_counts_follow_cpu_time(main_run: Result) -> None:
     for name in LOADS:
         recording = main_run.host(name)["recordings"][0]
         samples = recording["samples"]
-        assert samples["expected"] == pytest.approx(recording["cpu_seconds"] * 300, rel=0.02, abs=2)
+        whole = recording["cpu_seconds"] * 300
+        # what the kernel does for a JVM is not sampled where only user code may be
+        least = 0.7 * whole if recording["source"] == "cpu-clock,alluser" else 0.98 * whole
+        assert least - 2 <= samples["expected"] <= 1.02 * whole + 2
         assert samples["taken"] == main_run.stacks(f"hosts/{name}/cpu").total
         # a JVM of an ordinary user may be held to the kernel's timer rate, 250 a second on most
         assert 0.5 * samples["expected"] < samples["taken"] < 1.15 * samples["expected"]
