@@ -149,16 +149,19 @@ def test_of_a_killed_jvm_no_more_than_the_last_seconds_are_lost(agent, library, 
 
 
 def test_the_kernel_keeps_no_more_memory_for_perf_than_a_host_can_spare(private, tmp_path):
-    """A host of 1 GiB by its own word, at 10,000 Hz: there is room for some, and the others are told so."""
+    """A host of 1 GiB by its own word, at many samples a second: not all have room, and they are told so."""
     (tmp_path / "meminfo").write_text("MemTotal: 1048576 kB\n")
-    most = most_at_once()
+    frequency = min(10_000, highest_rate() // 2)
+    most = most_at_once(frequency)
     pretend = ["unshare", "-m", "sh", "-c", 'mount --bind "$1" /proc/meminfo && exec "$2"', "sh"]
     agent = Agent([*pretend, str(tmp_path / "meminfo"), str(private)])
     sleepers = [subprocess.Popen(["sleep", "600"]) for _ in range(most + 2)]
     try:
         agent.hello(lease=LEASE)
         answer = agent.find(native=True, kind="pids", pids=[sleeper.pid for sleeper in sleepers])
-        ready, refused = prepare_perf(agent, answer["processes"], frequency=10_000, duration=0.5)
+        ready, refused = prepare_perf(agent, answer["processes"], frequency=frequency, duration=0.5)
+        if highest_rate() < frequency:
+            pytest.skip("meanwhile the kernel has more than halved its highest rate")
         assert (len(ready), len(refused)) == (most, 2), refused
         for outcome in refused.values():
             assert f"room for {most} processes" in outcome["reason"], outcome
@@ -173,9 +176,19 @@ def test_the_kernel_keeps_no_more_memory_for_perf_than_a_host_can_spare(private,
         agent.end()
 
 
-def most_at_once():
-    """How many processes of one thread there is room for in the least that is allowed, 64 MiB."""
-    buffer = 2049 * os.sysconf("SC_PAGE_SIZE")
+def highest_rate():
+    """Samples a second; the kernel lowers it by itself where they take it long."""
+    return int(Path("/proc/sys/kernel/perf_event_max_sample_rate").read_text())
+
+
+def most_at_once(frequency):
+    """How many processes of one thread there is room for in the least that is allowed, 64 MiB.
+
+    A processor's buffer is one page and a power of two: for half a second, at 1,100 bytes a sample.
+    """
+    page = os.sysconf("SC_PAGE_SIZE")
+    pages = -(-frequency * 550 // page)
+    buffer = (min(2048, max(16, 1 << (pages - 1).bit_length())) + 1) * page
     most = 64 * MIB // (os.sysconf("SC_NPROCESSORS_ONLN") * (buffer + 2048))
     if not most:
         pytest.skip("this host has so many processors that there is no room for one")
