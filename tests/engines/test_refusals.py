@@ -41,22 +41,18 @@ def test_a_jvm_that_refuses_agents_is_recorded_by_perf(record: Runner, zoo: Zoo,
     assert "Full thread dump" not in "\n".join(jvm.other_lines)
 
 
-@pytest.fixture(scope="module")
-def eight(zoo: Zoo) -> Truth:
-    """A JVM of JDK 8."""
-    return zoo.jvm("cpu=0.3", "alloc=20", jdk=8)
-
-
 @pytest.mark.parametrize(("event", "why"), [("live", "11"), ("alloc", "debug symbols")])
-def test_what_jdk_8_cannot_do(record: Runner, eight: Truth, event: str, why: str) -> None:
-    """Nothing is loaded; the tests after this one have it loaded."""
+def test_what_jdk_8_cannot_do(record: Runner, zoo: Zoo, event: str, why: str) -> None:
+    """Nothing is loaded."""
+    eight = zoo.jvm("cpu=0.1", jdk=8)
     run = record([eight], "-e", event, seconds=1)
     _is_refused(run, eight, event, why)
     assert run.outcome(eight)["stage"] == "prepare"
     assert not attach.profiler_libraries(eight.outer.pid)
 
 
-def test_the_other_events_go_on_without_it(record: Runner, eight: Truth) -> None:
+def test_the_other_events_go_on_without_it(record: Runner, zoo: Zoo) -> None:
+    eight = zoo.jvm("cpu=0.3", "alloc=20", jdk=8)
     run = record([eight], "-e", "cpu,live", seconds=1)
     assert set(run.recordings(eight)) == {"cpu"}
     assert run.code == PARTIAL
