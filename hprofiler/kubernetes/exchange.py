@@ -6,7 +6,7 @@ import time
 from functools import partial
 from typing import Any, Iterator, NamedTuple, Tuple
 
-from hprofiler.aside import within
+from hprofiler.aside import TooLate, within
 from hprofiler.kubernetes.http import httpx
 
 SWITCHING = 101
@@ -71,7 +71,7 @@ class Exchange:
 
 
 def _bounded(answer: httpx.Response, most: int, end: float) -> Iterator[bytes]:
-    """The pieces of a body. After the end nobody waits for them any more."""
+    """The pieces of a body."""
     if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise Packed
     size = 0
@@ -79,6 +79,6 @@ def _bounded(answer: httpx.Response, most: int, end: float) -> Iterator[bytes]:
         size += len(piece)
         if size > most:
             raise TooLong
-        if time.monotonic() > end:
-            return
+        if time.monotonic() > end:  # nobody waits for it any more
+            raise TooLate
         yield piece

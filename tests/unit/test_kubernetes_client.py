@@ -297,14 +297,15 @@ def test_a_server_that_never_answers(server: ApiServer, tmp_path: Path) -> None:
         release.set()
 
 
-@pytest.fixture
-def dripping() -> Iterator[int]:
-    """The port of a server that goes on and on with the headers of its answer."""
+@pytest.fixture(params=["headers", "body"])
+def dripping(request: pytest.FixtureRequest) -> Iterator[int]:
+    """The port of a server that goes on and on with the headers, or the body, of its answer."""
+    begin = b"HTTP/1.1 200 OK\r\n" + (b"\r\n" if request.param == "body" else b"")
     over = threading.Event()
 
     def drip(connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
-            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            connection.sendall(begin)
             while not over.wait(0.05):
                 connection.sendall(b"X-More: %s\r\n" % (b"x" * 200))
 
@@ -321,8 +322,8 @@ def dripping() -> Iterator[int]:
             listening.shutdown(socket.SHUT_RDWR)
 
 
-def test_headers_without_end(dripping: int, server: ApiServer, tmp_path: Path) -> None:
-    """Each of them comes in time; all of them never do."""
+def test_answers_without_end(dripping: int, server: ApiServer, tmp_path: Path) -> None:
+    """Each piece comes in time; all of them never do."""
     config = server.kubeconfig(tmp_path, {"server": f"http://127.0.0.1:{dripping}"})
     made = connect(Access(config, timeout=0.5))
     with pytest.raises(KubernetesError, match=r"did not answer within 0\.5 s"):
