@@ -1,23 +1,30 @@
 """Debug containers: put beside a container that has no shell, so that there is one in the same pid namespace.
 
 Kubernetes keeps them in the pod's list until the pod ends. They run until they are told to end, or (where
-their image has sleep) until their time is over.
+their image has sleep) until their time is over. None can be told before it runs: one whose image takes
+longer than we wait is on its own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import secrets
+import threading
 import time
 from typing import Any, Dict, Mapping, Tuple
 
 from hprofiler.kubernetes.cluster import Cluster
-from hprofiler.kubernetes.problems import Gone, KubernetesError, Need, printable
+from hprofiler.kubernetes.commands import start
+from hprofiler.kubernetes.problems import Forbidden, Gone, KubernetesError, Need, printable
 
 END = "HPROFILER_END"
 """The variable that names the file with the process to be ended when the work is done."""
 _END_FILE = "/tmp/.hprofiler-end"
+LAST = f'read -r p <"${END}" && kill "$p"'
+"""The command that ends a debug container from within."""
 _LOOK = 0.3
 _START_SECONDS = 60.0
+_END_SECONDS = 5.0
 # Where there is no sleep it waits for input, which never comes. In a pod's command $$ stands for one $.
 _WAIT = "echo $$$$ >{file}; command -v sleep >/dev/null && exec sleep {seconds}; read -r x"
 # What a pod's rules may insist on, and what makes both the same user: a JVM lets no other one attach.
@@ -31,10 +38,12 @@ _SECURITY = (
 )
 
 
-def add_debug_container(cluster: Cluster, where: Tuple[str, str, str], image: str, seconds: int) -> str:
+def add_debug_container(
+    cluster: Cluster, where: Tuple[str, str, str], image: str, seconds: int, unwanted: threading.Event
+) -> str:
     """Put one beside the container (namespace, pod, name), for so many seconds; its name, when it runs.
 
-    Raises KubernetesError.
+    Raises KubernetesError, also as soon as it is `unwanted`; the debug container is told to end then.
     """
     namespace, pod, container = where
     name = f"hprofiler-{secrets.token_hex(4)}"
@@ -49,9 +58,23 @@ def add_debug_container(cluster: Cluster, where: Tuple[str, str, str], image: st
     }
     path = f"/api/v1/namespaces/{namespace}/pods/{pod}/ephemeralcontainers"
     need = Need("patch", "pods/ephemeralcontainers", namespace)
-    cluster.patch(path, {"spec": {"ephemeralContainers": [added]}}, need)
-    _await(cluster, namespace, pod, name)
+    try:
+        cluster.patch(path, {"spec": {"ephemeralContainers": [added]}}, need)
+        _await(cluster, (namespace, pod, name), unwanted)
+    except Forbidden:
+        raise
+    except BaseException:
+        _end(cluster, (namespace, pod, name))
+        raise
     return name
+
+
+def _end(cluster: Cluster, where: Tuple[str, str, str]) -> None:
+    """Tell it to end, where it runs."""
+    with contextlib.suppress(KubernetesError, OSError):
+        command = start(cluster, where, ["sh", "-c", LAST], 0)
+        command.exit_status(_END_SECONDS)
+        command.close()
 
 
 def _pod(cluster: Cluster, namespace: str, pod: str) -> Mapping[str, Any]:
@@ -75,7 +98,8 @@ def _security(pod: Mapping[str, Any], container: str) -> Dict[str, Any]:
     return {name: merged[name] for name in _SECURITY if name in merged}
 
 
-def _await(cluster: Cluster, namespace: str, pod: str, name: str) -> None:
+def _await(cluster: Cluster, where: Tuple[str, str, str], unwanted: threading.Event) -> None:
+    namespace, pod, name = where
     end = time.monotonic() + _START_SECONDS
     while True:
         status = _object(_pod(cluster, namespace, pod), "status")
@@ -91,7 +115,8 @@ def _await(cluster: Cluster, namespace: str, pod: str, name: str) -> None:
                 f"the debug container does not run: {words or 'it was not begun'}",
                 "see whether the node can fetch its image, and that it has sh",
             )
-        time.sleep(_LOOK)
+        if unwanted.wait(_LOOK):
+            raise KubernetesError("the debug container is not wanted any more")
 
 
 def _named(name: str, *lists: object) -> Mapping[str, Any]:

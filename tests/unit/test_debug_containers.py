@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import threading
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
-from hprofiler.kubernetes import Access, connect
+from hprofiler.agent import AgentSession
+from hprofiler.errors import HostError
+from hprofiler.kubernetes import Access, connect, debugging
 from hprofiler.kubernetes.debugging import add_debug_container
-from tests.unit.kubernetes_server import ApiServer, pod, serving
+from hprofiler.model import Host
+from hprofiler.transports import Debugging, ExecConnector, ExecTransport
+from tests.unit.kubernetes_server import ID, ApiServer, pod, serving, status, waiting
+from tests.unit.stand_in import StandIns
 
 RUNS = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
 
@@ -43,5 +50,104 @@ def test_a_sidecar_among_the_init_containers_shares_its_rights(server: ApiServer
     target["status"]["initContainerStatuses"] = [{"name": "proxy", "state": RUNS, "user": ran_as}]
     made = adding(server, target, RUNS)
     cluster = connect(Access(server.kubeconfig(tmp_path)))
-    add_debug_container(cluster, ("default", "one", "proxy"), "busybox", 60)
+    add_debug_container(cluster, ("default", "one", "proxy"), "busybox", 60, threading.Event())
     assert made[0]["securityContext"] == {"runAsNonRoot": True, "runAsUser": 101, "runAsGroup": 102}
+
+
+class Beside:
+    """A pod whose container has no shell, and what is started when a debug container is put beside it."""
+
+    def __init__(self, server: ApiServer, folder: Path) -> None:
+        self.server = server
+        self.target = pod("one")
+        self.added = threading.Event()
+        self.process: List[subprocess.Popen[bytes]] = []
+        self.state: Dict[str, Any] = RUNS
+        self._end_file = folder / "end"
+        server.pods = [self.target]
+        server.environment = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(folder),
+            debugging.END: debugging._END_FILE,
+        }
+        server.exec_status = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
+        server.replies["api/v1/namespaces/default/pods/one/ephemeralcontainers"] = self._add
+        cluster = connect(Access(server.kubeconfig(folder)))
+        host = Host("one", "default/one/main", containers={ID: {}})
+        self.transport: ExecTransport = ExecConnector(cluster, Debugging("busybox", 600)).transport(host)
+
+    def _add(self, query: Any) -> Any:
+        (made,) = query["body"][0]["spec"]["ephemeralContainers"]
+        command = [word.replace("$$", "$") for word in made["command"]]
+        self.process.append(subprocess.Popen(command, stdin=subprocess.PIPE))
+        waits_for(lambda: self._end_file.exists() and self._end_file.read_text().endswith("\n"))
+        self.server.exec_status = None
+        self.target["status"]["ephemeralContainerStatuses"] = [{"name": made["name"], "state": self.state}]
+        self.added.set()
+        return 200, self.target
+
+    def ended(self) -> bool:
+        return self.process[0].wait(30) is not None
+
+
+@pytest.fixture
+def beside(server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
+    monkeypatch.setattr(debugging, "_END_FILE", str(tmp_path / "end"))
+    made = Beside(server, tmp_path)
+    yield made
+    for process in made.process:
+        process.kill()
+        process.communicate()
+
+
+def waits_for(condition: Callable[[], bool]) -> None:
+    done = threading.Event()
+    for _ in range(3000):
+        if condition():
+            return
+        done.wait(0.01)
+    pytest.fail("it never came")
+
+
+def test_one_that_is_given_up_is_told_to_end(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins in the moment in which nobody waits for it any longer."""
+    beside.state = waiting("ContainerCreating")
+    monkeypatch.setattr(debugging, "_START_SECONDS", 1.0)
+    with pytest.raises(HostError, match="the debug container does not run: ContainerCreating"):
+        beside.transport.connect()
+    assert beside.ended()
+
+
+def test_nobody_waits_for_one_that_is_not_wanted(beside: Beside) -> None:
+    beside.state = waiting("ContainerCreating")
+
+    def interrupt() -> None:
+        beside.added.wait(30)
+        beside.transport.close()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(HostError, match="not wanted any more"):
+        beside.transport.connect()
+    thread.join()
+    assert beside.ended()
+
+
+def test_one_that_nobody_came_to_use_is_told_to_end(beside: Beside) -> None:
+    beside.transport.connect()
+    beside.transport.close()
+    assert beside.ended()
+
+
+def test_one_ends_with_an_agent_that_cannot_be_stored(
+    beside: Beside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(path: Path) -> Iterator[bytes]:
+        yield path.read_bytes()[:100]
+        beside.server.break_connections()
+
+    monkeypatch.setattr("hprofiler.agent.visiting.pieces", broken)
+    beside.transport.connect()
+    with pytest.raises(HostError, match="could not be stored"):
+        AgentSession.open(beside.transport, StandIns(tmp_path).binaries("hello(); read()"))
+    assert beside.ended()

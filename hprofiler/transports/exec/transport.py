@@ -63,7 +63,8 @@ class ExecTransport:
         self._where: Tuple[str, str, str] = (namespace, pod, container)
         self._lock = threading.Lock()
         self._channels: List[_ExecChannel] = []
-        self._closed = False
+        self._closed = threading.Event()
+        self._unused = False
 
     def connect(self) -> None:
         """Each command has a connection of its own; only a debug container has to be there before."""
@@ -79,17 +80,23 @@ class ExecTransport:
         from hprofiler.kubernetes.debugging import add_debug_container
 
         try:
-            name = add_debug_container(self._cluster, self._where, *debugging)
+            name = add_debug_container(self._cluster, self._where, *debugging, self._closed)
         except KubernetesError as error:
             raise HostError("connect", error.reason, error.remedy) from error
-        self._where = (*self._where[:2], name)
-        self.inside = None
+        with self._lock:
+            self._where = (*self._where[:2], name)
+            self.inside = None
+            self._unused = True
+            closed = self._closed.is_set()
+        if closed:
+            self.close()
 
     def open(self, command: str) -> Channel:
         channel = self._start(command)
         with self._lock:
             self._channels.append(channel)
-            closed = self._closed
+            self._unused = False
+            closed = self._closed.is_set()
         if closed:
             channel.close()
         return channel
@@ -114,10 +121,15 @@ class ExecTransport:
 
     def close(self) -> None:
         with self._lock:
-            self._closed = True
+            self._closed.set()
             channels, self._channels = self._channels, []
+            unused, self._unused = self._unused, False
         for channel in channels:
             channel.close()
+        if unused:  # a debug container in which nobody came to run the agent, which would end it
+            from hprofiler.kubernetes.debugging import LAST
+
+            threading.Thread(target=self.last, args=(LAST,), name="hprofiler-last").start()
 
 
 class _ExecChannel:
