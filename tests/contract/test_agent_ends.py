@@ -47,6 +47,15 @@ def test_stdin_closes_while_recording(agent, library, burn):
     assert nothing_of_it(*burners)
 
 
+def test_stdin_closes_while_results_wait_to_be_folded(agent, library, burn):
+    burners = [burn() for _ in range(3)]
+    begin(agent, library, *burners)
+    agent.send("stop")
+    agent.close_stdin()
+    assert agent.wait() == 0
+    assert nothing_of_it(*burners)
+
+
 def test_stdin_closes_when_ready(agent, library, burn):
     burner = burn()
     agent.prepare(library, found(agent, burner))
