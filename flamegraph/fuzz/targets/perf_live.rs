@@ -23,7 +23,8 @@ fuzz_target!(|bytes: &[u8]| {
     ];
     let wanted = wanted.map(|(perf, counted)| Wanted {
         event: perf.to_string(),
-        perf: perf.to_string(),
+        perf: format!("{perf}/period=1/"),
+        name: perf.to_string(),
         counted,
     });
     let mut live = Live::new(wanted.to_vec(), LIMITS);
