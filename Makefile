@@ -41,7 +41,12 @@ test: build test-prerequisites test-rust test-python ## all tests: unit, golden,
 test-rust: build
 	cargo test --locked --quiet --workspace --exclude flamegraph-binding
 
-test-python: build test-prerequisites
+# Compiled against the system's Kerberos: where that cannot be done its tests are skipped.
+$(VENV)/.kerberos: $(VENV)/.made | test-prerequisites
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/requirements.py kerberos) \
+	  && touch $@ || echo "going on without requests-gssapi" >&2
+
+test-python: build test-prerequisites $(VENV)/.kerberos
 	$(BIN)/python -m pytest
 
 lint: build ## ruff, mypy --strict, clippy, rustfmt, the viewer's types

@@ -48,6 +48,12 @@ test)
   need go golang-go
   need musl-gcc "musl-tools musl"
   need curl curl
+  # Kerberos' own servers, and what the library for Python is compiled with; without them its tests are skipped
+  wish krb5kdc krb5-kdc
+  wish kadmin.local krb5-admin-server
+  wish kinit krb5-user
+  wish krb5-config libkrb5-dev
+  "${PYTHON:-python3}" -c 'import os, sysconfig as s; os.stat(s.get_path("include") + "/Python.h")' 2>/dev/null || wished="$wished python3-dev"
   # the stand-in JVM of arm64, run by qemu
   [ "$(uname -m)" != x86_64 ] || [ -e /usr/aarch64-linux-gnu/include/stdio.h ] || missing="$missing libc6-dev-arm64-cross gcc-aarch64-linux-gnu"
   # flamegraph.pl, which our pictures are compared with

@@ -6,15 +6,11 @@ import socket
 import ssl
 import sys
 import threading
-import types
 from contextlib import suppress
-from datetime import datetime, timedelta, timezone
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 
 from hprofiler.errors import UsageError
 from hprofiler.resolvers import Located, TargetOptions, YarnOptions, resolve
@@ -31,6 +27,7 @@ from tests.unit.yarn_server import (
     application_paths,
     attempt,
     container,
+    make_certificate,
     remote_exception,
     small_cluster,
 )
@@ -152,35 +149,13 @@ def test_standbys_that_send_round_in_circles() -> None:
 # Rights
 
 
-def test_kerberos_is_wanted() -> None:
+def test_kerberos_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest is in tests/contract/test_kerberos.py."""
+    monkeypatch.setitem(sys.modules, "requests_gssapi", None)
     with Server({"*": Answer(b"", 401, {"WWW-Authenticate": "Negotiate"})}) as server:
         error = refusal(server.url)
-    assert error.reason.endswith("wants Kerberos") and "kinit" in error.remedy
-
-
-def test_kerberos_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its part is done by the library; here is what is asked of that: a new one for each request."""
-
-    class Negotiates(requests.auth.AuthBase):
-        made = 0
-
-        def __init__(self, mutual_authentication: int) -> None:
-            Negotiates.made += mutual_authentication
-
-        def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-            request.headers["Authorization"] = "Negotiate ticket"
-            return request
-
-    library = types.ModuleType("requests_gssapi")
-    library.__dict__.update(OPTIONAL=1, HTTPSPNEGOAuth=Negotiates)
-    monkeypatch.setitem(sys.modules, "requests_gssapi", library)
-    with Server(small_cluster()) as server:
-        assert len(locate(server.url).hosts) == 2
-        assert {headers["Authorization"] for headers in server.headers} == {"Negotiate ticket"}
-        assert Negotiates.made == 5
-        server.paths.clear()
-        server.set({"*": Answer(b"", 401, {"WWW-Authenticate": "Negotiate"})})
-        assert refusal(server.url).remedy == "run kinit"
+    assert error.reason.endswith("wants Kerberos")
+    assert error.remedy == "install hprofiler[kerberos] and run kinit"
 
 
 def test_a_gateway_wants_a_login_and_gets_it() -> None:
@@ -238,33 +213,6 @@ def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, monkeypatch: pyte
         assert len(locate(server.url, ca_file=str(certificate)).hosts) == 2
         (tmp_path / "empty.pem").write_text("nothing")
         assert refusal(server.url, ca_file=str(tmp_path / "empty.pem")).reason
-
-
-def make_certificate(folder: Path) -> Path:
-    """A self-signed one for 127.0.0.1, with its key."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "rm")])
-    now = datetime.now(timezone.utc)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    path = folder / "rm.pem"
-    path.write_bytes(made.public_bytes(pem) + private)
-    return path
 
 
 # Answers that are none

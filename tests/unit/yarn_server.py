@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
+from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 APP = "application_1700000000000_0042"
 CLUSTER = "/ws/v1/cluster"
@@ -21,10 +24,16 @@ class Answer:
         self.body = body if isinstance(body, bytes) else json.dumps(body).encode()
 
 
+Gate = Callable[[Mapping[str, str]], Tuple[Optional[Answer], Mapping[str, str]]]
+"""From a request's headers: what it is refused with, if it is, and headers of the answer."""
+
+
 class Server:
     """Answers from `paths` (path without the query); all else is a 404 as YARN's. A context manager."""
 
-    def __init__(self, paths: Optional[Mapping[str, Any]] = None, tls: Any = None) -> None:
+    def __init__(
+        self, paths: Optional[Mapping[str, Any]] = None, tls: Any = None, gate: Optional[Gate] = None
+    ) -> None:
         self.paths: Dict[str, Answer] = {}
         self.set(paths or {})
         self.asked: List[Tuple[str, str]] = []
@@ -38,9 +47,11 @@ class Server:
                 path, _, query = self.path.partition("?")
                 server.asked.append((path, query))
                 server.headers.append(dict(self.headers))
-                answer = server.paths.get(path) or server.paths.get("*") or missing(path)
+                refused, more = gate(self.headers) if gate else (None, {})
+                answer = refused or server.paths.get(path) or server.paths.get("*") or missing(path)
                 self.send_response(answer.status)
-                for name, value in {"Content-Length": str(len(answer.body)), **answer.headers}.items():
+                length = {"Content-Length": str(len(answer.body))}
+                for name, value in {**length, **answer.headers, **more}.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(answer.body)
@@ -147,3 +158,31 @@ def small_cluster() -> Dict[str, Any]:
     containers = [container(1, "n1"), container(2, "n2"), container(3, "n1"), container(4, "n3", "COMPLETE")]
     executors = [executor("driver", 1, "n1"), executor("1", 2, "n2", tasks=1), executor("2", 3, "n1")]
     return {**application_paths(containers), **spark_paths(executors, [7, 3])}
+
+
+def make_certificate(folder: Path) -> Path:
+    """A self-signed certificate for 127.0.0.1 and localhost, with its key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "rm")])
+    names = [x509.IPAddress(ip_address("127.0.0.1")), x509.DNSName("localhost")]
+    now = datetime.now(timezone.utc)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    path = folder / "rm.pem"
+    path.write_bytes(made.public_bytes(pem) + private)
+    return path

@@ -9,7 +9,7 @@ import json
 import re
 import threading
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, List, Mapping, Optional, Set, Tuple, cast
+from typing import Any, Iterable, List, Mapping, Optional, Set, Tuple, cast
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 import requests
@@ -17,6 +17,7 @@ import requests
 from hprofiler.aside import TooLate, within
 from hprofiler.errors import HprofilerError, UsageError
 from hprofiler.passwords import HIDDEN, hide_logins
+from hprofiler.resolvers.yarn import spnego
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
@@ -83,7 +84,7 @@ class Rest:
         self._verify = (
             ca_file or True
         )  # given with each request: $REQUESTS_CA_BUNDLE would win over the session's
-        self._spnego = _spnego()
+        self._spnego = spnego.negotiation()
 
     def know(self, urls: Iterable[str]) -> None:
         """These are of ResourceManagers, and so is whom they send to."""
@@ -147,6 +148,9 @@ class Rest:
                 auth=login or (self._spnego and self._spnego()),
             ) as answer:
                 return answer, b"" if answer.is_redirect else _body(answer, bounds.size)
+        except spnego.KerberosError as error:
+            reason = f"{shown(url)} wants Kerberos: {_printable(error.reason)}"
+            raise YarnError(reason, error.remedy) from error
         except requests.exceptions.SSLError as error:
             raise YarnError(
                 f"{shown(url)}: TLS: {_cause(error)}", "name the CA with --yarn-ca FILE"
@@ -291,7 +295,11 @@ def _check(answer: requests.Response, body: bytes, kerberos: bool) -> None:
     if status == 404:
         said = _said(body)
         raise NotFound(f"{where}: {said or 'not found'}", "see whether -c names a ResourceManager", said)
-    if status == 401 and "negotiate" in answer.headers.get("WWW-Authenticate", "").lower():
+    if status in (401, 403) and spnego.was_tried(answer):
+        said = _said(body) or _printable(answer.reason)
+        remedy = "see with klist whose ticket it is, and whether that user may ask there"
+        raise YarnError(f"{where} refuses the Kerberos ticket: {said}", remedy)
+    if spnego.is_asked(answer):
         remedy = "run kinit" if kerberos else "install hprofiler[kerberos] and run kinit"
         raise YarnError(f"{where} wants Kerberos", remedy)
     if status in (401, 403):
@@ -333,15 +341,3 @@ def _of_url(url: str) -> Optional[Tuple[str, str]]:
     """The user and password that an address names."""
     parts = urlsplit(url)
     return (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
-
-
-def _spnego() -> Optional[Callable[[], requests.auth.AuthBase]]:
-    """Kerberos where the user installed it: makes what does nothing until a server asks.
-
-    One for each request: it remembers how far it is with a server, and threads would mix that up.
-    """
-    try:
-        from requests_gssapi import OPTIONAL, HTTPSPNEGOAuth
-    except ImportError:
-        return None
-    return lambda: cast(requests.auth.AuthBase, HTTPSPNEGOAuth(mutual_authentication=OPTIONAL))
