@@ -6,7 +6,9 @@ import os
 import select
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any, Callable, List, Optional, Sequence
 
 from tests.burners import build
@@ -100,7 +102,13 @@ class Program:
         return last
 
     def kill(self) -> None:
-        """End it whatever its state; harmless when it has ended."""
+        """End it whatever its state; harmless when it has ended.
+
+        A JVM that is killed leaves its attach socket, which nobody can attach past to a later JVM of another
+        user that gets its number.
+        """
+        with suppress(OSError):
+            Path(f"/proc/{self.outer.pid}/root/tmp/.java_pid{self.pid}").unlink()
         self.outer.kill()
         for pipe in (self.process.stdin, self.process.stdout):
             _pipe(pipe).close()
