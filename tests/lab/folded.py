@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import List, Sequence, Tuple
 
 ANNOTATION = re.compile(r"_\[[0-9a-z]\]$")
-LEAST_SAMPLES = 100
+LEAST_SAMPLES = 30
 
 
 class Stacks:
