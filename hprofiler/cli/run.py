@@ -44,7 +44,8 @@ def record(options: argparse.Namespace, located: Located, selector: Selector, re
         sampling,
         chosen.output_folder(options),
         options.force,
-        ("hprofiler", *(hide_in_word(word, options.yarn) for word in options.words)),
+        # a demo has no cluster to ask
+        ("hprofiler", *(hide_in_word(word, getattr(options, "yarn", None)) for word in options.words)),
         options.raw_names,
         options.threads,
         options.trim,
