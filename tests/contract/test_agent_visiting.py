@@ -77,13 +77,18 @@ def left() -> List[Path]:
 @pytest.mark.parametrize("tools", TOOLS, ids="+".join)
 @pytest.mark.parametrize("shell", SHELLS)
 def test_it_runs_with_what_there_is(
-    bare: Callable[..., Bare], binaries: AgentBinaries, shell: str, tools: Sequence[str]
+    bare: Callable[..., Bare],
+    binaries: AgentBinaries,
+    burn: Callable[..., Any],
+    shell: str,
+    tools: Sequence[str],
 ) -> None:
     if "chmod" not in tools and not LOADER.exists():
         pytest.skip("there is no glibc loader here by which a file that is not executable could run")
+    burner = burn()
     with AgentSession.open(bare(shell, tools), binaries) as session:
         assert session.hello.facts.user
-        assert session.list()
+        assert burner.outer.pid in {process.pid for process in session.list()}
         assert left() == []
         session.bye()
     assert left() == []
