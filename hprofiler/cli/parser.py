@@ -140,11 +140,13 @@ def _selection_options(parser: argparse.ArgumentParser, required: bool) -> None:
         "-j",
         "--selector",
         required=required,
+        action=kubernetes_options.SelectorAction,
         metavar="SELECTOR",
         help="a name (`hprofiler selectors` lists them); pid:123,456; a shell pipe over the process list "
         "('grep X | grep -v Y'); re:REGEX or plain text found in the command line; the id of a YARN "
         "application, or yarn:name=nightly*,user=…,queue=…,tag=…,type=…; pods: k8s:LABEL=VALUE,… or "
-        "k8s:pod/NAME (deployment/, statefulset/, job/, sparkapplication/)",
+        "k8s:KIND/NAME (pod, deployment, statefulset, daemonset, replicaset, job, cronjob, "
+        "sparkapplication); k8s: may be given several times",
     )
     _selector_directory_option(group)
 

@@ -22,6 +22,10 @@ class Gone(KubernetesError):
     """What was asked for does not exist (any more)."""
 
 
+class BadRequest(KubernetesError):
+    """What was asked makes no sense to the API server."""
+
+
 class Need(NamedTuple):
     """What a request asks of the cluster's roles. `verbs` have commas; no `namespace` is all of them."""
 
@@ -71,6 +75,8 @@ def printable(text: str) -> str:
 def refusal(words: Said, server: str, need: Need) -> KubernetesError:
     """The error for an answer that is none."""
     message = words.message or words.reason or "no reason given"
+    if words.code == 400:
+        return BadRequest(f"{server} does not understand: {message}", "see whether `kubectl get pods` works")
     if words.code == 401:
         return KubernetesError(
             f"{server} does not accept our credentials: {message}",

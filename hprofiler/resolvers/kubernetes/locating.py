@@ -24,18 +24,20 @@ _TRIED_AT_ONCE = 16
 EXEC, SSH = "exec", "ssh"
 
 
-def locate(asked: str, options: KubernetesOptions) -> Located:
+def locate(typed: Sequence[str], options: KubernetesOptions) -> Located:
     """The containers of what was asked for. KubernetesError where none runs, or nobody tells."""
+    asked = [parse(one) for one in typed]
+    name = " ".join(f"k8s:{one}" for one in typed)
     cluster = connect(options.access)
-    lister = Lister(cluster, parse(asked), options)
+    lister = Lister(cluster, asked, options)
     pods = lister.pods()
-    _check(asked, pods, lister, options)
+    _check(name, pods, lister, options)
     via, notes = _way(cluster, pods.running, options)
     hosts = _containers(pods.running) if via == EXEC else _nodes(pods.running, options.host_map)
     if len(hosts) > MAX_HOSTS:
         raise KubernetesError(f"more than {MAX_HOSTS} of them", "narrow the selector")
     return Located(
-        Target("kubernetes", f"k8s:{asked}"),
+        Target("kubernetes", name),
         hosts,
         (*notes, *_notes(pods, hosts, via, options)),
         lambda: _changed(lister, pods, via),
@@ -61,22 +63,22 @@ def _check(asked: str, pods: Pods, lister: Lister, options: KubernetesOptions) -
     count = len(pods.running)
     if options.limit is not None and count > options.limit:
         raise TooMany(
-            f"k8s:{asked} means {count} containers, and the limit is {options.limit}",
+            f"{asked} means {count} containers, and the limit is {options.limit}",
             "narrow it with more labels or --container, or say --yes",
         )
     if count:
         return
     where = "in all namespaces" if lister.namespace is None else f"in the namespace {lister.namespace}"
     if not pods.idle:
-        has = f" has a container {options.container}" if options.container else ""
+        has = f" has a container {' or '.join(options.containers)}" if options.containers else ""
         raise KubernetesError(
-            f"no pod of k8s:{asked} {where}{has}" if has else f"there is no pod of k8s:{asked} {where}",
+            f"no pod of {asked} {where}{has}" if has else f"there is no pod of {asked} {where}",
             "see kubectl get pods --show-labels; -n names another namespace, -A means all",
         )
     shown = "; ".join(f"{one.shown}: {one.reason}" for one in pods.idle[:_REASONS])
     more = f"; and {len(pods.idle) - _REASONS} more" if len(pods.idle) > _REASONS else ""
     remedy = next((one.remedy for one in pods.idle if one.remedy), "")
-    raise KubernetesError(f"no container of k8s:{asked} {where} runs: {shown}{more}", remedy)
+    raise KubernetesError(f"no container of {asked} {where} runs: {shown}{more}", remedy)
 
 
 def _way(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Tuple
 
 from hprofiler.model import PROCESS, Status
 from hprofiler.resolvers.answers import member, number, objects, text
@@ -53,8 +53,8 @@ class Pods(NamedTuple):
     strange: int
 
 
-def read(items: Iterable[Mapping[str, Any]], only: Optional[str]) -> Pods:
-    """The containers of a list of pods; `only` those of that name."""
+def read(items: Iterable[Mapping[str, Any]], only: Collection[str] = ()) -> Pods:
+    """The containers of a list of pods; `only` those of these names, where there are any."""
     running: List[Container] = []
     idle: List[Idle] = []
     strange = 0
@@ -70,7 +70,7 @@ def read(items: Iterable[Mapping[str, Any]], only: Optional[str]) -> Pods:
     return Pods(running, idle, strange)
 
 
-def _statuses(pod: Mapping[str, Any], only: Optional[str]) -> List[Dict[str, Any]]:
+def _statuses(pod: Mapping[str, Any], only: Collection[str]) -> List[Dict[str, Any]]:
     """What is known of its containers, and of sidecars (which are kept among the init containers)."""
     sidecars = {
         text(spec, "name")
@@ -80,7 +80,7 @@ def _statuses(pod: Mapping[str, Any], only: Optional[str]) -> List[Dict[str, Any
     known = objects(pod, "status", "containerStatuses")
     known += [one for one in objects(pod, "status", "initContainerStatuses") if text(one, "name") in sidecars]
     named = [one for one in known if is_short_name(text(one, "name"))]
-    return [one for one in named if only is None or text(one, "name") == only]
+    return [one for one in named if not only or text(one, "name") in only]
 
 
 def _is_running(status: Mapping[str, Any]) -> bool:
