@@ -9,7 +9,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{openat, stat, statat, unlinkat, AtFlags, FileType, Mode, OFlags, CWD};
+use rustix::fs::{
+    access, openat, stat, statat, unlinkat, Access, AtFlags, FileType, Mode, OFlags, CWD,
+};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_timeout, Timeout};
 use rustix::net::{connect, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -56,6 +58,31 @@ impl Attach<'_> {
         let (verdict, text) = reply.split_once('\n').unwrap_or((&reply, ""));
         let verdict: i32 = verdict.trim().parse().map_err(|_| self.closed())?;
         Ok((verdict == 0, text.trim().to_owned()))
+    }
+
+    /// Why it would not answer, as far as that can be seen without asking: nothing is sent, signalled or written.
+    pub fn foresee(&self) -> Result<(), Failure> {
+        self.refuse_stopped()?;
+        match self.look_at_socket() {
+            Ok(_) => Ok(()),
+            Err(Errno::NOENT) => self.refuse_deaf().and_then(|()| self.refuse_closed_tmp()),
+            Err(error) => Err(self.cannot_connect(error)),
+        }
+    }
+
+    /// The JVM opens its socket there and nowhere else.
+    fn refuse_closed_tmp(&self) -> Result<(), Failure> {
+        let may = Access::WRITE_OK | Access::EXEC_OK;
+        access(self.shoes.path("/tmp"), may).map_err(|error| {
+            Failure::new(
+                format!(
+                    "process {} cannot open {}: {error}",
+                    self.target.pid,
+                    self.socket_path()
+                ),
+                "the JVM's user needs a writable /tmp",
+            )
+        })
     }
 
     /// The whole answer to a request, or the first of it.
@@ -165,14 +192,7 @@ impl Attach<'_> {
 
     /// Connect as the JVM's user, whom the JVM asks the kernel about.
     fn connect(&self) -> Result<OwnedFd, Errno> {
-        let path = self.shoes.path(&self.socket_path());
-        let stat = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
-            return Err(Errno::NOTSOCK);
-        }
-        if stat.st_uid != self.target.status.uid {
-            return Err(Errno::PERM);
-        }
+        let path = self.look_at_socket()?;
         let socket = socket_with(
             AddressFamily::UNIX,
             SocketType::STREAM,
@@ -183,6 +203,19 @@ impl Attach<'_> {
         set_socket_timeout(&socket, Timeout::Send, Some(OPEN_TIMEOUT))?;
         connect(&socket, &SocketAddrUnix::new(path)?)?;
         Ok(socket)
+    }
+
+    /// Where the socket is, which has to be one and the JVM's user's.
+    fn look_at_socket(&self) -> Result<String, Errno> {
+        let path = self.shoes.path(&self.socket_path());
+        let stat = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+            return Err(Errno::NOTSOCK);
+        }
+        match stat.st_uid == self.target.status.uid {
+            true => Ok(path),
+            false => Err(Errno::PERM),
+        }
     }
 
     /// Where several JVMs have this number and this `/tmp`, asking one while another opens its socket would have it
@@ -203,19 +236,8 @@ impl Attach<'_> {
     }
 
     fn ask_for_socket(&self) -> Result<OwnedFd, Failure> {
+        self.refuse_deaf()?;
         let pid = self.target.pid;
-        if !self
-            .target
-            .status_now()
-            .is_some_and(|status| status.catches_quit())
-        {
-            return Err(Failure::new(
-                format!(
-                    "process {pid} does not handle SIGQUIT: it is just starting, or no HotSpot JVM"
-                ),
-                "try again in a moment",
-            ));
-        }
         let trigger = Trigger::set(self)?;
         self.target.signal(Signal::QUIT).map_err(|error| {
             Failure::plain(format!("cannot send SIGQUIT to process {pid}: {error}"))
@@ -223,6 +245,20 @@ impl Attach<'_> {
         let socket = self.wait_for_socket();
         trigger.remove();
         socket
+    }
+
+    fn refuse_deaf(&self) -> Result<(), Failure> {
+        let pid = self.target.pid;
+        let status = self.target.status_now();
+        match status.is_some_and(|status| status.catches_quit()) {
+            true => Ok(()),
+            false => Err(Failure::new(
+                format!(
+                    "process {pid} does not handle SIGQUIT: it is just starting, or no HotSpot JVM"
+                ),
+                "try again in a moment",
+            )),
+        }
     }
 
     /// The JVM tells nobody when the socket is there, so it is looked for; ever less often.

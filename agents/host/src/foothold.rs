@@ -9,7 +9,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{flock, statvfs, unlinkat, AtFlags, Dir, FlockOperation, Mode, StatVfsMountFlags};
+use rustix::fs::{
+    access, flock, lstat, statvfs, unlinkat, Access, AtFlags, Dir, FlockOperation, Mode,
+    StatVfsMountFlags,
+};
 
 use crate::files::{
     is_at, is_temporary, make_private, open_private, read_regular, sha256, write_whole,
@@ -98,6 +101,17 @@ pub fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> 
     Ok(true)
 }
 
+/// Whether `Held::take` could make or take a folder; nothing is made. Err says why not, in its words.
+fn could_take(shoes: &Shoes, path: &str) -> Result<(), String> {
+    let seen_as = shoes.path(path);
+    if lstat(&seen_as).is_ok() {
+        return open_private(&seen_as, shoes.uid).map(drop);
+    }
+    let base = seen_as.rsplit_once('/').map_or("", |(base, _)| base);
+    access(format!("{base}/"), Access::WRITE_OK | Access::EXEC_OK)
+        .map_err(|error| format!("{seen_as}: {error}"))
+}
+
 /// Open a folder that may be left over and say whether nobody holds it any more.
 pub fn open_leftover(path: &str, owner: u32) -> Option<OwnedFd> {
     let dir = open_private(path, owner).ok()?;
@@ -170,6 +184,12 @@ pub fn stage_library(
     }
 }
 
+/// Whether `stage_library` could put one under this base; nothing is put there.
+pub fn could_stage(shoes: &Shoes, library: &Named, base: &str, hash: &str) -> Result<(), String> {
+    refuse_noexec(shoes, base)?;
+    could_take(shoes, &library_folder(library, base, hash, shoes.uid))
+}
+
 /// Delete the library, unless its JVM is on musl. musl knows a library again by its inode and not by its path, so one
 /// that is put there anew is loaded once more, and none is ever unloaded: there it stays for the next run, until
 /// `clean`, unless nothing may stay. Err: what is left.
@@ -207,6 +227,15 @@ pub fn run_folder(shoes: &Shoes, bases: &[String], session: &str) -> Result<Held
 
 /// The same under this base.
 pub fn run_folder_in(shoes: &Shoes, base: &str, session: &str) -> Result<Held, String> {
+    Held::take(shoes, run_folder_path(shoes, base, session))
+}
+
+/// Whether that could be made; nothing is made.
+pub fn could_make_run_folder(shoes: &Shoes, base: &str, session: &str) -> Result<(), String> {
+    could_take(shoes, &run_folder_path(shoes, base, session))
+}
+
+fn run_folder_path(shoes: &Shoes, base: &str, session: &str) -> String {
     let base = base.trim_end_matches('/');
-    Held::take(shoes, format!("{base}/{RUN_FOLDER}{session}-{}", shoes.uid))
+    format!("{base}/{RUN_FOLDER}{session}-{}", shoes.uid)
 }

@@ -7,6 +7,7 @@ mod attach;
 mod clean;
 mod clock;
 mod containers;
+mod doctor;
 mod engine;
 mod files;
 mod finding;

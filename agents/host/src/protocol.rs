@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Read};
 
 use serde::{Deserialize, Serialize};
 
+use crate::doctor::Checked;
 use crate::outcome::Outcome;
 use crate::sampling::Sampling;
 use crate::selector::Query;
@@ -34,7 +35,8 @@ pub enum Request {
     },
     List,
     Find(Find),
-    Prepare(Prepare),
+    Prepare(Box<Prepare>),
+    Check(Box<Prepare>),
     Start,
     Stop,
     Ping,
@@ -70,6 +72,9 @@ pub struct Prepare {
     pub sampling: Sampling,
     #[serde(default)]
     pub blobs: Blobs,
+    /// Of those files, where they are known: by the same names.
+    #[serde(default)]
+    pub versions: Blobs,
     pub processes: Vec<Chosen>,
 }
 
@@ -126,6 +131,7 @@ pub enum Event {
     Recording {
         processes: usize,
     },
+    Checked(Checked),
     Profile(ProfileHead),
     Raw(RawHead),
     Done {

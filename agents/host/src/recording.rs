@@ -60,9 +60,10 @@ impl Over {
     }
 }
 
-/// A file that an engine loads into processes.
+/// A file that an engine loads into processes. Of one that is only told of there are no bytes.
 pub struct Library {
     pub sha256: String,
+    pub version: Option<String>,
     pub bytes: Vec<u8>,
 }
 
@@ -84,6 +85,13 @@ pub struct Job {
     /// The turn to read and fold one process's output.
     pub folding: Arc<Folding>,
     pub perf: Arc<perf::shared::Shared>,
+}
+
+/// What a recording of a process would come to: `engine` is empty where there is none.
+pub struct Prospect {
+    pub engine: &'static str,
+    pub sources: BTreeMap<String, String>,
+    pub outcome: Outcome,
 }
 
 type Tell<'a> = dyn Fn(Report) + Sync + 'a;
@@ -108,13 +116,54 @@ fn first_that_works(
     orders: &mut Receiver<Order>,
     tell: &Tell,
 ) -> Result<Over, Failure> {
+    first(ways, |way, notes| {
+        on_thread(job.chosen.pid, way.engine, || {
+            attempt(job, way, notes, orders, tell)
+        })
+    })
+}
+
+/// What `run` would come to, as far as that can be seen from outside; the process is not touched.
+pub fn foresee(job: &Job) -> Prospect {
+    let found = ways(job).and_then(|ways| {
+        first(ways, |way, notes| {
+            on_thread(job.chosen.pid, way.engine, || prospect(job, way, notes))
+        })
+    });
+    found.unwrap_or_else(|failure| Prospect {
+        engine: "",
+        sources: BTreeMap::new(),
+        outcome: failure.at(job.chosen.pid, Stage::Prepare),
+    })
+}
+
+fn prospect(job: &Job, way: &Way, mut notes: Vec<Note>) -> Result<Prospect, Failure> {
+    let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
+    let findings = preflight::look(&target);
+    let foreseen = (way.foresee)(job, target, &findings)?;
+    notes.extend(foreseen.notes);
+    Ok(Prospect {
+        engine: way.engine,
+        sources: foreseen.sources,
+        outcome: match foreseen.unable {
+            Some(failure) => failure.at(job.chosen.pid, Stage::Start),
+            None => judge(job.chosen.pid, notes),
+        },
+    })
+}
+
+/// The first way that works, which is told why those before did not.
+fn first<T>(
+    ways: Vec<Way>,
+    mut attempt: impl FnMut(&Way, Vec<Note>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let mut refused: Vec<(&'static str, Failure)> = Vec::new();
     for way in ways {
         let notes = refused.iter().map(|(engine, failure)| {
             Note::plain(format!("not by {engine}")).because(failure.clone())
         });
-        match on_thread(job, &way, notes.collect(), orders, tell) {
-            Ok(over) => return Ok(over),
+        match attempt(&way, notes.collect()) {
+            Ok(done) => return Ok(done),
             Err(failure) => refused.push((way.engine, failure)),
         }
     }
@@ -139,22 +188,28 @@ fn all_refused(refused: Vec<(&'static str, Failure)>) -> Failure {
     Failure::new(reasons.join("; "), first.remedy)
 }
 
-fn on_thread(
-    job: &Job,
-    way: &Way,
-    notes: Vec<Note>,
-    orders: &mut Receiver<Order>,
-    tell: &Tell,
-) -> Result<Over, Failure> {
+pub fn on_thread<T: Send>(
+    pid: i32,
+    engine: &str,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
     thread::scope(|scope| {
         let spawned = thread::Builder::new()
-            .name(format!("{} {}", way.engine, job.chosen.pid))
+            .name(format!("{engine} {pid}"))
             .stack_size(STACK)
-            .spawn_scoped(scope, || attempt(job, way, notes, orders, tell));
-        let thread = spawned.map_err(|error| no_thread(job.chosen.pid, &error))?;
+            .spawn_scoped(scope, work);
+        let thread = spawned.map_err(|error| no_thread(pid, &error))?;
         let broken = |_| Failure::plain("the agent's own thread broke: a fault of hprofiler");
         thread.join().map_err(broken)?
     })
+}
+
+/// Why a process is given up.
+pub fn hangs(pid: i32) -> Failure {
+    Failure::new(
+        format!("process {pid} takes too long: the agent waits for it or its file system"),
+        "see whether the process and its folders answer",
+    )
 }
 
 /// Why a process has no thread to be recorded by.

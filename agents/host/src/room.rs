@@ -82,7 +82,7 @@ impl Memory {
     }
 
     /// What is left; where nothing is known, as much as one likes.
-    fn free(&self) -> u64 {
+    pub fn free(&self) -> u64 {
         let host = self.host.as_ref().and_then(|file| {
             let kib = number_after(&text(file)?, "MemAvailable:")?;
             Some(kib.saturating_mul(1024))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::clean;
+use crate::doctor;
 use crate::files::{read_regular, sha256};
 use crate::finding::Finding;
 use crate::host;
@@ -167,7 +168,8 @@ impl Session {
             Request::Put { name, sha256, .. } => self.put(&name, sha256, payload),
             Request::List => self.list(),
             Request::Find(find) => self.find(find),
-            Request::Prepare(prepare) => self.prepare(prepare),
+            Request::Prepare(prepare) => self.prepare(*prepare),
+            Request::Check(check) => self.check(*check),
             Request::Start => self.start(),
             Request::Stop => self.stop(),
             Request::Ping => Ok(()),
@@ -252,8 +254,11 @@ impl Session {
             ));
         }
         let libraries = Libraries {
-            async_profiler: self.library(request.blobs.async_profiler.as_deref())?,
-            perfmap: self.library(request.blobs.perfmap.as_deref())?,
+            async_profiler: self.library(
+                request.blobs.async_profiler.as_deref(),
+                request.versions.async_profiler.as_deref(),
+            )?,
+            perfmap: self.library(request.blobs.perfmap.as_deref(), None)?,
         };
         self.recordings = Some(Recordings::prepare(
             request,
@@ -266,12 +271,29 @@ impl Session {
         Ok(())
     }
 
+    fn check(&mut self, request: Prepare) -> Result<(), Failure> {
+        if self.recordings.is_some() {
+            return Err(Failure::plain(
+                "check was asked for while a recording goes on",
+            ));
+        }
+        let checked = doctor::check(request, &self.host.name, &self.name)?;
+        self.output.send(&Event::Checked(checked));
+        Ok(())
+    }
+
     /// A file that was put before.
-    fn library(&self, hash: Option<&str>) -> Result<Option<Arc<Library>>, Failure> {
+    fn library(
+        &self,
+        hash: Option<&str>,
+        version: Option<&str>,
+    ) -> Result<Option<Arc<Library>>, Failure> {
         let stored = |hash: &str| {
-            let bytes = self.store.get(hash)?;
-            let sha256 = hash.to_owned();
-            Ok(Arc::new(Library { sha256, bytes }))
+            Ok(Arc::new(Library {
+                bytes: self.store.get(hash)?,
+                sha256: hash.to_owned(),
+                version: version.map(str::to_owned),
+            }))
         };
         hash.map(stored).transpose()
     }

@@ -110,6 +110,14 @@ impl Target {
         Ok(Named::new(root, self.read_link("cwd")))
     }
 
+    /// Those of the agent itself.
+    pub fn own_status() -> Option<Status> {
+        status::parse(
+            std::process::id() as i32,
+            &read_text("/proc/self/status", 1 << 20)?,
+        )
+    }
+
     /// Signals caught and ids as they are now.
     pub fn status_now(&self) -> Option<Status> {
         status::parse(self.pid, &self.read("status", 1 << 20)?)

@@ -198,7 +198,7 @@ impl Jvm {
 
     /// The recording as it lies there, and its size: at most `limit` bytes.
     pub fn recording(&self, limit: u64) -> io::Result<(File, u64)> {
-        let name = format!("{}.{RECORDING}", self.target.file_stem());
+        let name = recording_file(&self.target);
         open_regular(
             self.place.run.dir.as_fd(),
             &name,
@@ -223,7 +223,7 @@ impl Jvm {
     }
 }
 
-fn start_failure(pid: i32, reason: &str) -> Failure {
+pub fn start_failure(pid: i32, reason: &str) -> Failure {
     let remedy = match reason {
         text if text.contains("already started") => {
             "another profiling session began just before; wait for its end, or run hprofiler cleanup if it was broken off"
@@ -237,11 +237,16 @@ fn start_failure(pid: i32, reason: &str) -> Failure {
     )
 }
 
-fn no_folder(pid: i32, tried: &str) -> Failure {
+pub fn no_folder(pid: i32, tried: &str) -> Failure {
     Failure::new(
         format!("no folder that process {pid} can write to: {tried}"),
         "give the JVM's user a writable /tmp, /var/tmp or /dev/shm with room for a recording",
     )
+}
+
+/// Its being there in a folder that is held means that a session records the process.
+pub fn recording_file(target: &Target) -> String {
+    format!("{}.{RECORDING}", target.file_stem())
 }
 
 /// Its being there in a folder that is held means that a session is at work on the process.

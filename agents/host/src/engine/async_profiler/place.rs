@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::foothold::{is_usual, run_folder_in, Held};
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
+
+use crate::foothold::{could_make_run_folder, is_usual, run_folder_in, Held};
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::room::{Memory, Room};
@@ -74,9 +77,7 @@ impl Place {
 
     fn of(run: Held, memory: &Arc<Memory>) -> Result<Self, String> {
         let room = memory.room(&run.dir);
-        let free = room.map_or(u64::MAX, |room| room.free);
-        if free < LEAST_FREE + LEAST {
-            let reason = format!("{} has only {} MiB left", run.path, free >> 20);
+        if let Err(reason) = refuse_full(room, &run.path) {
             // What cannot be deleted now is found by `clean`.
             let _ = run.release(|_| true);
             return Err(reason);
@@ -116,6 +117,39 @@ impl Place {
         let full = room.free < LEAST_FREE;
         let reason = || format!("the {} of {} is nearly full", what(room), self.run.path);
         full.then(|| Failure::new(reason(), MORE_ROOM))
+    }
+}
+
+/// Why there would be no place; nothing is made.
+pub fn foresee(
+    shoes: &Shoes,
+    bases: &[String],
+    session: &str,
+    memory: &Memory,
+) -> Result<(), String> {
+    let mut tried = Vec::new();
+    for base in bases {
+        let room = open_path(&shoes.path(base)).and_then(|folder| memory.room(folder));
+        let fits = could_make_run_folder(shoes, base, session);
+        match fits.and_then(|()| refuse_full(room, base)) {
+            Ok(()) => return Ok(()),
+            Err(reason) => tried.push(reason),
+        }
+    }
+    Err(tried.join("; "))
+}
+
+fn open_path(path: &str) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).ok()
+}
+
+fn refuse_full(room: Option<Room>, path: &str) -> Result<(), String> {
+    match room.map_or(u64::MAX, |room| room.free) {
+        free if free < LEAST_FREE + LEAST => {
+            Err(format!("{path} has only {} MiB left", free >> 20))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::companion::Companion;
 use crate::outcome::Failure;
-use crate::recording::{no_thread, Job};
+use crate::recording::{hangs, no_thread, Job};
 
 type Work = Box<dyn FnOnce(&mut Companion) + Send>;
 
@@ -70,12 +70,6 @@ impl Beside {
     }
 
     pub fn hangs(&self) -> Failure {
-        Failure::new(
-            format!(
-                "process {} takes too long: the agent waits for it or its file system",
-                self.pid
-            ),
-            "see whether the process and its folders answer",
-        )
+        hangs(self.pid)
     }
 }

@@ -71,17 +71,25 @@ impl Companion {
         live.read(heard).map_err(|error| error.to_string())
     }
 
-    /// Ask the JVM, while it lives, which code it has where. What could not be deleted is told at the end.
-    pub fn ask_for_map(&mut self) -> Vec<Note> {
-        let asked = Asked {
+    /// What would be said of that, without asking.
+    pub fn foresee(&mut self) -> Vec<Note> {
+        self.asked().foresee()
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        Asked {
             target: &self.target,
             shoes: &self.shoes,
             java: &self.java,
             musl: self.findings.musl,
             session: &self.session,
             library: self.perfmap.as_deref(),
-        };
-        let answer = asked.map();
+        }
+    }
+
+    /// Ask the JVM, while it lives, which code it has where. What could not be deleted is told at the end.
+    pub fn ask_for_map(&mut self) -> Vec<Note> {
+        let answer = self.asked().map();
         self.map = answer.map;
         self.left.extend(answer.left);
         answer.notes

@@ -30,6 +30,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// are in the agent's memory at once. One of 100,000 methods is not half of it.
 const MOST_MAP: u64 = 64 << 20;
 const MAP: &str = "map";
+const NO_NAMES: &str = "Java methods have no names";
 
 /// What the JVM's options say of it.
 #[derive(Debug, Clone)]
@@ -105,11 +106,31 @@ impl Asked<'_> {
                     "Java methods are named by {} as it was found",
                     self.usual_path()
                 ),
-                None => "Java methods have no names".to_owned(),
+                None => NO_NAMES.to_owned(),
             };
             answer.notes.push(Note::degraded(names).because(failure));
         }
         answer
+    }
+
+    /// What would be said of the names, as far as that can be seen without asking.
+    pub fn foresee(&self) -> Vec<Note> {
+        if !self.java.is_hotspot {
+            return Vec::new();
+        }
+        let attach = Attach {
+            target: self.target,
+            shoes: self.shoes,
+        };
+        let no_attach = self.java.no_attach.clone().map_or(Ok(()), Err);
+        let unnamed = no_attach.and_then(|()| attach.foresee()).err();
+        let unnamed = unnamed.map(|failure| Note::degraded(NO_NAMES).because(failure));
+        let coarse = self
+            .java
+            .no_agents
+            .as_ref()
+            .map(|reason| no_inlined(reason));
+        unnamed.or(coarse).into_iter().collect()
     }
 
     /// Ask the JVM in one way after the other. Why none worked, if none did.
@@ -128,8 +149,7 @@ impl Asked<'_> {
         }
         match self.by_command() {
             Ok(map) => {
-                let why = format!("inlined Java methods are not seen: {}", tried[0]);
-                answer.notes.push(Note::plain(why));
+                answer.notes.push(no_inlined(&tried[0]));
                 answer.map = Some(map);
             }
             Err(reason) => tried.push(reason),
@@ -277,6 +297,10 @@ impl Asked<'_> {
             .display()
             .to_string()
     }
+}
+
+fn no_inlined(why: &str) -> Note {
+    Note::plain(format!("inlined Java methods are not seen: {why}"))
 }
 
 fn create(dir: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {

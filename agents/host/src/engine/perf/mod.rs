@@ -21,12 +21,13 @@ use rustix::process::geteuid;
 
 use self::beside::Beside;
 use self::budget::Share;
+use self::companion::Companion;
 use self::events::Event;
 use self::java_map::Java;
 use self::record::{Command, Recording};
 use self::rights::Rights;
 use crate::engine::counters::refuse_missing;
-use crate::engine::{Engine, EventProfile, Folded, Note, Raw, Started, Stopped};
+use crate::engine::{Engine, EventProfile, Folded, Foreseen, Note, Raw, Started, Stopped};
 use crate::outcome::Failure;
 use crate::preflight::Findings;
 use crate::proc::target::Target;
@@ -42,9 +43,53 @@ const MAP: Duration = Duration::from_secs(15);
 const FOLD: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// What perf can do for a process.
+struct Looked {
+    share: Share,
+    beside: Beside,
+    command: Command,
+    events: Vec<Event>,
+    rights: Rights,
+    java: Java,
+    notes: Vec<Note>,
+}
+
 /// Make a process ready to be recorded by perf: what speaks against it is found before anything is recorded.
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn Engine>, Failure> {
-    refuse_other_user(&target)?;
+    let looked = look(job, &target, findings, target.pid)?;
+    Ok(Box::new(PerfRecord {
+        _share: looked.share,
+        target,
+        beside: looked.beside,
+        command: looked.command,
+        events: looked.events,
+        rights: looked.rights,
+        java: looked.java,
+        notes: looked.notes,
+        recording: None,
+    }))
+}
+
+/// What `prepare` would make of a process, and what would be said of its names. perf is tried out on the agent itself.
+pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foreseen, Failure> {
+    let mut looked = look(job, &target, findings, std::process::id() as i32)?;
+    let unnamed = |companion: &mut Companion| companion.foresee();
+    looked
+        .notes
+        .extend(looked.beside.do_now(FAREWELL, unnamed)?);
+    looked.notes.extend(quality::foreseen(&looked.java));
+    let events = looked.events.iter();
+    let sources = events.map(|event| (event.name.clone(), event.source(looked.rights.kernel)));
+    Ok(Foreseen {
+        sources: sources.collect(),
+        notes: looked.notes,
+        unable: None,
+    })
+}
+
+/// What can be recorded of a process, and why not the rest; events are tried out on the process `tried_on`.
+fn look(job: &Job, target: &Target, findings: &Findings, tried_on: i32) -> Result<Looked, Failure> {
+    refuse_other_user(target)?;
     let (events, mut refused) = possible(&job.sampling.events);
     let perf = job.perf.perf()?;
     let rights = Rights::of_agent();
@@ -52,10 +97,10 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
     let java = beside.do_now(FAREWELL, |companion| companion.java())?;
     let (events, better) = without_off_cpu(events, job, findings, &java);
     refused.extend(better);
-    let mut command = Command::new(perf, target.pid, rights.kernel, &job.sampling);
+    let mut command = Command::new(perf, tried_on, rights.kernel, &job.sampling);
     let (events, same) = events::told_apart(events, rights.kernel);
     refused.extend(same);
-    let (events, share) = fitting(job, &target, &mut command, events, &mut refused)?;
+    let (events, share) = fitting(job, target, &mut command, events, &mut refused)?;
     let mut notes = command.notes();
     notes.extend(rights.note());
     if events.iter().any(Event::is_off_cpu) {
@@ -63,17 +108,15 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
     }
     refused.extend(without_effect(&job.sampling));
     notes.extend(refused.into_iter().map(Note::of));
-    Ok(Box::new(PerfRecord {
-        _share: share,
-        target,
+    Ok(Looked {
+        share,
         beside,
         command,
         events,
         rights,
         java,
         notes,
-        recording: None,
-    }))
+    })
 }
 
 /// The events that perf can record of this process, and the memory for their samples. Err where there is none.
@@ -135,6 +178,11 @@ fn without_effect(sampling: &Sampling) -> impl Iterator<Item = Failure> + '_ {
             format!("leave {option} out, or use --engine async-profiler for JVMs"),
         )
     })
+}
+
+/// What a user should know of what the kernel shows the agent.
+pub fn rights_note() -> Option<Note> {
+    Rights::of_agent().note()
 }
 
 fn refuse_other_user(target: &Target) -> Result<(), Failure> {
