@@ -152,6 +152,13 @@ class Outcome:
     pid: Optional[int] = None
     label: str = ""
 
+    @property
+    def where(self) -> str:
+        """For people: "n1", "n1 pid 7 (executor 3)"."""
+        if self.pid is None:
+            return self.host
+        return f"{self.host} pid {self.pid}" + (f" ({self.label})" if self.label else "")
+
 
 @dataclass(frozen=True)
 class HostFacts:

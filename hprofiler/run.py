@@ -11,7 +11,15 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 from hprofiler import __version__
-from hprofiler.collect import Listener, Reach, Stop, collect, on_interrupt
+from hprofiler.collect import (
+    Listener,
+    Reach,
+    Stop,
+    collect,
+    is_lost_with_host,
+    on_interrupt,
+    with_causes,
+)
 from hprofiler.errors import HprofilerError, PicturesError, RunFolderError
 from hprofiler.model import Host, HostResult, Outcome, Recording, Sampling, Selector, Status
 from hprofiler.resolvers import Located
@@ -146,7 +154,8 @@ def _with_lines(results: Tuple[HostResult, ...], lines: Sequence[Outcome]) -> Tu
     ledgers = {name: [line for line in lines if line.host == name] for name in names}
     ledgers[results[0].host.name] += [line for line in lines if line.host not in names]
     return tuple(
-        replace(result, outcomes=(*result.outcomes, *ledgers[result.host.name])) for result in results
+        replace(result, outcomes=with_causes(result.outcomes, ledgers[result.host.name]))
+        for result in results
     )
 
 
@@ -243,10 +252,13 @@ def _recording_record(recording: Recording) -> Recording:
 
 
 def failures(results: Sequence[HostResult]) -> List[Tuple[str, str, str]]:
-    """(where, reason, remedy) of each ledger line that says failed, hosts in order."""
+    """(where, reason, remedy) of each ledger line that says failed, hosts in order.
+
+    Of processes that were lost with their host the host's line tells.
+    """
     return [
-        (f"{outcome.host} pid {outcome.pid}" if outcome.pid else outcome.host, outcome.reason, outcome.remedy)
+        (outcome.where, outcome.reason, outcome.remedy)
         for result in results
         for outcome in result.outcomes
-        if outcome.status is Status.FAILED
+        if outcome.status is Status.FAILED and not is_lost_with_host(outcome)
     ]

@@ -254,7 +254,8 @@ def _ps_options(parser: argparse.ArgumentParser) -> None:
     _ssh_options(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     parser.epilog = (
-        "example:\n  hprofiler ps -j spark-executor -h node1,node2\n\n"
+        "examples:\n  hprofiler ps -j spark-executor -h node1,node2\n"
+        "  hprofiler ps -j k8s:deployment/web -n shop\n\n"
         "exit status: 0 something found and every host answered, 3 some hosts failed, 4 nothing found"
     )
 

@@ -1,5 +1,6 @@
 """Visiting all hosts at once: record, look (a dry run), clean up. One bad host never loses the others."""
 
+from hprofiler.collect.ledger import is_lost_with_host, with_causes
 from hprofiler.collect.looking import HostCleaned, HostFound, clean, find_only
 from hprofiler.collect.recording import ProfileSink, collect
 from hprofiler.collect.stop import Stop, on_interrupt
@@ -16,5 +17,7 @@ __all__ = [
     "clean",
     "collect",
     "find_only",
+    "is_lost_with_host",
     "on_interrupt",
+    "with_causes",
 ]

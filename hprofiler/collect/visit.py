@@ -155,7 +155,15 @@ class Visit(ABC):
             self._tell_empty(found.processes)
         processes = tuple(self._known(process) for process in found.processes if self._is_believed(process))
         self.processes = len(processes)
-        return replace(found, processes=processes)
+        ignored = tuple(replace(one, reason=self._named(one.reason)) for one in found.ignored)
+        return replace(found, processes=processes, ignored=ignored)
+
+    def _named(self, reason: str) -> str:
+        """The agent's words with the pods' names in place of what the runtime calls containers."""
+        for identity in self.host.containers:
+            if identity in reason and self._pod(identity) != identity:
+                return reason.replace(identity, self._name(identity))
+        return reason
 
     def _is_believed(self, process: Process) -> bool:
         """Whether it may be of its container, as far as users are known by name; a ledger line where not."""
@@ -181,18 +189,27 @@ class Visit(ABC):
         """Ledger lines of containers (of pods, where they have some) in which there is nothing to record."""
         known = self.host.containers
         full = {self._pod(process.labels.get("container", "")) for process in processes}
-        for container, labels in known.items():
+        for container in known:
             pod = self._pod(container)
             if pod not in full and len(self.outcomes) < _EMPTY_TOLD:
                 full.add(pod)
-                name = f"{labels[PROCESS]} ({pod})" if PROCESS in labels else pod
-                reason = f"no JVM of {name} was found"
+                reason = f"no JVM of {self._name(container, pod)} was found"
                 self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "find", reason))
 
     def _pod(self, container: str) -> str:
         """The pod that a container is of; itself, where there are no pods."""
         labels = self.host.containers.get(container, {})
         return "/".join(labels[name] for name in ("namespace", "pod") if name in labels) or container
+
+    def _name(self, container: str, place: str = "") -> str:
+        """A container, or the pod in its `place`, for people: "executor 3 (container_…)", "ns/pod/main"."""
+        labels = self.host.containers[container]
+        known = [labels[name] for name in ("namespace", "pod", "container") if name in labels]
+        place = place or "/".join(known) or container
+        label, pod = labels.get(PROCESS, ""), labels.get("pod")
+        if not label or label == pod:
+            return place
+        return label if pod is not None and pod in label else f"{label} ({place})"
 
     def check(self) -> None:
         """Raises HostError once the user has stopped the run, or when the visit was aborted."""
@@ -220,12 +237,12 @@ class Visit(ABC):
         if self._looked or self._needless or not self._all_meant:
             return ()
         known = self.host.containers
-        pods = {self._pod(container): known[container].get(PROCESS, container) for container in known}
+        pods = {pod: known[one].get(PROCESS, pod) for one in known for pod in [self._pod(one)]}
         return tuple(pods.values())
 
     def _without(self) -> str:
         names = self.unseen()
-        if not names or names == tuple(self.host.containers)[:1]:
+        if not names or names == tuple(map(self._pod, self.host.containers))[:1]:
             return ""  # nobody, or one that has no name but its host's
         more = f" and {len(names) - _UNSEEN_TOLD} more" if len(names) > _UNSEEN_TOLD else ""
         are = "is" if len(names) == 1 else "are"

@@ -233,6 +233,26 @@ def test_by_ssh_a_host_is_a_node(server: ApiServer, locate: Locate) -> None:
     assert all(len(identity) == 64 for host in hosts for identity in host.containers)
 
 
+def test_by_ssh_processes_are_called_by_their_pods(server: ApiServer, locate: Locate) -> None:
+    executor = pod("etl-exec-3", labels={"spark-role": "executor", "spark-exec-id": "3"})
+    server.pods = [pod("a", containers=["main", "side"]), pod("b"), executor]
+    (host,) = locate(via="ssh").hosts
+    names = [labels["process"] for labels in host.containers.values()]
+    assert names == ["a/main", "a/side", "b", "executor 3 (etl-exec-3)"]
+    server.pods = [pod("a"), pod("a", namespace="other")]
+    (host,) = locate(via="ssh", all_namespaces=True).hosts
+    assert [labels["process"] for labels in host.containers.values()] == ["default/a", "other/a"]
+
+
+def test_by_ssh_what_changes_is_told_of_the_pod(server: ApiServer, locate: Locate) -> None:
+    server.pods = [pod("stays"), pod("leaves")]
+    found = locate(via="ssh")
+    server.pods = [pod("stays")]
+    (line,) = found.came_since()
+    assert (line.host, line.label) == ("node1", "leaves")
+    assert line.reason == "leaves: the pod was deleted during the recording"
+
+
 DONE, KILLED = {"reason": "Completed", "exitCode": 0}, {"reason": "OOMKilled", "exitCode": 137}
 IDLE = [
     (

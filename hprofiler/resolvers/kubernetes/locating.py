@@ -140,8 +140,9 @@ def _names(running: Sequence[Container]) -> List[str]:
 def _nodes(running: Sequence[Container], host_map: Mapping[str, HostEntry]) -> List[Host]:
     """A host for each node, with what is known of its containers."""
     nodes: Dict[Tuple[str, str], Dict[str, Labels]] = {}
-    for container in running:
-        nodes.setdefault((container.node, container.address), {})[container.id] = container.labels
+    for container, name in zip(running, _names(running)):
+        labels = {**container.labels, PROCESS: _shown(container, name)}
+        nodes.setdefault((container.node, container.address), {})[container.id] = labels
     hosts = []
     for (node, address), containers in sorted(nodes.items()):
         entry = _entry(node, address, host_map)
@@ -185,7 +186,7 @@ def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
             lines.append(Outcome(names[container.key], Status.DEGRADED, "record", what))
         elif what:
             node, which = container.node or container.address, _shown(container, names[container.key])
-            lines.append(Outcome(node, Status.DEGRADED, "record", f"{which}: {what}"))
+            lines.append(Outcome(node, Status.DEGRADED, "record", f"{which}: {what}", label=which))
     return [*lines, *_began(now.running, names)]
 
 
