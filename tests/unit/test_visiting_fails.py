@@ -19,7 +19,8 @@ from tests.unit.stand_in import StandIns
 
 BARE = ("cat", "chmod", "uname", "rm")
 """Without head a second command starts what was stored, without wc nobody counts it."""
-IMAGES = [BARE, (*BARE, "head"), (*BARE, "wc")]
+IMAGES = [BARE, (*BARE, "head"), (*BARE, "wc"), ("cat",), ("cat", "head"), ("cat", "chmod")]
+"""Without rm a file has to delete itself, without chmod only the system's loader runs programs."""
 TOKEN = re.compile(r"-\$u-([0-9a-f]{16})")
 
 
@@ -73,6 +74,8 @@ def in_the_middle(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Any]) -
         yield whole[len(whole) // 2 :]
 
     monkeypatch.setattr(visiting, "pieces", halves)
+    # Where nothing can be made executable: what is sent here is no program, and does not come to run.
+    monkeypatch.setattr(visiting, "_loadable", lambda blob: halves(blob.path))
 
 
 @pytest.mark.parametrize("tools", IMAGES, ids="+".join)
