@@ -191,11 +191,13 @@ _START += _ERASE
 
 # Ways: c or e (counted, or until the end of input), then d or the path of a loader. A file is made anew or
 # not at all (set -C), so that nobody can have put a link there; and not where nothing runs, for without rm
-# it would stay.
+# it would stay. Whoever let go of us before the file was there has undone nothing: then nothing arrives, and
+# nobody hears us (PIPE).
 _FIND = (
     _START
     + """
 umask 077
+trap "" PIPE
 has() {{ command -v "$1" >/dev/null 2>&1; }}
 h=
 for l in {loaders}; do
@@ -245,6 +247,7 @@ seek() {{
 seek || {{ echo {mark} nowhere "$a" -; over; exit 0; }}
 echo {mark} send "$a" $w$r "$f"
 if [ $w = c ]; then head -c $n >"$f"; else cat >"$f"; fi
+[ -s "$f" ] || {{ gone "$f"; over; exit 1; }}
 if has wc && [ $(wc -c <"$f") != $n ]; then gone "$f"; over; echo {mark} refused - -; exit 1; fi
 echo {mark} stored - -
 [ $w = e ] || run "$f" $r
