@@ -15,7 +15,7 @@ from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import OWNER, PROCESS, Host, HostFacts, Outcome, Process, Selector, Status
-from hprofiler.transports import NoShell, Transport
+from hprofiler.transports import LocalTransport, NoShell, Transport
 
 _LAST_WORDS = 3.0
 _EMPTY_TOLD = 20
@@ -148,7 +148,9 @@ class Visit(ABC):
             listed = session.list()
             pipe = str(selector.query.get("pipe", selector.text))
             self.limit(2 * self.reach.timeout)  # the pipe keeps its own time, and says more when it is over
-            query = {"kind": "pids", "pids": pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)}
+            # An image may have no grep; and the pipe is our user's own, as is this machine.
+            place = LocalTransport(self.host) if self.transport.leaves_nothing else self.transport
+            query = {"kind": "pids", "pids": pids_of_pipe(place, pipe, listed, self.reach.timeout)}
         found = session.find(query, selector.native, self.host.containers, self.transport.inside)
         self._looked = True
         if query is None and found.processes:

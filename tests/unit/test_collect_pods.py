@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Iterator
@@ -90,6 +91,25 @@ def test_ps_has_columns(
         assert lines[0].split() == [head, "PID", "USER", "JVM", "PROCESS", "COMMAND"]
         assert len({line.index(word) for line, word in zip(lines, ("JVM", "JDK", "JDK"))}) == 1, said.out
         assert said.err == f"2 processes {told}\n"
+
+
+def test_a_pipe_needs_nothing_of_the_image(stand_ins: StandIns, tmp_path: Path) -> None:
+    """The container has cat and chmod, and no grep; the list is filtered here."""
+    body = f"""hello(); read(); say("processes", processes=[process(5), process(6, command="java Other")])
+request = read()
+assert request["selector"] == dict(kind="pids", pids=[6]), request
+say("found", searched=9, processes=[process(6, labels=dict(container={MAIN!r}))], ignored=[]); read()"""
+    host = Host("one", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]})
+    (tmp_path / "bin").mkdir()
+    for tool in ("sh", "cat", "chmod", "uname", "env", "python3"):
+        (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
+    with serving() as server:
+        server.environment = {"PATH": str(tmp_path / "bin")}
+        connector = ExecConnector(connect(Access(server.kubeconfig(tmp_path))))
+        reach = Reach(connector.transport, stand_ins.binaries(body))
+        pipe = Selector("grep Other", "pipe", {"kind": "pipe", "pipe": "grep Other"})
+        (result,) = find_only([host], pipe, reach)
+    assert [process.pid for process in result.processes] == [6], result.outcomes
 
 
 class Shut(Named):
