@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 
 use crate::clock::{Clock, End};
-use crate::engine::{self, perf, Engine, Folded, Note, Raw, Stopped, Way};
+use crate::engine::{self, Engine, Folded, Note, Raw, Shared, Stopped, Way};
 use crate::folding::Folding;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::preflight;
@@ -84,7 +84,7 @@ pub struct Job {
     pub host: String,
     /// The turn to read and fold one process's output.
     pub folding: Arc<Folding>,
-    pub perf: Arc<perf::shared::Shared>,
+    pub shared: Arc<Shared>,
 }
 
 /// What a recording of a process would come to: `engine` is empty where there is none.

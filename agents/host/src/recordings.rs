@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::engine::perf::shared::Shared;
+use crate::engine::Shared;
 use crate::folding::Folding;
 use crate::inbox::{Happening, Inbox};
 use crate::outcome::{Failure, Stage};
@@ -81,7 +81,7 @@ impl Recordings {
             return Err(too_many(request.processes.len()));
         }
         let folding = Arc::new(Folding::new(HOLD));
-        let perf = Arc::new(Shared::of_host());
+        let shared = Arc::new(Shared::of_host());
         let mut pids = HashSet::new();
         let chosen = request
             .processes
@@ -94,7 +94,7 @@ impl Recordings {
             session: session.to_owned(),
             host: host.to_owned(),
             folding: folding.clone(),
-            perf: perf.clone(),
+            shared: shared.clone(),
         });
         Ok(Self {
             all: jobs.map(|job| launch(job, inbox)).collect(),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use crate::engine::perf::shared::Shared;
+use crate::engine::Shared;
 use crate::folding::Folding;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::protocol::{Blobs, Chosen, Prepare};
@@ -82,7 +82,7 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
     if request.processes.len() > MAX_PROCESSES {
         return Err(too_many(request.processes.len()));
     }
-    let perf = Arc::new(Shared::of_host());
+    let shared = Arc::new(Shared::of_host());
     let libraries = Libraries {
         async_profiler: told_of(&request.blobs, &request.versions),
         perfmap: None,
@@ -94,11 +94,11 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
         session: session.to_owned(),
         host: host.to_owned(),
         folding: Arc::new(Folding::new(ALL)),
-        perf: perf.clone(),
+        shared: shared.clone(),
     });
     let processes = processes(jobs.collect());
     Ok(Checked {
-        findings: host::findings(&request.sampling, &perf),
+        findings: host::findings(&request.sampling, &shared.perf),
         processes,
         time: SystemTime::now()
             .duration_since(UNIX_EPOCH)

@@ -6,6 +6,7 @@ pub mod perf;
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::sync::Arc;
 
 use flamegraph::Profile;
 
@@ -138,6 +139,22 @@ pub struct Raw {
 
 /// The source of CPU samples that are taken in the program's own code only.
 pub const USER_CODE: &str = "cpu-clock,alluser";
+
+/// What the recordings of a session share.
+pub struct Shared {
+    /// Of async-profiler's.
+    pub recordings: Arc<async_profiler::budget::Budget>,
+    pub perf: perf::shared::Shared,
+}
+
+impl Shared {
+    pub fn of_host() -> Self {
+        Self {
+            recordings: Arc::default(),
+            perf: perf::shared::Shared::of_host(),
+        }
+    }
+}
 
 /// Makes a process ready.
 type Prepare = fn(&Job, Target, &Findings) -> Result<Box<dyn Engine>, Failure>;

@@ -22,7 +22,7 @@ use crate::outcome::Failure;
 use crate::preflight::Findings;
 use crate::proc::named::Named;
 use crate::proc::target::Target;
-use crate::recording::Library;
+use crate::recording::{Job, Library};
 
 /// How long a JVM may take to answer.
 pub const ANSWER: Duration = Duration::from_secs(10);
@@ -55,10 +55,11 @@ impl Jvm {
         shoes: Shoes,
         findings: &Findings,
         library: &Library,
-        session: &str,
+        job: &Job,
     ) -> Result<Self, Failure> {
         let bases = bases(&shoes, findings, library);
-        let place = Place::choose(&shoes, &bases, session, &findings.memory)
+        let (memory, budget) = (&findings.memory, &job.shared.recordings);
+        let place = Place::choose(&shoes, &bases, &job.session, memory, budget)
             .map_err(|tried| no_folder(target.pid, &tried))?;
         let run = &place.run;
         let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, shoes.uid);
@@ -189,11 +190,8 @@ impl Jvm {
 
     /// Whether the recording takes too much of the disk (or memory) that its folder is on, and why.
     pub fn too_much(&self) -> Option<Failure> {
-        let larger = |error: io::Error| error.kind() == io::ErrorKind::FileTooLarge;
-        match self.recording(self.place.most).is_err_and(larger) {
-            true => Some(self.place.outgrown()),
-            false => self.place.nearly_full(),
-        }
+        let recording = self.recording(u64::MAX);
+        self.place.too_much(recording.map_or(0, |(_, size)| size))
     }
 
     /// The recording as it lies there, and its size: at most `limit` bytes.

@@ -4,6 +4,7 @@ pub mod commands;
 pub mod jvm;
 
 pub mod able;
+pub mod budget;
 mod events;
 mod foresee;
 mod loading;
@@ -79,7 +80,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
     let data = &findings.performance_data;
     let rate = Rate::begin(&looked.shoes.named, data);
     let threads = target.status.threads;
-    let jvm = Jvm::enter(target, looked.shoes, findings, looked.library, &job.session)?;
+    let jvm = Jvm::enter(target, looked.shoes, findings, looked.library, job)?;
     let alloc = || rate.interval(jvm.named(), data);
     let (plan, notes) = plan(
         job,

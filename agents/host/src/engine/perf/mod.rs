@@ -91,7 +91,7 @@ pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foresee
 fn look(job: &Job, target: &Target, findings: &Findings, tried_on: i32) -> Result<Looked, Failure> {
     refuse_other_user(target)?;
     let (events, mut refused) = possible(&job.sampling.events);
-    let perf = job.perf.perf()?;
+    let perf = job.shared.perf.perf()?;
     let rights = Rights::of_agent();
     let beside = Beside::begin(job)?;
     let java = beside.do_now(FAREWELL, |companion| companion.java())?;
@@ -132,8 +132,8 @@ fn fitting(
         return Err(all_refused(refused));
     }
     let bytes = command.memory(target.status.threads, events.len());
-    let share = job.perf.budget.take(bytes)?;
-    let trial = job.perf.trial();
+    let share = job.shared.perf.budget.take(bytes)?;
+    let trial = job.shared.perf.trial();
     let (events, impossible) = command.possible(events);
     drop(trial);
     refused.extend(impossible);
