@@ -5,7 +5,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::sleep;
+use std::thread::{panicking, sleep};
 use std::time::Duration;
 
 use rustix::fd::OwnedFd;
@@ -81,6 +81,17 @@ impl Held {
         delete_unheld(&self.dir, &self.seen_as, ours)
             .map(|_| ())
             .map_err(|error| format!("{}: {error}", self.path))
+    }
+}
+
+impl Drop for Held {
+    /// Whoever breaks down has nobody else to delete what it made.
+    fn drop(&mut self) {
+        if panicking() {
+            let run = self.path.contains(RUN_FOLDER);
+            let ours = |name: &str| run || is_library_file(name);
+            let _ = delete_unheld(&self.dir, &self.seen_as, ours);
+        }
     }
 }
 
@@ -238,4 +249,27 @@ pub fn could_make_run_folder(shoes: &Shoes, base: &str, session: &str) -> Result
 fn run_folder_path(shoes: &Shoes, base: &str, session: &str) -> String {
     let base = base.trim_end_matches('/');
     format!("{base}/{RUN_FOLDER}{session}-{}", shoes.uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{getegid, geteuid};
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn who_breaks_down_leaves_no_folder() {
+        let (tell, told) = channel();
+        let breaks = move || {
+            let shoes = Shoes::of_user(geteuid().as_raw(), getegid().as_raw()).unwrap();
+            let base = std::env::temp_dir().display().to_string();
+            let session = format!("test-{}", std::process::id());
+            let held = run_folder_in(&shoes, &base, &session).unwrap();
+            std::fs::write(format!("{}/recording", held.path), "x").unwrap();
+            tell.send(held.path.clone()).unwrap();
+            panic!("meant: what follows is tested");
+        };
+        assert!(std::thread::spawn(breaks).join().is_err());
+        assert!(std::fs::metadata(told.recv().unwrap()).is_err());
+    }
 }

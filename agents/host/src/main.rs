@@ -37,6 +37,9 @@ mod turns;
 
 use std::process::ExitCode;
 
+#[cfg(not(panic = "unwind"))]
+compile_error!("the agent cleans up as it unwinds");
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let wanted = arguments.next();

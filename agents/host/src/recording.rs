@@ -3,6 +3,7 @@
 //! Each engine is tried on a thread of its own, since a thread that has taken the process's user cannot go back.
 
 use std::collections::BTreeMap;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::Arc;
 use std::thread;
@@ -199,9 +200,17 @@ pub fn on_thread<T: Send>(
             .stack_size(STACK)
             .spawn_scoped(scope, work);
         let thread = spawned.map_err(|error| no_thread(pid, &error))?;
-        let broken = |_| Failure::plain("the agent's own thread broke: a fault of hprofiler");
-        thread.join().map_err(broken)?
+        thread.join().map_err(|_| broken())?
     })
+}
+
+/// What comes of work whose code may be wrong.
+pub fn unbroken<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| broken())
+}
+
+fn broken() -> Failure {
+    Failure::plain("the agent's own thread broke: a fault of hprofiler")
 }
 
 /// Why a process is given up.
@@ -237,9 +246,9 @@ fn attempt(
         engine: &mut *engine,
         notes,
     };
-    let mut over = recording
-        .run(way.engine, orders, tell)
-        .unwrap_or_else(Over::failed);
+    let over = unbroken(|| recording.run(way.engine, orders, tell));
+    let over = over.unwrap_or_else(|broken| Err(broken.at(job.chosen.pid, Stage::Record)));
+    let mut over = over.unwrap_or_else(Over::failed);
     over.left = engine.leave();
     Ok(over)
 }
@@ -349,5 +358,89 @@ pub fn tagged<T: From<(i32, Report)>>(pid: i32, sender: Sender<T>) -> impl Fn(Re
     move |report| {
         // The session may be over; then nobody needs to know.
         let _ = sender.send((pid, report).into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Foreseen, Started};
+    use crate::proc::{read_text, stat};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    static LEFT: AtomicBool = AtomicBool::new(false);
+
+    struct Broken(Target);
+
+    impl Engine for Broken {
+        fn target(&self) -> &Target {
+            &self.0
+        }
+
+        fn start(&mut self) -> Result<Started, Failure> {
+            panic!("meant: what follows is tested");
+        }
+
+        fn stop(&mut self) -> Result<Stopped, Failure> {
+            Err(broken())
+        }
+
+        fn fold(&mut self, _: Stopped) -> Result<Folded, Failure> {
+            Err(broken())
+        }
+
+        fn raw(&mut self) -> Result<Raw, Failure> {
+            Err(broken())
+        }
+
+        fn leave(self: Box<Self>) -> Vec<String> {
+            LEFT.store(true, Ordering::SeqCst);
+            vec!["told".to_owned()]
+        }
+    }
+
+    fn of_this_process() -> Job {
+        let stat = read_text("/proc/self/stat", 4096).and_then(|text| stat::parse(&text));
+        Job {
+            chosen: Chosen {
+                pid: std::process::id() as i32,
+                start_time: stat.unwrap().start_time,
+                label: String::new(),
+                labels: BTreeMap::new(),
+            },
+            sampling: Sampling::of("cpu"),
+            libraries: Libraries::default(),
+            session: "test".to_owned(),
+            host: "test".to_owned(),
+            folding: Arc::new(Folding::new(Duration::from_secs(1))),
+            shared: Arc::new(Shared::of_host()),
+        }
+    }
+
+    #[test]
+    fn an_engine_that_breaks_leaves_all_the_same() {
+        let way = Way {
+            engine: "broken",
+            prepare: |_, target, _| Ok(Box::new(Broken(target))),
+            foresee: |_, _, _| Ok(Foreseen::default()),
+        };
+        let (orders, mut to_follow) = channel();
+        orders.send(Order::Start).unwrap();
+        let over = attempt(
+            &of_this_process(),
+            &way,
+            Vec::new(),
+            &mut to_follow,
+            &|_| {},
+        )
+        .unwrap();
+        assert!(LEFT.load(Ordering::SeqCst));
+        assert_eq!(
+            (over.outcome.stage, over.left),
+            (Stage::Record, vec!["told".to_owned()])
+        );
+        assert!(over.outcome.reason.contains("a fault of hprofiler"));
     }
 }

@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::proc::scan::{self, Seen};
 use crate::proc::{read_text, stat};
 use crate::protocol::{Event, Exclude, Find, HostFacts, Input, Prepare, Request, PROTOCOL};
-use crate::recording::{Libraries, Library, Report};
+use crate::recording::{unbroken, Libraries, Library, Report};
 use crate::recordings::Recordings;
 use crate::store::Store;
 
@@ -73,7 +73,7 @@ pub fn run(once: bool) -> u8 {
         excluded: scan::own_ancestry(),
         recordings: None,
     };
-    let end = session.serve();
+    let end = unbroken(|| session.serve()).unwrap_or_else(End::Refused);
     session.close(end)
 }
 
