@@ -18,6 +18,7 @@ from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Sampling, Selector, Status
 
 _LATE = 1.0
+_FROM_THE_NODE = "go by SSH to the node and its perf: --via ssh"
 _SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
 
 # What the engines load into processes: the protocol's name -> the file's name, and the engines it serves.
@@ -189,6 +190,10 @@ class _RecordingVisit(Visit):
                 )
 
     def _note(self, outcome: ProcessOutcome) -> None:
+        inside = self.transport.leaves_nothing and self._sampling.engine == "perf"
+        if inside and outcome.status is Status.FAILED:  # images seldom have perf
+            remedy = "; or ".join(filter(None, (outcome.remedy, _FROM_THE_NODE)))
+            outcome = replace(outcome, remedy=remedy)
         line = self._ledger.outcome(outcome)
         if line:
             self.outcomes.append(line)

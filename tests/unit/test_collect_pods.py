@@ -112,6 +112,22 @@ say("found", searched=9, processes=[process(6, labels=dict(container={MAIN!r}))]
     assert [process.pid for process in result.processes] == [6], result.outcomes
 
 
+def test_perf_is_on_the_node_if_not_in_the_image(stand_ins: StandIns, tmp_path: Path) -> None:
+    body = f"MAIN = {MAIN!r}\n{RECORDS}".replace(
+        "prepared(5); recording(5); profile(5, SENT); outcome(5); say('done', left=[])".replace("'", '"'),
+        'read(); outcome(5, "failed", "prepare", "perf is not installed"); say("ready", processes=[])',
+    )
+    host = Host("one", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]})
+    with serving() as server:
+        connector = ExecConnector(connect(Access(server.kubeconfig(tmp_path))))
+        located = Located(Target("kubernetes", "k8s:x"), [host])
+        sampling = replace(SAMPLING, engine="perf")
+        request = RunRequest(located, ALL, sampling, tmp_path / "out", False, ("hprofiler",))
+        result = run(request, Reach(connector.transport, stand_ins.binaries(body)), lambda progress: None)
+    (line,) = result.results[0].outcomes
+    assert line.reason == "perf is not installed" and line.remedy.endswith("--via ssh"), line
+
+
 class Shut(Named):
     """A container without a shell."""
 
