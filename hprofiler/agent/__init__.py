@@ -1,6 +1,7 @@
 """The coordinator's side of agents/PROTOCOL.md: start an agent, talk to it, believe nothing unchecked."""
 
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
+from hprofiler.agent.checks import Checked, CheckedProcess, Finding
 from hprofiler.agent.events import (
     Cleaned,
     Done,
@@ -19,8 +20,11 @@ __all__ = [
     "AgentBinaries",
     "AgentSession",
     "Blob",
+    "Checked",
+    "CheckedProcess",
     "Cleaned",
     "Done",
+    "Finding",
     "Found",
     "Ignored",
     "Listed",

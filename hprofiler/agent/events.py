@@ -227,11 +227,15 @@ def parse_record_event(event: Mapping[str, Any]) -> RecordEvent:
 
 
 def _started(event: Mapping[str, Any]) -> Started:
+    return Started(fields.pid(event), fields.choice(event, "engine", ENGINES), parse_sources(event))
+
+
+def parse_sources(event: Mapping[str, Any]) -> Mapping[str, str]:
+    """What is used for each event, by its name."""
     sources = fields.member(event, "sources")
     if len(sources) > MAX_EVENTS:
         raise BadEvent(f"sources has more than {MAX_EVENTS} members")
-    named = {printable(name[:MAX_EVENT_NAME]): fields.text(sources, name, 255) for name in sources}
-    return Started(fields.pid(event), fields.choice(event, "engine", ENGINES), named)
+    return {printable(name[:MAX_EVENT_NAME]): fields.text(sources, name, 255) for name in sources}
 
 
 def _profile_header(event: Mapping[str, Any]) -> ProfileHeader:

@@ -42,9 +42,9 @@ def optional_pid(event: Mapping[str, Any], name: str = "pid") -> Optional[int]:
     return None if event.get(name) is None else pid(event, name)
 
 
-def seconds(event: Mapping[str, Any], name: str) -> float:
+def seconds(event: Mapping[str, Any], name: str, most: float = 1e9) -> float:
     value = event.get(name)
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1e9:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= most:
         raise BadEvent(f"{name} is no number of seconds")
     return float(value)
 

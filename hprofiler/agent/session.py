@@ -30,6 +30,7 @@ from typing import (
 
 from hprofiler.agent import bootstrap, events, visiting
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
+from hprofiler.agent.checks import Checked, parse_checked
 from hprofiler.agent.coordinator import own_processes
 from hprofiler.agent.events import (
     Cleaned,
@@ -53,6 +54,7 @@ LEASE_SECONDS = 30
 _EXTRA_EVENTS = 1000
 _EXTRA_SECONDS = 61  # of a recording, at most: the agent's own deadline
 _EXIT_WAIT = 5.0
+NO_VERSIONS: Mapping[str, str] = {}
 _STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch", RawHeader: "fetch"}
 
 Parsed = TypeVar("Parsed")
@@ -149,23 +151,21 @@ class AgentSession:
         return found
 
     def prepare(
-        self, sampling: Sampling, blobs: Mapping[str, str], processes: Sequence[Process]
+        self,
+        sampling: Sampling,
+        blobs: Mapping[str, str],
+        processes: Sequence[Process],
+        versions: Mapping[str, str] = NO_VERSIONS,
     ) -> Tuple[Tuple[int, ...], Tuple[ProcessOutcome, ...]]:
         """Get everything ready to sample; gives the pids that are, and an outcome for each that cannot be.
 
-        `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names.
+        `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names, and
+        `versions` their releases, where these are known.
         """
         self.stage = "prepare"
         self._sampling = sampling
         asked = {process.pid for process in processes}
-        self._send(
-            {
-                "type": "prepare",
-                "sampling": asdict(sampling),
-                "blobs": dict(blobs),
-                "processes": [_process(process) for process in processes],
-            }
-        )
+        self._send({"type": "prepare", **_request(sampling, blobs, versions, processes)})
         outcomes: List[ProcessOutcome] = []
         while (event := self._answer("outcome", "ready"))["type"] == "outcome":
             outcomes.append(self._parsed(events.parse_outcome, event))
@@ -180,6 +180,21 @@ class AgentSession:
             raise self._nonsense("an outcome of a process that it was not asked for")
         if len(outcomes) > len(asked) + _EXTRA_EVENTS:
             raise self._nonsense("too many outcomes")
+
+    def check(
+        self,
+        sampling: Sampling,
+        blobs: Mapping[str, str],
+        versions: Mapping[str, str],
+        processes: Sequence[Process],
+    ) -> Checked:
+        """What `prepare` and `start` would come to, of each process in their order; nothing is touched."""
+        self.stage = "prepare"
+        self._send({"type": "check", **_request(sampling, blobs, versions, processes)})
+        checked = self._parsed(parse_checked, self._answer("checked"))
+        if [one.outcome.pid for one in checked.processes] != [process.pid for process in processes]:
+            raise self._nonsense("it checked other processes than it was asked for")
+        return checked
 
     def start(self) -> None:
         """Begin sampling; `events` tells what becomes of it."""
@@ -333,6 +348,17 @@ def _error(event: Mapping[str, Any]) -> Tuple[str, str]:
     reason = event.get("reason"), event.get("remedy")
     texts = [printable(text[:4096]) if isinstance(text, str) else "" for text in reason]
     return texts[0] or "the agent gave up", texts[1]
+
+
+def _request(
+    sampling: Sampling, blobs: Mapping[str, str], versions: Mapping[str, str], processes: Sequence[Process]
+) -> Dict[str, Any]:
+    return {
+        "sampling": asdict(sampling),
+        "blobs": dict(blobs),
+        "versions": dict(versions),
+        "processes": [_process(process) for process in processes],
+    }
 
 
 def _process(process: Process) -> Dict[str, Any]:

@@ -14,6 +14,7 @@ from hprofiler.cli.numbers import whole_number
 VERBS = {
     "run": ("run", "profile every matching process (the default: `hprofiler -j …` is `hprofiler run -j …`)"),
     "ps": ("ps", "list the hosts and processes that a run would profile; touches no process"),
+    "doctor": ("doctor", "tell what a run would come to on every host and process; touches no process"),
     "apps": ("apps", "list the running applications of a YARN cluster"),
     "selectors": ("selectors", "list the selectors that -j knows by name"),
     "convert": ("convert", "merge profiles and write them in another format"),
@@ -260,6 +261,20 @@ def _ps_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _doctor_options(parser: argparse.ArgumentParser) -> None:
+    sampling_options.add_to(parser)
+    _selection_options(parser, required=True)
+    _host_options(parser)
+    yarn_options.add_to(parser)
+    kubernetes_options.add_to(parser)
+    _ssh_options(parser)
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    parser.epilog = (
+        "example:\n  hprofiler doctor -f 300 -t 60 -e cpu,alloc -j spark-executor -h node1,node2\n\n"
+        "exit status: 0 all would be recorded as asked, 3 some not or less well, 4 nothing would be"
+    )
+
+
 def _selectors_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
     _selector_directory_option(parser)
@@ -317,6 +332,7 @@ def _completion_options(parser: argparse.ArgumentParser) -> None:
 _VERB_OPTIONS = {
     "run": _run_options,
     "ps": _ps_options,
+    "doctor": _doctor_options,
     "apps": _apps_options,
     "selectors": _selectors_options,
     "convert": convert_options.add_to,

@@ -1,5 +1,6 @@
 """Visiting all hosts at once: record, look (a dry run), clean up. One bad host never loses the others."""
 
+from hprofiler.collect.checking import HostChecked, check_only
 from hprofiler.collect.ledger import is_lost_with_host, with_causes
 from hprofiler.collect.looking import HostCleaned, HostFound, clean, find_only
 from hprofiler.collect.recording import ProfileSink, collect
@@ -7,6 +8,7 @@ from hprofiler.collect.stop import Stop, on_interrupt
 from hprofiler.collect.visit import HostProgress, Listener, Reach
 
 __all__ = [
+    "HostChecked",
     "HostCleaned",
     "HostFound",
     "HostProgress",
@@ -14,6 +16,7 @@ __all__ = [
     "ProfileSink",
     "Reach",
     "Stop",
+    "check_only",
     "clean",
     "collect",
     "find_only",

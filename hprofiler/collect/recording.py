@@ -6,10 +6,11 @@ import contextlib
 import threading
 import time
 from dataclasses import replace
-from typing import Dict, Iterator, List, Mapping, Optional, Protocol, Sequence, Union
+from typing import Iterator, List, Mapping, Optional, Protocol, Sequence, Union
 
-from hprofiler.agent import AgentSession, Blob, Done, Found, ProcessOutcome, ProfileHeader, RawHeader
+from hprofiler.agent import AgentSession, Done, Found, ProcessOutcome, ProfileHeader, RawHeader
 from hprofiler.agent import Recording as Began
+from hprofiler.collect import libraries
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.ledger import Ledger, first_failure
 from hprofiler.collect.stop import AT_ONCE, Stop
@@ -20,12 +21,6 @@ from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Sampl
 _LATE = 1.0
 _FROM_THE_NODE = "go by SSH to the node and its perf: --via ssh"
 _SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
-
-# What the engines load into processes: the protocol's name -> the file's name, and the engines it serves.
-_BLOBS = {
-    "async-profiler": ("libasyncProfiler.so", ("auto", "async-profiler")),
-    "perfmap": ("libhprofilerPerfmap.so", ("auto", "perf")),
-}
 
 
 class ProfileSink(Protocol):
@@ -119,9 +114,10 @@ class _RecordingVisit(Visit):
             self._idle(session, found)
             return None
         self._ledger.found(found.processes)
-        blobs = self._put_blobs(session)
+        needed = self._put_libraries(session)
+        hashes, versions = libraries.hashes(needed), libraries.versions(needed)
         self.enter("prepare", self.reach.timeout)
-        ready, outcomes = session.prepare(self._sampling, blobs, found.processes)
+        ready, outcomes = session.prepare(self._sampling, hashes, found.processes, versions)
         for outcome in outcomes:
             self._note(outcome)
         self.processes = len(ready)
@@ -131,29 +127,14 @@ class _RecordingVisit(Visit):
             return None
         return session
 
-    def _put_blobs(self, session: AgentSession) -> Dict[str, str]:
-        """Send what the engine may load and the host has not; gives the hashes by name."""
-        hashes: Dict[str, str] = {}
-        for name, (file_name, engines) in _BLOBS.items():
-            blob = self._blob(name, session.arch) if self._sampling.engine in engines else None
-            if blob is None:
-                continue
-            hashes[name] = blob.sha256
+    def _put_libraries(self, session: AgentSession) -> List[libraries.Library]:
+        """Send what the engine may load and the host has not; gives all of it."""
+        needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
+        for _, file_name, blob in needed:
             if blob.sha256 not in session.hello.blobs:
                 self.enter("push", self.reach.timeout + blob.path.stat().st_size / _SLOWEST)
                 session.put(file_name, blob)
-        return hashes
-
-    def _blob(self, name: str, arch: str) -> Optional[Blob]:
-        """A library for the architecture; perf manages without ours."""
-        blob = self.reach.binaries.blobs.get(name, {}).get(arch)
-        if blob is None and name == "async-profiler":
-            raise HostError(
-                "push",
-                f"there is no async-profiler library for the architecture {arch}",
-                "name one with --async-profiler, or record with --engine perf",
-            )
-        return blob
+        return needed
 
     def _idle(self, session: AgentSession, found: Found) -> None:
         reason = idle_reason(found, self.host)
