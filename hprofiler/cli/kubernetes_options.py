@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _PREFIX = re.compile(r"(?:^|\s)\s*k8s:", re.IGNORECASE)
 VIAS = ("exec", "ssh")
 _OWN = ("namespace", "all_namespaces", "context", "kubeconfig", "container", "field_selector", "via")
+_SHORT = {"namespace": "-n", "all_namespaces": "-A"}
 _BEFORE_AND_AFTER = 300
 _OF_SSH = ("user", "port", "identity", "ssh_config", "become", "host_map")
 
@@ -90,7 +91,7 @@ def _refuse_without_prefix(options: argparse.Namespace, typed: str) -> None:
 
     given = next((name for name in (*_OWN, "debug_container") if getattr(options, name)), None)
     if given:
-        option = "--" + given.replace("_", "-")
+        option = _SHORT.get(given) or "--" + given.replace("_", "-")
         meant = f"k8s:{typed}" if names_workload(typed) or "=" in typed else "k8s:app=etl or -j k8s:pod/NAME"
         raise UsageError(f"{option} is for pods, and -j names none", f"write -j {meant}")
     elsewhere = options.hosts is not None or options.hosts_file is not None or options.yarn is not None

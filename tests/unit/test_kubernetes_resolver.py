@@ -298,7 +298,7 @@ def test_why_a_pod_crashes(server: ApiServer, locate: Locate) -> None:
     assert (
         line.reason == "the container does not run: CrashLoopBackOff; it ended last with Error (exit code 3)"
     )
-    assert line.remedy == "see its last words: kubectl logs --previous"
+    assert line.remedy == "see its last words: kubectl logs --previous -n default a -c main"
 
 
 def test_pods_without_containers(server: ApiServer, locate: Locate) -> None:

@@ -146,6 +146,8 @@ def _idle(pod: Mapping[str, Any], statuses: List[Dict[str, Any]], some_run: bool
             state, reason, remedy = Status.IDLE, _ended(pod, status), ""
         else:
             state, reason, remedy = _state(status, text(pod, "spec", "restartPolicy") or "Always")
+            if remedy == _CRASHED:
+                remedy = f"{remedy} -n {namespace} {name} -c {text(status, 'name')}"
         found.append(Idle(namespace, name, text(status, "name") if many else "", state, reason, remedy))
     return found
 
