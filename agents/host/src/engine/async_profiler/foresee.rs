@@ -31,7 +31,7 @@ pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foresee
     let looked = look(job, &target, findings)?;
     let rate = Rate::begin(&looked.shoes.named, &findings.performance_data);
     could_enter(&looked, &target, findings, &job.session, at_work)?;
-    let events_of_perf = PerfEvents::of(&target, agent_filtered);
+    let perf_events = PerfEvents::of(&target, findings.privileged, agent_filtered);
     let threads = target.status.threads;
     let named = looked.shoes.named;
     let alloc = || rate.interval(&named, &findings.performance_data);
@@ -43,7 +43,7 @@ pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foresee
         findings,
         alloc,
     );
-    Ok(match used(&plan, events_of_perf) {
+    Ok(match used(&plan, perf_events) {
         Some((choice, why)) => {
             notes.extend(choice.note.clone());
             notes.extend(why.map(Note::plain));
@@ -57,7 +57,7 @@ pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foresee
             }
         }
         None => Foreseen {
-            unable: Some(start_failure(target.pid, events_of_perf.why())),
+            unable: Some(start_failure(target.pid, perf_events.why())),
             ..Foreseen::default()
         },
     })
@@ -124,12 +124,11 @@ enum PerfEvents {
 impl PerfEvents {
     /// To be called by a thread that has the JVM's user, and no more rights. An agent that is filtered itself, as in the
     /// JVM's container, has tried it by that.
-    fn of(target: &Target, agent_filtered: bool) -> Self {
-        let status = &target.status;
-        match status.may_profile_kernel() {
+    fn of(target: &Target, privileged: bool, agent_filtered: bool) -> Self {
+        match privileged {
             true => Self::Open,
             false if !may_sample_itself() => Self::OfOthers,
-            false if status.filtered && !agent_filtered => Self::Filtered,
+            false if target.status.filtered && !agent_filtered => Self::Filtered,
             false => Self::Open,
         }
     }
