@@ -5,11 +5,12 @@ use std::process::ChildStdout;
 use std::sync::mpsc::Sender;
 use std::sync::Arc;
 
-use flamegraph::perf_data::{Finish, JitMap, JitMaps, Live, LiveLimits, Recorded, Wanted};
+use flamegraph::perf_data::{Finish, JitMaps, Live, LiveLimits, Recorded, Wanted};
 use flamegraph::SymbolOptions;
 
-use super::java_map::{Asked, Java};
+use super::java_map::{Asked, Java, NO_NAMES};
 use super::stream::Progress;
+use super::written::Written;
 use crate::engine::Note;
 use crate::identity::Shoes;
 use crate::outcome::Failure;
@@ -26,7 +27,7 @@ pub struct Companion {
     perfmap: Option<Arc<Library>>,
     java: Java,
     live: Option<Live>,
-    map: Option<JitMap>,
+    map: Option<Written>,
     left: Vec<String>,
 }
 
@@ -95,11 +96,18 @@ impl Companion {
         answer.notes
     }
 
-    /// Name what was recorded. `kernel`: the kernel's symbols, which are the agent's to read.
-    pub fn fold(&mut self, kernel: Option<Vec<u8>>) -> Result<Recorded, String> {
+    /// Name what was recorded, and say where that cannot be. `kernel`: the kernel's symbols, which are the agent's to read.
+    pub fn fold(&mut self, kernel: Option<Vec<u8>>) -> Result<(Recorded, Option<Note>), String> {
         let mut live = self.live.take().ok_or("nothing was recorded")?;
         let pid = self.target.pid as u32;
-        let maps: JitMaps = self.map.take().map(|map| (pid, map)).into_iter().collect();
+        let (maps, unnamed) = match self.map.take().map(Written::read) {
+            Some(Ok(map)) => (JitMaps::from_iter([(pid, map)]), None),
+            Some(Err(reason)) if self.java.is_hotspot => {
+                let unnamed = Note::degraded(NO_NAMES).because(Failure::plain(reason));
+                (JitMaps::default(), Some(unnamed))
+            }
+            _ => (JitMaps::default(), None),
+        };
         let symbols = SymbolOptions {
             root: self.shoes.path("/").into(),
             kallsyms_text: kernel.map(Arc::from),
@@ -112,7 +120,8 @@ impl Companion {
             cpu_nanoseconds: None,
             end: None,
         };
-        live.finish(&finish).map_err(|error| error.to_string())
+        let recorded = live.finish(&finish).map_err(|error| error.to_string())?;
+        Ok((recorded, unnamed))
     }
 
     /// The paths that could not be deleted.

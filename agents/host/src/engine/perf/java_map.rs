@@ -6,14 +6,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flamegraph::perf_data::JitMap;
 use rustix::fd::OwnedFd;
 use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags, CWD};
 use rustix::io::Errno;
 
+use super::written::{Form, Written};
 use crate::attach::{Attach, Reply};
 use crate::engine::Note;
-use crate::files::read_regular;
+use crate::files::open_regular;
 use crate::foothold::{
     bases, is_library_file, let_library_go, run_folder, stage_library, Held, PERFMAP,
 };
@@ -26,11 +26,9 @@ use crate::recording::Library;
 
 /// How long a JVM may take to tell its code.
 const ANSWER: Duration = Duration::from_secs(10);
-/// The largest map that is read, in bytes: less than the format's 256 MiB, since the maps of all JVMs that end together
-/// are in the agent's memory at once. One of 100,000 methods is not half of it.
-const MOST_MAP: u64 = 64 << 20;
 const MAP: &str = "map";
-const NO_NAMES: &str = "Java methods have no names";
+/// Where there is no map.
+pub const NO_NAMES: &str = "Java methods have no names";
 
 /// What the JVM's options say of it.
 #[derive(Debug, Clone)]
@@ -80,7 +78,7 @@ pub struct Asked<'a> {
 /// What was found out, and what could not be deleted.
 #[derive(Default)]
 pub struct Answer {
-    pub map: Option<JitMap>,
+    pub map: Option<Written>,
     pub notes: Vec<Note>,
     pub left: Vec<String>,
 }
@@ -157,7 +155,7 @@ impl Asked<'_> {
         tried
     }
 
-    fn by_agent(&self, answer: &mut Answer) -> Result<JitMap, String> {
+    fn by_agent(&self, answer: &mut Answer) -> Result<Written, String> {
         if let Some(reason) = &self.java.no_agents {
             return Err(reason.clone());
         }
@@ -171,7 +169,12 @@ impl Asked<'_> {
     }
 
     /// Put the library in the first folder from which the JVM loads it, have the map written, and let the library go.
-    fn staged(&self, library: &Library, run: &Held, answer: &mut Answer) -> Result<JitMap, String> {
+    fn staged(
+        &self,
+        library: &Library,
+        run: &Held,
+        answer: &mut Answer,
+    ) -> Result<Written, String> {
         let mut tried = Vec::new();
         for base in bases(self.shoes) {
             let staged =
@@ -190,7 +193,7 @@ impl Asked<'_> {
             };
             answer.left.extend(let_go.err());
             match loaded.map_err(|failure| failure.reason)? {
-                Reply::Returned(_) => return self.written(run),
+                Reply::Returned(code) => return self.written(run, code),
                 Reply::Refused(text) => tried.push(text),
             }
         }
@@ -215,15 +218,18 @@ impl Asked<'_> {
         format!("{}.{MAP}", self.target.file_stem())
     }
 
-    /// The map that the agent wrote, or its reason why not.
-    fn written(&self, run: &Held) -> Result<JitMap, String> {
-        let bytes = read_regular(&run.dir, &self.file(), Some(self.shoes.uid), MOST_MAP);
-        let bytes = bytes.map_err(|error| format!("the map cannot be read: {error}"))?;
-        JitMap::binary(&bytes[..]).map_err(|error| error.to_string())
+    /// The map that the agent wrote, whole if it returned 0; else its reason why not is in the file.
+    fn written(&self, run: &Held, code: i32) -> Result<Written, String> {
+        let written = Written::open(&run.dir, &self.file(), self.shoes.uid, Form::Binary)?;
+        if code == 0 {
+            return Ok(written);
+        }
+        let reason = written.read().err();
+        Err(reason.unwrap_or_else(|| format!("the agent in the JVM returned {code}")))
     }
 
     /// A map by the JVM's own command: 17 and later have it, and 25 writes it where it is told to.
-    fn by_command(&self) -> Result<JitMap, String> {
+    fn by_command(&self) -> Result<Written, String> {
         let attach = Attach {
             target: self.target,
             shoes: self.shoes,
@@ -244,14 +250,14 @@ impl Asked<'_> {
     }
 
     /// Versions that are told no path write to `/tmp`. A map that is there is not ours to delete.
-    fn by_command_in_tmp(&self, attach: &Attach) -> Result<JitMap, String> {
+    fn by_command_in_tmp(&self, attach: &Attach) -> Result<Written, String> {
         let (tmp, name) = (self.tmp()?, self.usual_name());
         let ours = match create(&tmp, &name) {
             Ok(_) => true,
             Err(Errno::EXIST) => {
                 // Anybody else's, or a link, the JVM must not be made to write to.
-                let there = read_regular(&tmp, &name, Some(self.shoes.uid), MOST_MAP);
-                there.map_err(|error| error.to_string())?;
+                open_regular(&tmp, &name, Some(self.shoes.uid), u64::MAX)
+                    .map_err(|error| error.to_string())?;
                 false
             }
             Err(error) => return Err(format!("{}: {error}", self.usual_path())),
@@ -270,15 +276,12 @@ impl Asked<'_> {
         map
     }
 
-    fn existing(&self) -> Option<JitMap> {
-        let map = self.text(&self.tmp().ok()?, &self.usual_name()).ok()?;
-        (!map.is_empty()).then_some(map)
+    fn existing(&self) -> Option<Written> {
+        self.text(&self.tmp().ok()?, &self.usual_name()).ok()
     }
 
-    fn text(&self, dir: &OwnedFd, name: &str) -> Result<JitMap, String> {
-        let bytes = read_regular(dir, name, Some(self.shoes.uid), MOST_MAP);
-        let bytes = bytes.map_err(|error| format!("the map cannot be read: {error}"))?;
-        JitMap::text(&bytes[..]).map_err(|error| error.to_string())
+    fn text(&self, dir: &OwnedFd, name: &str) -> Result<Written, String> {
+        Written::open(dir, name, self.shoes.uid, Form::Text)
     }
 
     fn tmp(&self) -> Result<OwnedFd, String> {

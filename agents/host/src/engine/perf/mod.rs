@@ -13,6 +13,7 @@ mod rights;
 pub mod shared;
 mod stream;
 mod words;
+mod written;
 
 use std::time::Duration;
 
@@ -302,9 +303,10 @@ impl Engine for PerfRecord {
         let recorded = self
             .beside
             .do_now(FOLD, |companion| companion.fold(kernel))?;
-        let recorded = recorded
+        let (recorded, unnamed) = recorded
             .map_err(|error| Failure::plain(format!("what perf wrote cannot be read: {error}")))?;
         let mut notes = std::mem::take(&mut self.notes);
+        notes.extend(unnamed);
         notes.extend(quality::notes(&recorded, &self.java));
         let missing = self.missing(&recorded.events);
         if recorded.events.is_empty() {
