@@ -248,7 +248,7 @@ def test_several_pods_and_containers(hprofiler: Profiling, shapes: Dict[str, Obj
     only = ["--container", "side", "--container", "main", "--match", "grep alpha | grep -v none"]
     result = hprofiler("ps", *chosen, *only)
     listed = [line.split()[0] for line in result.out.splitlines()]
-    assert (result.code, listed) == (0, ["CONTAINER", "plain", "two/main"]), str(result)
+    assert (result.code, listed) == (0, ["CONTAINER", "two/main", "plain"]), str(result)
     assert "2 processes in 2 of 3 containers" in result.err
 
 
@@ -422,7 +422,7 @@ def test_pods_that_are_deleted_or_begin_anew_during_the_recording(
     for name, why in what.items():
         assert re.match(f"failed: the (pod|container) ({why})", ledger(result)[name]), str(result)
         # Once beside the progress, which knows only that the agent ended.
-        told = [line for line in result.err.splitlines() if re.match(rf" +{name}\\b", line)]
+        told = [line for line in result.err.splitlines() if re.match(rf" +{name}\b", line)]
         assert len(told) == 1 and re.search(why, told[0]), str(result)
     check_shares(stacks_of(result, "spared/main"), "gamma")
     kube.remove("crashed", "spared")

@@ -177,11 +177,11 @@ def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
     """Ledger lines of what began, ended or was begun anew since. KubernetesError where nobody tells."""
     now = lister.pods()
     names = dict(zip((one.key for one in before.running), _names(before.running)))
-    ids = {one.key: one.id for one in now.running}
+    running = {one.key: one for one in now.running}
     ended = {(one.namespace, one.pod, one.name): one for one in now.idle}
     lines = []
     for container in before.running:
-        what = _fate(container, ids.get(container.key), ended)
+        what = _fate(container, running.get(container.key), ended)
         if what and via == EXEC:
             lines.append(Outcome(names[container.key], Status.DEGRADED, "record", what))
         elif what:
@@ -203,12 +203,12 @@ def _began(running: Sequence[Container], known: Mapping[Tuple[str, str, str], st
     return lines
 
 
-def _fate(container: Container, id_now: Optional[str], ended: Mapping[Tuple[str, str, str], Idle]) -> str:
+def _fate(container: Container, now: Optional[Container], ended: Mapping[Tuple[str, str, str], Idle]) -> str:
     """What became of a container that ran; "" where it still does."""
-    if id_now == container.id:
-        return ""
-    if id_now is not None:
+    if now is not None and now.id != container.id:
         return "the container was started anew during the recording"
+    if now is not None and (container.leaving or not now.leaving):
+        return ""
     idle = ended.get(container.key) or ended.get((container.namespace, container.pod, ""))
     return idle.reason if idle else "the pod was deleted during the recording"
 

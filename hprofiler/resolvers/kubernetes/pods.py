@@ -14,7 +14,8 @@ _CRASHED = "see its last words: kubectl logs --previous"
 
 
 class Container(NamedTuple):
-    """A container that runs. `address` is that of its node; `alone` where no other one of its pod runs."""
+    """A container that runs. `address` is that of its node; `alone` where no other one of its pod runs, and
+    `leaving` where its pod is being deleted."""
 
     namespace: str
     pod: str
@@ -24,6 +25,7 @@ class Container(NamedTuple):
     address: str
     labels: Mapping[str, str]
     alone: bool
+    leaving: bool = False
 
     @property
     def key(self) -> Tuple[str, str, str]:
@@ -112,6 +114,7 @@ def _container(pod: Mapping[str, Any], status: Mapping[str, Any], alone: bool) -
         text(pod, "status", "hostIP"),
         {**labels, **_derived(_object(pod, "metadata", "labels"))},
         alone,
+        bool(member(pod, "metadata", "deletionTimestamp")),
     )
 
 
