@@ -17,6 +17,7 @@ use rustix::net::sockopt::{set_socket_timeout, Timeout};
 use rustix::net::{connect, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::Signal;
 
+use crate::audit;
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::peer;
@@ -95,6 +96,7 @@ impl Attach<'_> {
                 .map_err(|error| failed(error.into()))?;
         }
         let mut stream = File::from(socket);
+        audit::note("attach", || request.replace('\0', " "));
         stream.write_all(request.as_bytes()).map_err(failed)?;
         let mut reply = Vec::new();
         stream
@@ -241,6 +243,7 @@ impl Attach<'_> {
         self.refuse_closed_tmp()?;
         let pid = self.target.pid;
         let trigger = Trigger::set(self)?;
+        audit::note("signal", || format!("SIGQUIT to {pid}"));
         self.target.signal(Signal::QUIT).map_err(|error| {
             Failure::plain(format!("cannot send SIGQUIT to process {pid}: {error}"))
         })?;
@@ -294,6 +297,7 @@ impl Attach<'_> {
 struct Trigger {
     dir: OwnedFd,
     name: String,
+    place: &'static str,
 }
 
 impl Trigger {
@@ -311,7 +315,10 @@ impl Trigger {
         let mut tried = Vec::new();
         for (place, dir) in [("/tmp", tmp), ("its working directory", cwd)] {
             match dir.and_then(|dir| create(&dir, &name, attach.target.status.uid).map(|()| dir)) {
-                Ok(dir) => return Ok(Self { dir, name }),
+                Ok(dir) => {
+                    audit::note("file", || format!("{place}/{name}"));
+                    return Ok(Self { dir, name, place });
+                }
                 Err(error) => tried.push(format!("{place}: {error}")),
             }
         }
@@ -327,6 +334,7 @@ impl Trigger {
 
     fn remove(&self) {
         let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());
+        audit::note("removed", || format!("{}/{}", self.place, self.name));
     }
 }
 

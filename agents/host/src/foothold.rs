@@ -14,6 +14,7 @@ use rustix::fs::{
     StatVfsMountFlags,
 };
 
+use crate::audit;
 use crate::files::{
     is_at, is_temporary, make_private, open_private, read_regular, sha256, write_whole,
 };
@@ -104,10 +105,12 @@ pub fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> 
         let name = entry.file_name().to_str().unwrap_or_default();
         if !matches!(name, "" | "." | "..") && ours(name) {
             unlinkat(dir, entry.file_name(), AtFlags::empty())?;
+            audit::note("removed", || format!("{path}/{name}"));
         }
     }
     if is_at(dir, path) {
         std::fs::remove_dir(path)?;
+        audit::note("removed", || path.to_owned());
     }
     Ok(true)
 }
@@ -186,7 +189,10 @@ pub fn stage_library(
     // A JVM that has the old file loaded keeps it: renaming gives the name to another inode.
     let written = write_whole(&held.dir, library.file, bytes, Mode::RUSR | Mode::XUSR);
     match written {
-        Ok(()) => Ok(held),
+        Ok(()) => {
+            audit::note("file", || format!("{}/{}", held.path, library.file));
+            Ok(held)
+        }
         Err(error) => {
             let reason = format!("{}: {error}", held.path);
             let _ = held.release(is_library_file);

@@ -24,7 +24,9 @@ pub fn facts() -> HostFacts {
         kernel: text(system.release()),
         arch: text(system.machine()),
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        load: load().unwrap_or(-1.0),
         memory_bytes: memory_bytes(),
+        memory_available_bytes: memory_available(),
         uid,
         user: Users::read().name(uid),
     }
@@ -34,6 +36,12 @@ pub fn facts() -> HostFacts {
 fn pid_namespace() -> String {
     let link = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     link.to_string_lossy().into_owned()
+}
+
+/// How many tasks wanted to run, on average of the last minute.
+pub fn load() -> Option<f64> {
+    let text = read_text("/proc/loadavg", 256)?;
+    text.split_ascii_whitespace().next()?.parse().ok()
 }
 
 /// 0 where the kernel does not tell.

@@ -4,6 +4,8 @@
 //! `recording` (one process, one thread) → `engine` (start, stop, profiles).
 
 mod attach;
+mod audit;
+mod canary;
 mod clean;
 mod clock;
 mod containers;

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Read};
 
 use serde::{Deserialize, Serialize};
 
+use crate::audit::Kept;
 use crate::doctor::Checked;
 use crate::outcome::Outcome;
 use crate::sampling::Sampling;
@@ -26,6 +27,9 @@ pub enum Request {
         lease_seconds: f64,
         #[serde(default)]
         exclude: Option<Exclude>,
+        /// Whether what is done on the host is to be kept, for `audit`.
+        #[serde(default)]
+        audit: bool,
     },
     Put {
         #[serde(default)]
@@ -37,9 +41,12 @@ pub enum Request {
     Find(Find),
     Prepare(Box<Prepare>),
     Check(Box<Prepare>),
+    /// One process alone.
+    Canary(Box<Prepare>),
     Start,
     Stop,
     Ping,
+    Audit,
     Clean {
         kept: bool,
     },
@@ -132,6 +139,8 @@ pub enum Event {
         processes: usize,
     },
     Checked(Checked),
+    Watched(Outcome),
+    Audited(Kept),
     Profile(ProfileHead),
     Raw(RawHead),
     Done {
@@ -153,7 +162,11 @@ pub struct HostFacts {
     pub kernel: String,
     pub arch: String,
     pub cpus: usize,
+    /// Tasks that want to run, on average of a minute; below zero where that is not known.
+    pub load: f64,
     pub memory_bytes: u64,
+    /// What could be taken of it without swapping; None where that is not known.
+    pub memory_available_bytes: Option<u64>,
     pub uid: u32,
     pub user: String,
 }

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::audit;
+use crate::canary;
 use crate::clean;
 use crate::doctor;
 use crate::files::{read_regular, sha256};
@@ -164,15 +166,26 @@ impl Session {
                 protocol,
                 lease_seconds,
                 exclude,
-            } => self.hello(protocol, lease_seconds, exclude),
+                audit,
+            } => {
+                if audit {
+                    audit::begin();
+                }
+                self.hello(protocol, lease_seconds, exclude)
+            }
             Request::Put { name, sha256, .. } => self.put(&name, sha256, payload),
             Request::List => self.list(),
             Request::Find(find) => self.find(find),
             Request::Prepare(prepare) => self.prepare(*prepare),
             Request::Check(check) => self.check(*check),
+            Request::Canary(canary) => self.canary(*canary),
             Request::Start => self.start(),
             Request::Stop => self.stop(),
             Request::Ping => Ok(()),
+            Request::Audit => {
+                self.output.send(&Event::Audited(audit::take()));
+                Ok(())
+            }
             Request::Clean { kept } => self.clean(kept),
             Request::Bye => return Err(End::Bye),
         };
@@ -253,13 +266,7 @@ impl Session {
                 "prepare was asked for while another recording goes on",
             ));
         }
-        let libraries = Libraries {
-            async_profiler: self.library(
-                request.blobs.async_profiler.as_deref(),
-                request.versions.async_profiler.as_deref(),
-            )?,
-            perfmap: self.library(request.blobs.perfmap.as_deref(), None)?,
-        };
+        let libraries = self.libraries(&request)?;
         self.recordings = Some(Recordings::prepare(
             request,
             libraries,
@@ -268,6 +275,29 @@ impl Session {
             &self.inbox,
         )?);
         self.advance();
+        Ok(())
+    }
+
+    fn libraries(&self, request: &Prepare) -> Result<Libraries, Failure> {
+        let (blobs, versions) = (&request.blobs, &request.versions);
+        Ok(Libraries {
+            async_profiler: self.library(
+                blobs.async_profiler.as_deref(),
+                versions.async_profiler.as_deref(),
+            )?,
+            perfmap: self.library(blobs.perfmap.as_deref(), None)?,
+        })
+    }
+
+    fn canary(&mut self, request: Prepare) -> Result<(), Failure> {
+        if self.recordings.is_some() {
+            return Err(Failure::plain(
+                "canary was asked for while a recording goes on",
+            ));
+        }
+        let libraries = self.libraries(&request)?;
+        let outcome = canary::watch(request, libraries, &self.host.name, &self.name)?;
+        self.output.send(&Event::Watched(outcome));
         Ok(())
     }
 

@@ -101,8 +101,7 @@ fn of_perf(sampling: &Sampling, shared: &Shared) -> Finding {
 }
 
 fn load() -> Option<Finding> {
-    let text = read_text("/proc/loadavg", 256)?;
-    let load: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+    let load = host::load()?;
     let cpus = host::facts().cpus.max(1);
     let text = format!("load {load:.2} on {cpus} processors");
     Some(match load > BUSY * cpus as f64 {

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::audit;
 use crate::engine::Shared;
 use crate::folding::Folding;
 use crate::outcome::{Failure, Outcome, Stage};
@@ -100,9 +101,7 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
     Ok(Checked {
         findings: host::findings(&request.sampling, &shared.perf),
         processes,
-        time: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0.0, |since| since.as_secs_f64()),
+        time: audit::now(),
     })
 }
 

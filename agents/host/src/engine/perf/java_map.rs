@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use super::written::{Form, Written};
 use crate::attach::{Attach, Reply};
+use crate::audit;
 use crate::engine::Note;
 use crate::files::open_regular;
 use crate::foothold::{
@@ -206,6 +207,7 @@ impl Asked<'_> {
         let name = self.file();
         openat(&run.dir, &name, flags, Mode::RUSR | Mode::WUSR)
             .map_err(|error| Failure::plain(format!("no file for the map: {error}")))?;
+        audit::note("file", || format!("{}/{name}", run.path));
         let attach = Attach {
             target: self.target,
             shoes: self.shoes,
@@ -253,7 +255,10 @@ impl Asked<'_> {
     fn by_command_in_tmp(&self, attach: &Attach) -> Result<Written, String> {
         let (tmp, name) = (self.tmp()?, self.usual_name());
         let ours = match create(&tmp, &name) {
-            Ok(_) => true,
+            Ok(_) => {
+                audit::note("file", || self.usual_path());
+                true
+            }
             Err(Errno::EXIST) => {
                 // Anybody else's, or a link, the JVM must not be made to write to.
                 open_regular(&tmp, &name, Some(self.shoes.uid), u64::MAX)
@@ -272,6 +277,7 @@ impl Asked<'_> {
         };
         if ours {
             let _ = unlinkat(&tmp, &name, AtFlags::empty());
+            audit::note("removed", || self.usual_path());
         }
         map
     }
