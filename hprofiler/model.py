@@ -162,7 +162,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What the agent says of its machine when it greets."""
+    """What the agent says of its machine when it greets.
+
+    `load` is the number of tasks that want to run (-1 where it is not known), `memory_available` in bytes.
+    """
 
     name: str
     arch: str
@@ -172,6 +175,8 @@ class HostFacts:
     user: str
     boot_id: str = ""
     agent_version: str = ""
+    load: float = -1.0
+    memory_available: Optional[int] = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 from hprofiler import __version__
 from hprofiler.collect import (
+    USUAL,
+    Care,
     Listener,
     Reach,
     Stop,
@@ -46,6 +48,7 @@ class RunRequest:
     raw_names: bool = False
     threads: bool = False
     trim: bool = False
+    care: Care = USUAL
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,16 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
     sink = FolderSink(folder)
     with on_interrupt(stop.request):  # until run.json says what lies in the folder
         results = tuple(
-            collect(request.located.hosts, request.selector, request.sampling, reach, sink, listener, stop)
+            collect(
+                request.located.hosts,
+                request.selector,
+                request.sampling,
+                reach,
+                sink,
+                listener,
+                stop,
+                request.care,
+            )
         )
         results += tuple(_not_visited(line) for line in request.located.absent)
         coverage = coverage_of(results, len(request.sampling.events))

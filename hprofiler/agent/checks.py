@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Mapping, Tuple
+from typing import Any, Mapping, Optional, Tuple
 
 from hprofiler.agent import fields
 from hprofiler.agent.events import ENGINES, ProcessOutcome, parse_outcome, parse_sources
@@ -12,6 +12,9 @@ from hprofiler.agent.wire import BadEvent
 SEVERITIES = ("error", "warning", "info", "ok")
 """The most important first."""
 MOST_FINDINGS = 100
+MOST_ENTRIES = 10_000
+LAST_SECOND = 1e11
+"""Later times are none that a clock tells."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,36 @@ class Checked:
     processes: Tuple[CheckedProcess, ...]
 
 
+@dataclass(frozen=True)
+class AuditEntry:
+    """Something that an agent did; `time` by its host's clock, in seconds since 1970."""
+
+    time: float
+    what: str
+    pid: Optional[int]
+    detail: str
+
+
+def parse_audited(event: Mapping[str, Any]) -> Tuple[Tuple[AuditEntry, ...], int]:
+    """What an agent did, and how much more."""
+    entries = fields.objects(event, "entries")
+    if len(entries) > MOST_ENTRIES:
+        raise BadEvent(f"entries are more than {MOST_ENTRIES}")
+    did = tuple(
+        AuditEntry(
+            time=fields.seconds(entry, "time", LAST_SECOND),
+            what=fields.text(entry, "what", 40),
+            pid=fields.optional_pid(entry),
+            detail=fields.text(entry, "detail"),
+        )
+        for entry in entries
+    )
+    return did, fields.integer(event, "dropped")
+
+
 def parse_checked(event: Mapping[str, Any]) -> Checked:
     return Checked(
-        time=fields.seconds(event, "time", 1e11),
+        time=fields.seconds(event, "time", LAST_SECOND),
         findings=_findings(event),
         processes=tuple(_process(item) for item in fields.objects(event, "processes")),
     )

@@ -149,6 +149,8 @@ def parse_hello(event: Mapping[str, Any]) -> Hello:
         user=fields.text(host, "user", 255),
         boot_id=fields.text(host, "boot_id", 64),
         agent_version=fields.text(event, "version", 64),
+        load=fields.number(host, "load", -1.0),
+        memory_available=fields.optional_integer(host, "memory_available_bytes"),
     )
     return Hello(
         facts, fields.integer(host, "uid", 0, fields.UINT32), frozenset(fields.texts(event, "blobs"))

@@ -20,6 +20,7 @@ FILE_OPTIONS = (
     "--selectors",
     "--yarn-ca",
     "--kubeconfig",
+    "--audit",
     "-o",
     "--output",
 )

@@ -7,6 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, List, Sequence
 
+from hprofiler.cli import care_options
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
 from hprofiler.model import Host, Outcome, Status
@@ -24,7 +25,8 @@ def command(options: argparse.Namespace) -> int:
     selector, sampling = chosen.selector(options), chosen.sampling(options)
     located = chosen.target(options)
     chosen.print_notes(located)
-    checked = check_only(located.hosts, selector, sampling, chosen.reach(options, located))
+    reach, care = chosen.reach(options, located), care_options.care(options)
+    checked = check_only(located.hosts, selector, sampling, reach, care=care)
     checked = [*checked, *map(_not_visited, located.absent)]
     if options.json:
         print(json.dumps(_record(checked), indent=2))

@@ -7,7 +7,7 @@ import importlib
 from typing import Any, Callable, List, Optional, Sequence
 
 from hprofiler import __version__
-from hprofiler.cli import convert_options, kubernetes_options, sampling_options, yarn_options
+from hprofiler.cli import care_options, convert_options, kubernetes_options, sampling_options, yarn_options
 from hprofiler.cli.numbers import whole_number
 
 # verb -> (module in hprofiler.cli, one line for the help)
@@ -131,6 +131,7 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
     yarn_options.add_to(parser)
     kubernetes_options.add_to(parser)
     _ssh_options(parser)
+    care_options.add_to(parser)
     _output_options(parser)
     parser.epilog = parser.epilog or RUN_EXAMPLES
 
@@ -268,6 +269,7 @@ def _doctor_options(parser: argparse.ArgumentParser) -> None:
     yarn_options.add_to(parser)
     kubernetes_options.add_to(parser)
     _ssh_options(parser)
+    care_options.add_to(parser)
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
     parser.epilog = (
         "example:\n  hprofiler doctor -f 300 -t 60 -e cpu,alloc -j spark-executor -h node1,node2\n\n"
@@ -313,6 +315,7 @@ def _apps_options(parser: argparse.ArgumentParser) -> None:
 def _cleanup_options(parser: argparse.ArgumentParser) -> None:
     _host_options(parser)
     _ssh_options(parser)
+    care_options.add_audit_to(parser)
     parser.add_argument("--json", action="store_true", help="print what was removed as JSON")
     parser.epilog = "example:\n  hprofiler cleanup --hosts-file nodes.txt --become sudo"
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Dict, List, Tuple
 
+from hprofiler.cli import care_options
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
 from hprofiler.cli.told import host_records, print_degraded, print_failures, print_reasons
@@ -45,6 +46,7 @@ def record(options: argparse.Namespace, located: Located, selector: Selector, re
         options.raw_names,
         options.threads,
         options.trim,
+        care_options.care(options),
     )
     with display(len(located.hosts), sampling.duration) as listener:
         result = run(request, reach, listener)

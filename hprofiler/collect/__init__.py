@@ -1,5 +1,7 @@
 """Visiting all hosts at once: record, look (a dry run), clean up. One bad host never loses the others."""
 
+from hprofiler.collect.audit import Audit
+from hprofiler.collect.care import USUAL, Care
 from hprofiler.collect.checking import HostChecked, check_only
 from hprofiler.collect.ledger import is_lost_with_host, with_causes
 from hprofiler.collect.looking import HostCleaned, HostFound, clean, find_only
@@ -8,6 +10,9 @@ from hprofiler.collect.stop import Stop, on_interrupt
 from hprofiler.collect.visit import HostProgress, Listener, Reach
 
 __all__ = [
+    "USUAL",
+    "Audit",
+    "Care",
     "HostChecked",
     "HostCleaned",
     "HostFound",

@@ -8,8 +8,10 @@ from typing import List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent import Checked, CheckedProcess, Finding, Found, Ignored
 from hprofiler.collect import libraries
+from hprofiler.collect.care import USUAL, Care, refuse_busy
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Crew, Listener, Reach, Visit, idle_reason, silent, visit_all
+from hprofiler.errors import HostError
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selector, Status
 
 SKEW = 1.0
@@ -42,10 +44,11 @@ def check_only(
     reach: Reach,
     listener: Listener = silent,
     stop: Optional[Stop] = None,
+    care: Care = USUAL,
 ) -> List[HostChecked]:
     """Ask every host what it would do; one result a host, in their order."""
     crew = Crew(reach, listener, stop or Stop())
-    visits = [_CheckingVisit(host, crew, selector, sampling) for host in hosts]
+    visits = [_CheckingVisit(host, crew, selector, sampling, care) for host in hosts]
 
     def interrupt(_: int) -> None:
         for visit in visits:
@@ -56,10 +59,11 @@ def check_only(
 
 
 class _CheckingVisit(Visit):
-    def __init__(self, host: Host, crew: Crew, selector: Selector, sampling: Sampling) -> None:
+    def __init__(self, host: Host, crew: Crew, selector: Selector, sampling: Sampling, care: Care) -> None:
         super().__init__(host, crew, selector)
         self._selector = selector
         self._sampling = sampling
+        self._care = care
         self._found = Found(0, (), ())
         self._checked: Optional[Checked] = None
         self._clock_ahead = 0.0
@@ -80,8 +84,18 @@ class _CheckingVisit(Visit):
         )
         self._clock_ahead = ahead(checked.time, asked, time.time())
         self._found, self._checked = found, checked
+        if found.processes and not self._care.busy:
+            self._refuse_busy()
         self.finish(session)
         self.tell("done" if found.processes else "idle")
+
+    def _refuse_busy(self) -> None:
+        """A run would leave the host alone; it is looked at all the same."""
+        try:
+            if self.facts:
+                refuse_busy(self.facts)
+        except HostError as why:
+            self.outcomes.append(Outcome(self.host.name, Status.FAILED, why.stage, why.reason, why.remedy))
 
     def result(self) -> HostChecked:
         verdicts = self._checked.processes if self._checked else ()

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent import AgentBinaries, AgentSession, Found
 from hprofiler.agent.pipe import pids_of_pipe
+from hprofiler.collect.audit import Audit, audited, in_words
 from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.errors import HostError, HprofilerError
@@ -26,12 +27,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Reach:
-    """How hosts are reached: `parallel` connects at once, `timeout` seconds for each step on each host."""
+    """How hosts are reached: `parallel` connects at once, `timeout` seconds for each step on each host.
+
+    With an `audit` everything that is done to them is recorded there.
+    """
 
     transport_for: Callable[[Host], Transport]
     binaries: AgentBinaries
     parallel: int = 32
     timeout: float = 30.0
+    audit: Optional[Audit] = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,9 @@ class Visit(ABC):
         self.processes = 0
         self._looked = False
         self._needless = False
-        self.transport = reach.transport_for(host)
+        self._audited = False
+        transport = reach.transport_for(host)
+        self.transport = audited(transport, reach.audit) if reach.audit else transport
         self.session: Optional[AgentSession] = None
         self._crew = crew
         self._lock = threading.RLock()
@@ -135,7 +142,10 @@ class Visit(ABC):
             self.check()
             self.limit(self.reach.timeout)
             self.session = AgentSession.open(
-                self.transport, self.reach.binaries, enter=lambda stage: self.enter(stage, self.reach.timeout)
+                self.transport,
+                self.reach.binaries,
+                enter=lambda stage: self.enter(stage, self.reach.timeout),
+                told=self._asks if self.reach.audit else None,
             )
         self.facts = self.session.hello.facts
         return self.session
@@ -254,6 +264,9 @@ class Visit(ABC):
         """Say goodbye. What goes wrong here takes nothing away from what was done."""
         self.enter("clean", self.reach.timeout)
         try:
+            if self.reach.audit:
+                self.reach.audit.agent_did(self.host.name, *session.audited())
+                self._audited = True
             session.bye()
         except HostError as error:
             why = self._why or error
@@ -284,9 +297,19 @@ class Visit(ABC):
                 self.limit(None)
             try:
                 self._close()
+                self._tell_unaudited()
             finally:
                 self.ended = True
                 self._crew.ended()
+
+    def _asks(self, request: Mapping[str, Any]) -> None:
+        """One line of the audit for each request, and none for those that only renew the lease."""
+        if self.reach.audit and request["type"] != "ping":
+            self.reach.audit.note(self.host.name, "request", in_words(request))
+
+    def _tell_unaudited(self) -> None:
+        if self.reach.audit and self.session and not self._audited:
+            self.reach.audit.note(self.host.name, "dropped", "the agent's own record: its session broke off")
 
     def _close(self) -> None:
         try:
