@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence, Tuple
 
 from hprofiler.model import Status
@@ -39,9 +40,13 @@ def print_degraded(results: Sequence[HostResult]) -> None:
 
 
 def print_reasons(results: Sequence[HostResult]) -> None:
-    """Why recorded processes were recorded as they were."""
+    """Why recorded processes were recorded as they were; each reason by itself, for it is shared by many."""
     _print_notes(
-        one for host in results for one in host.outcomes if one.status is Status.OK and one.pid and one.reason
+        replace(one, reason=reason)
+        for host in results
+        for one in host.outcomes
+        if one.status is Status.OK and one.pid and one.reason
+        for reason in one.reason.split("; ")
     )
 
 

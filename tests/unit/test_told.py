@@ -20,6 +20,10 @@ def host(*reasons: str, status: Status = Status.OK) -> HostResult:
     [
         (["", ""], []),
         (["perf: no JVM", ""], ["note: n1 pid 1: perf: no JVM"]),
+        (
+            ["user frames only; no samples", "user frames only"],
+            ["note: 2 processes: user frames only", "note: n1 pid 1: no samples"],
+        ),
         (["every 1 MiB (1 GB/s)"] * 3, ["note: 3 processes: every 1 MiB (1 GB/s)"]),
         (["every 1 MiB (1 GB/s)", "every 1 MiB (2 GB/s)"], ["note: 2 processes: every 1 MiB (…)"]),
         (
