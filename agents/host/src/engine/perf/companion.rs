@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::process::ChildStdout;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::Arc;
 
@@ -55,18 +56,20 @@ impl Companion {
         self.java.clone()
     }
 
-    /// Read perf's stream to its end, and tell how it begins.
+    /// Read perf's stream to its end, and tell how it begins, and how many samples there are by now.
     pub fn record(
         &mut self,
         stream: ChildStdout,
         wanted: Vec<Wanted>,
         began: Sender<Begin>,
+        samples: Arc<AtomicU64>,
     ) -> Result<(), String> {
         let heard = Heard {
             stream,
-            progress: Some(Progress::new()),
-            opened: false,
+            progress: Progress::new(),
+            begun: [false; 2],
             began,
+            samples,
         };
         let live = self.live.insert(Live::new(wanted, LiveLimits::default()));
         live.read(heard).map_err(|error| error.to_string())
@@ -139,25 +142,28 @@ pub enum Begin {
     Recording,
 }
 
-/// A stream that tells how it begins.
+/// A stream that tells how it begins, and how it grows.
 struct Heard {
     stream: ChildStdout,
-    progress: Option<Progress>,
-    opened: bool,
+    progress: Progress,
+    /// Whether it was told that it is opened, and that it records.
+    begun: [bool; 2],
     began: Sender<Begin>,
+    samples: Arc<AtomicU64>,
 }
 
 impl Read for Heard {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.stream.read(buffer)?;
-        if read > 0 && !std::mem::replace(&mut self.opened, true) {
-            // Nobody may wait any more, here and below.
-            let _ = self.began.send(Begin::Opened);
+        let now = [read > 0, self.progress.follow(&buffer[..read])];
+        for (step, at) in [Begin::Opened, Begin::Recording].into_iter().zip(0..) {
+            if now[at] && !std::mem::replace(&mut self.begun[at], true) {
+                // Nobody may wait any more.
+                let _ = self.began.send(step);
+            }
         }
-        let begun = |progress: &mut Progress| progress.follow(&buffer[..read]);
-        if self.progress.take_if(begun).is_some() {
-            let _ = self.began.send(Begin::Recording);
-        }
+        self.samples
+            .store(self.progress.samples(), Ordering::Relaxed);
         Ok(read)
     }
 }

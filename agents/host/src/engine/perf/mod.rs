@@ -7,11 +7,13 @@ mod companion;
 mod events;
 mod find;
 mod java_map;
+mod often;
 mod quality;
 mod record;
 mod rights;
 pub mod shared;
 mod stream;
+mod together;
 mod words;
 mod written;
 
@@ -57,7 +59,7 @@ struct Looked {
 
 /// Make a process ready to be recorded by perf: what speaks against it is found before anything is recorded.
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn Engine>, Failure> {
-    let looked = look(job, &target, findings, target.pid)?;
+    let looked = look(job, &target, findings)?;
     Ok(Box::new(PerfRecord {
         _share: looked.share,
         target,
@@ -71,9 +73,9 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
     }))
 }
 
-/// What `prepare` would make of a process, and what would be said of its names. perf is tried out on the agent itself.
+/// What `prepare` would make of a process, and what would be said of its names.
 pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foreseen, Failure> {
-    let mut looked = look(job, &target, findings, std::process::id() as i32)?;
+    let mut looked = look(job, &target, findings)?;
     let unnamed = |companion: &mut Companion| companion.foresee();
     looked
         .notes
@@ -88,8 +90,8 @@ pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foresee
     })
 }
 
-/// What can be recorded of a process, and why not the rest; events are tried out on the process `tried_on`.
-fn look(job: &Job, target: &Target, findings: &Findings, tried_on: i32) -> Result<Looked, Failure> {
+/// What can be recorded of a process, and why not the rest.
+fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failure> {
     refuse_other_user(target)?;
     let (events, mut refused) = possible(&job.sampling.events);
     let perf = job.shared.perf.perf()?;
@@ -98,9 +100,9 @@ fn look(job: &Job, target: &Target, findings: &Findings, tried_on: i32) -> Resul
     let java = beside.do_now(FAREWELL, |companion| companion.java())?;
     let (events, better) = without_off_cpu(events, job, findings, &java);
     refused.extend(better);
-    let mut command = Command::new(perf, tried_on, rights.kernel, &job.sampling);
-    let (events, same) = events::told_apart(events, rights.kernel);
-    refused.extend(same);
+    let mut command = Command::new(perf, target.pid, rights.kernel, &job.sampling);
+    let (events, apart) = together::possible(events, rights.kernel);
+    refused.extend(apart);
     let (events, share) = fitting(job, target, &mut command, events, &mut refused)?;
     let mut notes = command.notes();
     notes.extend(rights.note());
@@ -134,9 +136,7 @@ fn fitting(
     }
     let bytes = command.memory(target.status.threads, events.len());
     let share = job.shared.perf.budget.take(bytes)?;
-    let trial = job.shared.perf.trial();
-    let (events, impossible) = command.possible(events);
-    drop(trial);
+    let (events, impossible) = command.possible(events, &job.shared.perf);
     refused.extend(impossible);
     match events.is_empty() {
         true => Err(all_refused(refused)),
@@ -280,6 +280,10 @@ impl Engine for PerfRecord {
             sources: sources.collect(),
             notes: std::mem::take(&mut self.notes),
         })
+    }
+
+    fn too_much(&self) -> Option<Failure> {
+        self.recording.as_ref()?.too_much()
     }
 
     fn stop(&mut self) -> Result<Stopped, Failure> {
