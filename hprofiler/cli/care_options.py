@@ -35,7 +35,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--force-busy",
         action="store_true",
-        help="record on hosts with hardly any memory free, or a load above 40 for each processor, too",
+        help="record on hosts with hardly any memory free, or a load above 200 for each processor, too",
     )
     add_audit_to(group)
 

@@ -9,7 +9,7 @@ from typing import Callable, Dict, Optional, Set, Tuple
 from hprofiler.errors import HostError
 from hprofiler.model import HostFacts
 
-BUSY = 40.0
+BUSY = 200.0
 """Tasks that want to run, for each processor, from which on a host is left alone."""
 LITTLE_MEMORY = 64 << 20
 """Bytes that are to be free."""

@@ -127,9 +127,9 @@ def facts(load: float, free: int) -> HostFacts:
 
 
 def test_a_host_without_time_or_room_is_left_alone():
-    refuse_busy(facts(100.0, 1 << 30))
+    refuse_busy(facts(800.0, 1 << 30))
     refuse_busy(HostFacts("h", "x86_64", "6.1", 4, 1 << 30, "root"))
-    for busy, words in ((facts(161.0, 1 << 30), "load 161"), (facts(1.0, 9 << 20), "9 MiB")):
+    for busy, words in ((facts(801.0, 1 << 30), "load 801"), (facts(1.0, 9 << 20), "9 MiB")):
         with pytest.raises(HostError) as refused:
             refuse_busy(busy)
         assert words in refused.value.reason and "--force-busy" in refused.value.remedy
