@@ -28,8 +28,8 @@ const ALL: Duration = Duration::from_secs(18);
 const LITTLE: f64 = 0.2;
 const COLLAPSED: f64 = 0.25;
 
-/// Record one process and look at it. It went badly where the outcome is `failed` at the stage `record`; what failed
-/// before tells nothing of others.
+/// Record one process and look at it. It went badly where the outcome is `failed` at the stage `record`; what cannot be
+/// recorded tells nothing of others.
 pub fn watch(
     mut request: Prepare,
     libraries: Libraries,
@@ -62,6 +62,8 @@ pub fn watch(
 
 struct Watched {
     target: Target,
+    /// It was before.
+    stopped: bool,
     crashes: Vec<String>,
 }
 
@@ -73,6 +75,7 @@ impl Watched {
         let crashes = folders.map(|folder| format!("{folder}/{name}"));
         Ok(Self {
             crashes: crashes.into_iter().filter(|path| !is_there(path)).collect(),
+            stopped: target.stat().is_some_and(is_stopped),
             target,
         })
     }
@@ -129,16 +132,16 @@ impl Watched {
         let Some((over, during)) = heard else {
             return bad(hangs(pid).reason);
         };
-        let unrecorded = matches!(over.outcome.stage, Stage::Prepare | Stage::Start);
-        if over.outcome.status == Status::Failed && unrecorded {
-            return over.outcome;
-        }
         match self.target.stat() {
             None => return bad(format!("process {pid} ended while it was recorded")),
-            Some(stat) if matches!(stat.state, 'T' | 't') => {
+            Some(stat) if is_stopped(stat) && !self.stopped => {
                 return bad(format!("process {pid} was stopped while it was recorded"))
             }
             Some(_) => {}
+        }
+        let unrecorded = matches!(over.outcome.stage, Stage::Prepare | Stage::Start);
+        if over.outcome.status == Status::Failed && unrecorded {
+            return over.outcome;
         }
         if has_collapsed(before, during) && has_collapsed(before, self.used(LOOK_AGAIN)) {
             let (before, during) = (before.unwrap_or(0.0), during.unwrap_or(0.0));
@@ -159,6 +162,10 @@ impl Watched {
         thread::sleep(time);
         used(begin, first, self.target.stat()?)
     }
+}
+
+fn is_stopped(stat: Stat) -> bool {
+    matches!(stat.state, 'T' | 't')
 }
 
 fn is_there(path: impl AsRef<Path>) -> bool {

@@ -4,7 +4,7 @@ use super::Finding;
 use super::Severity::{Info, Ok as Fine, Warning};
 use crate::engine::async_profiler::able::feature;
 use crate::engine::perf;
-use crate::foothold::{bases, could_stage, ASYNC_PROFILER};
+use crate::foothold::{bases, could_stage, is_usual, ASYNC_PROFILER};
 use crate::hsperf;
 use crate::identity::Shoes;
 use crate::outcome::Failure;
@@ -145,7 +145,8 @@ fn warned(options: &[String], version: &str, engine: &str) -> Option<Finding> {
 fn folders(job: &Job, shoes: &Shoes) -> Option<Finding> {
     let library = job.libraries.async_profiler.as_ref()?;
     let closed = |base: String| could_stage(shoes, &ASYNC_PROFILER, &base, &library.sha256).err();
-    let closed: Vec<String> = bases(shoes).into_iter().filter_map(closed).collect();
+    let usual = bases(shoes).into_iter().filter(|base| is_usual(base));
+    let closed: Vec<String> = usual.filter_map(closed).collect();
     (!closed.is_empty()).then(|| {
         let text = format!("no library is loaded from: {}", closed.join("; "));
         Finding::new(Info, "folder", text)
