@@ -24,8 +24,9 @@ use crate::sampling::Sampling;
 
 /// perf stops by itself this long after the asked time, in seconds: should the agent be killed.
 const LEASE: u64 = 30;
-/// How long perf may take to open its events and to end.
-const OPEN: Duration = Duration::from_secs(10);
+/// How long perf may take to open its events, on a busy host, when it is tried out and when it is to record; and to end.
+const TRIAL: Duration = Duration::from_secs(10);
+const OPEN: Duration = Duration::from_secs(18);
 const END: Duration = Duration::from_secs(4);
 /// How long it may take to tell of what is there already.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -132,7 +133,7 @@ impl Command {
     pub fn possible(&mut self, events: Vec<Event>, shared: &Shared) -> (Vec<Event>, Vec<Failure>) {
         let tried = shared.tried(self.arguments(&events), || {
             let mut command = self.clone();
-            let together = command.attempt(&events);
+            let together = command.attempt(&events, TRIAL);
             let (events, refused) = match together {
                 Ok(()) => (events, Vec::new()),
                 Err(failure) if events.len() < 2 => (Vec::new(), vec![failure]),
@@ -152,7 +153,7 @@ impl Command {
         let mut refused = Vec::new();
         let mut fitting = Vec::new();
         for event in events {
-            match self.attempt(std::slice::from_ref(&event)) {
+            match self.attempt(std::slice::from_ref(&event), TRIAL) {
                 Ok(()) => fitting.push(event),
                 Err(failure) => refused.push(failure),
             }
@@ -160,14 +161,19 @@ impl Command {
         (fitting, refused)
     }
 
-    /// With ever smaller buffers, if that is what is wrong.
-    fn attempt(&mut self, events: &[Event]) -> Result<(), Failure> {
+    /// With ever smaller buffers, if that is what is wrong. Where perf has no time to answer, on a busy host, nothing
+    /// is known against the events: that shows when it is to record them.
+    fn attempt(&mut self, events: &[Event], patience: Duration) -> Result<(), Failure> {
         loop {
+            let begin = Instant::now();
             let mut arguments = self.arguments(events);
             arguments.extend(Self::of(None, &[&of_host("true")?]));
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            let ended = command::run(&self.perf.path, &arguments, OPEN)
-                .map_err(|error| Failure::plain(format!("perf {error}")))?;
+            let ended = match command::run(&self.perf.path, &arguments, patience) {
+                Ok(ended) => ended,
+                Err(_) if begin.elapsed() >= patience => return Ok(()),
+                Err(error) => return Err(Failure::plain(format!("perf {error}"))),
+            };
             match stream::events(&ended.output) {
                 opened if !opened.is_empty() => return refuse_in_place_of(events, &opened),
                 _ if words::is_memory(&ended.words) && self.pages > PAGES.0 => self.pages /= 4,
@@ -316,6 +322,7 @@ impl Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn buffers_hold_half_a_second() {
@@ -324,6 +331,22 @@ mod tests {
         assert!((300 * SAMPLE / 2..300 * SAMPLE * 2).contains(&(pages(300, true) * size)));
         assert!(pages(300, false) * size >= OFTEN);
         assert_eq!(pages(u32::MAX, true), 2048);
+    }
+
+    #[test]
+    fn who_has_no_time_to_answer_is_not_refused() {
+        let _alone = command::tests::alone();
+        let path = std::env::temp_dir().join(format!("hprofiler-slow-{}", std::process::id()));
+        let events = [Event::new("cpu").unwrap()];
+        let attempt = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+            let sampling = Sampling::of("cpu");
+            let mut command = Command::new(Perf::at(path.clone()), 1, true, &sampling);
+            command.attempt(&events, Duration::from_millis(300))
+        };
+        assert!(attempt("#!/bin/sh\nexec sleep 600\n").is_ok());
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
