@@ -16,8 +16,8 @@ const MAX_RECORDING: u64 = 2 << 30;
 /// The largest chunk, which is held in memory. The profiler was told to write chunks of 8 MiB.
 const MAX_CHUNK: u64 = 64 << 20;
 /// What is made of a recording takes no more of the host's memory: nodes of its call tree times its values, and bytes of
-/// names. Both are many times what real applications have.
-const MOST_CELLS: usize = 1 << 23;
+/// names. A dense recording of 67 MB has an eighth of the former (docs/performance.md).
+const MOST_CELLS: usize = 1 << 24;
 const MOST_NAMES: usize = 64 << 20;
 /// The largest recording that is sent as it is.
 const MAX_RAW: u64 = 512 << 20;
