@@ -49,12 +49,14 @@ $(VENV)/.kerberos: $(VENV)/.made | test-prerequisites
 test-python: build test-prerequisites $(VENV)/.kerberos
 	$(BIN)/python -m pytest
 
+# The agent by itself has fewer features of the library, and so more code that nobody uses.
 lint: build ## ruff, mypy --strict, clippy, rustfmt, the viewer's types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	cargo fmt --all --check
 	cargo clippy --locked --quiet --workspace --all-targets -- --deny warnings
+	cargo clippy --locked --quiet -p hprofiler-agent --all-targets -- --deny warnings
 	tests/viewer/typecheck.sh
 
 bench: build test-prerequisites ## measure what README promises; writes build/bench.md

@@ -152,10 +152,20 @@ class Outcome:
     pid: Optional[int] = None
     label: str = ""
 
+    @property
+    def where(self) -> str:
+        """For people: "n1", "n1 pid 7 (executor 3)"."""
+        if self.pid is None:
+            return self.host
+        return f"{self.host} pid {self.pid}" + (f" ({self.label})" if self.label else "")
+
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What the agent says of its machine when it greets."""
+    """What the agent says of its machine when it greets.
+
+    `load` is the number of tasks that want to run (-1 where it is not known), `memory_available` in bytes.
+    """
 
     name: str
     arch: str
@@ -165,6 +175,8 @@ class HostFacts:
     user: str
     boot_id: str = ""
     agent_version: str = ""
+    load: float = -1.0
+    memory_available: Optional[int] = None
 
 
 @dataclass(frozen=True)

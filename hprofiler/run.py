@@ -11,7 +11,17 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 from hprofiler import __version__
-from hprofiler.collect import Listener, Reach, Stop, collect, on_interrupt
+from hprofiler.collect import (
+    USUAL,
+    Care,
+    Listener,
+    Reach,
+    Stop,
+    collect,
+    is_lost_with_host,
+    on_interrupt,
+    with_causes,
+)
 from hprofiler.errors import HprofilerError, PicturesError, RunFolderError
 from hprofiler.model import Host, HostResult, Outcome, Recording, Sampling, Selector, Status
 from hprofiler.resolvers import Located
@@ -38,6 +48,7 @@ class RunRequest:
     raw_names: bool = False
     threads: bool = False
     trim: bool = False
+    care: Care = USUAL
 
 
 @dataclass(frozen=True)
@@ -89,7 +100,16 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
     sink = FolderSink(folder)
     with on_interrupt(stop.request):  # until run.json says what lies in the folder
         results = tuple(
-            collect(request.located.hosts, request.selector, request.sampling, reach, sink, listener, stop)
+            collect(
+                request.located.hosts,
+                request.selector,
+                request.sampling,
+                reach,
+                sink,
+                listener,
+                stop,
+                request.care,
+            )
         )
         results += tuple(_not_visited(line) for line in request.located.absent)
         coverage = coverage_of(results, len(request.sampling.events))
@@ -146,7 +166,8 @@ def _with_lines(results: Tuple[HostResult, ...], lines: Sequence[Outcome]) -> Tu
     ledgers = {name: [line for line in lines if line.host == name] for name in names}
     ledgers[results[0].host.name] += [line for line in lines if line.host not in names]
     return tuple(
-        replace(result, outcomes=(*result.outcomes, *ledgers[result.host.name])) for result in results
+        replace(result, outcomes=with_causes(result.outcomes, ledgers[result.host.name]))
+        for result in results
     )
 
 
@@ -243,10 +264,13 @@ def _recording_record(recording: Recording) -> Recording:
 
 
 def failures(results: Sequence[HostResult]) -> List[Tuple[str, str, str]]:
-    """(where, reason, remedy) of each ledger line that says failed, hosts in order."""
+    """(where, reason, remedy) of each ledger line that says failed, hosts in order.
+
+    Of processes that were lost with their host the host's line tells.
+    """
     return [
-        (f"{outcome.host} pid {outcome.pid}" if outcome.pid else outcome.host, outcome.reason, outcome.remedy)
+        (outcome.where, outcome.reason, outcome.remedy)
         for result in results
         for outcome in result.outcomes
-        if outcome.status is Status.FAILED
+        if outcome.status is Status.FAILED and not is_lost_with_host(outcome)
     ]

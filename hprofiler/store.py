@@ -120,9 +120,14 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def safe_name(name: str) -> str:
-    """A file name for any text: the text where it is harmless, else its harmless part and a hash."""
+    """A file name for any text: the text where it is harmless, else its harmless part and a hash.
+
+    Containers are called POD/CONTAINER: no harmless text has the ~ that stands for the slash.
+    """
     if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", name):
         return name
+    if re.fullmatch(r"(?=.{1,100}$)[a-z0-9][a-z0-9.-]*(/[a-z0-9][a-z0-9.-]*){1,2}", name):
+        return name.replace("/", "~")
     readable = re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:60].strip("_")
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"{readable or 'host'}-{digest}"

@@ -136,6 +136,12 @@ impl Frames {
         self.ends.len()
     }
 
+    /// How long all names are together.
+    #[cfg(feature = "recordings")]
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// One more than the largest [`Frame::index`].
     pub(crate) fn index_len(&self) -> usize {
         self.len() << Frame::KIND_BITS

@@ -31,8 +31,9 @@ mod profile;
 mod proto;
 #[cfg(feature = "formats")]
 mod speedscope;
-#[cfg(feature = "recordings")]
+#[cfg(feature = "formats")]
 mod stack;
+mod suffix;
 mod threads;
 mod tree;
 mod values;

@@ -18,6 +18,8 @@ pub struct Limits {
     pub speedscope_bytes: u64,
     /// Bytes of one frame's name.
     pub name_bytes: usize,
+    /// Bytes of the names of all frames of a recording (JFR): short ones of its own can be put together to long ones.
+    pub names_bytes: usize,
     /// Nodes of the tree times values of a node.
     pub cells: usize,
 }
@@ -30,6 +32,7 @@ impl Default for Limits {
             perf_data_bytes: 2 << 30,
             speedscope_bytes: 1 << 30,
             name_bytes: 64 << 10,
+            names_bytes: 1 << 30,
             cells: 1 << 25,
         }
     }

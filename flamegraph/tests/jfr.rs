@@ -1,6 +1,6 @@
 //! JFR recordings made by hand: every encoding, chunks one after the other, and every way to be damaged.
 
-use flamegraph::{read, read_jfr, Format, Profile, ReadOptions, Threads};
+use flamegraph::{read, read_jfr, Format, Limits, Profile, ReadOptions, Threads};
 
 mod jfr_maker;
 
@@ -39,6 +39,33 @@ fn both_chunks_count_in_every_value() {
     );
     assert_eq!(folded(&profile, "delay"), "demo/Main.café_[0] 1000\n");
     assert!(profile.warnings().is_empty());
+}
+
+#[test]
+fn names_are_bounded_each_and_together() {
+    let refused = |limits: Limits| {
+        let options = ReadOptions {
+            limits,
+            ..options(true)
+        };
+        read(&recording(), &options)
+            .err()
+            .map(|error| error.to_string())
+    };
+    for (name_bytes, names_bytes, want) in [
+        (64, 1024, None),
+        (4, 1024, Some("bytes of a frame name: more than 4")),
+        (64, 16, Some("bytes of all frames' names: more than 16")),
+    ] {
+        let error = refused(Limits {
+            name_bytes,
+            names_bytes,
+            ..Limits::default()
+        });
+        let told = error.as_deref().unwrap_or_default();
+        assert!(told.contains(want.unwrap_or_default()), "{told}");
+        assert_eq!(error.is_some(), want.is_some(), "{told}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 """The coordinator's side of agents/PROTOCOL.md: start an agent, talk to it, believe nothing unchecked."""
 
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
+from hprofiler.agent.checks import AuditEntry, Checked, CheckedProcess, Finding
 from hprofiler.agent.events import (
     Cleaned,
     Done,
@@ -18,9 +19,13 @@ from hprofiler.agent.session import AgentSession
 __all__ = [
     "AgentBinaries",
     "AgentSession",
+    "AuditEntry",
     "Blob",
+    "Checked",
+    "CheckedProcess",
     "Cleaned",
     "Done",
+    "Finding",
     "Found",
     "Ignored",
     "Listed",

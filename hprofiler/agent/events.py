@@ -149,6 +149,8 @@ def parse_hello(event: Mapping[str, Any]) -> Hello:
         user=fields.text(host, "user", 255),
         boot_id=fields.text(host, "boot_id", 64),
         agent_version=fields.text(event, "version", 64),
+        load=fields.number(host, "load", -1.0),
+        memory_available=fields.optional_integer(host, "memory_available_bytes"),
     )
     return Hello(
         facts, fields.integer(host, "uid", 0, fields.UINT32), frozenset(fields.texts(event, "blobs"))
@@ -227,11 +229,15 @@ def parse_record_event(event: Mapping[str, Any]) -> RecordEvent:
 
 
 def _started(event: Mapping[str, Any]) -> Started:
+    return Started(fields.pid(event), fields.choice(event, "engine", ENGINES), parse_sources(event))
+
+
+def parse_sources(event: Mapping[str, Any]) -> Mapping[str, str]:
+    """What is used for each event, by its name."""
     sources = fields.member(event, "sources")
     if len(sources) > MAX_EVENTS:
         raise BadEvent(f"sources has more than {MAX_EVENTS} members")
-    named = {printable(name[:MAX_EVENT_NAME]): fields.text(sources, name, 255) for name in sources}
-    return Started(fields.pid(event), fields.choice(event, "engine", ENGINES), named)
+    return {printable(name[:MAX_EVENT_NAME]): fields.text(sources, name, 255) for name in sources}
 
 
 def _profile_header(event: Mapping[str, Any]) -> ProfileHeader:

@@ -42,11 +42,23 @@ def optional_pid(event: Mapping[str, Any], name: str = "pid") -> Optional[int]:
     return None if event.get(name) is None else pid(event, name)
 
 
-def seconds(event: Mapping[str, Any], name: str) -> float:
+def seconds(event: Mapping[str, Any], name: str, most: float = 1e9) -> float:
     value = event.get(name)
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1e9:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= most:
         raise BadEvent(f"{name} is no number of seconds")
     return float(value)
+
+
+def number(event: Mapping[str, Any], name: str, otherwise: float) -> float:
+    """A number that is neither endless nor very large; absent is `otherwise`."""
+    value = event.get(name, otherwise)
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not -1e9 <= value <= 1e9:
+        raise BadEvent(f"{name} is no number from -1e9 to 1e9")
+    return float(value)
+
+
+def optional_integer(event: Mapping[str, Any], name: str) -> Optional[int]:
+    return None if event.get(name) is None else integer(event, name)
 
 
 def sha256(event: Mapping[str, Any], name: str = "sha256") -> str:

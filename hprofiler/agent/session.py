@@ -30,6 +30,7 @@ from typing import (
 
 from hprofiler.agent import bootstrap, events, visiting
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
+from hprofiler.agent.checks import AuditEntry, Checked, parse_audited, parse_checked
 from hprofiler.agent.coordinator import own_processes
 from hprofiler.agent.events import (
     Cleaned,
@@ -42,7 +43,7 @@ from hprofiler.agent.events import (
     RawHeader,
     RecordEvent,
 )
-from hprofiler.agent.wire import BadEvent
+from hprofiler.agent.wire import BadEvent, Wire
 from hprofiler.errors import HostError
 from hprofiler.model import Process, Sampling
 from hprofiler.transports.base import Channel, Transport
@@ -53,6 +54,7 @@ LEASE_SECONDS = 30
 _EXTRA_EVENTS = 1000
 _EXTRA_SECONDS = 61  # of a recording, at most: the agent's own deadline
 _EXIT_WAIT = 5.0
+NO_VERSIONS: Mapping[str, str] = {}
 _STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch", RawHeader: "fetch"}
 
 Parsed = TypeVar("Parsed")
@@ -61,7 +63,10 @@ Parsed = TypeVar("Parsed")
 class AgentSession:
     """Made by `AgentSession.open`; a context manager whose end lets go of the agent."""
 
-    def __init__(self, transport: Transport, launched: bootstrap.Launched) -> None:
+    def __init__(
+        self, transport: Transport, launched: bootstrap.Launched, told: Callable[[Mapping[str, Any]], None]
+    ) -> None:
+        self._told = told
         self._transport = transport
         self._channel: Channel = launched.channel
         self._wire = launched.wire
@@ -81,18 +86,29 @@ class AgentSession:
         transport: Transport,
         binaries: AgentBinaries,
         enter: Callable[[str], None] = lambda stage: None,
+        told: Optional[Callable[[Mapping[str, Any]], None]] = None,
     ) -> AgentSession:
-        """Start the agent over a connected transport and greet it. `enter` hears "push" before a push."""
+        """Start the agent over a connected transport and greet it. `enter` hears "push" before a push.
+
+        `told` hears of every request before it is sent, and has the agent keep what it does.
+        """
         greeting = {
             "type": "hello",
             "protocol": PROTOCOL,
             "lease_seconds": LEASE_SECONDS,
             "exclude": own_processes(),
+            "audit": told is not None,
         }
+
+        def greet(wire: Wire) -> None:
+            if told:
+                told(greeting)
+            wire.send(greeting)
+
         launch = visiting.launch if transport.leaves_nothing else bootstrap.launch
-        launched = launch(transport, binaries, lambda wire: wire.send(greeting), enter)
+        launched = launch(transport, binaries, greet, enter)
         try:
-            return cls(transport, launched)
+            return cls(transport, launched, told or (lambda request: None))
         except BaseException:
             launched.channel.close()
             raise
@@ -149,23 +165,21 @@ class AgentSession:
         return found
 
     def prepare(
-        self, sampling: Sampling, blobs: Mapping[str, str], processes: Sequence[Process]
+        self,
+        sampling: Sampling,
+        blobs: Mapping[str, str],
+        processes: Sequence[Process],
+        versions: Mapping[str, str] = NO_VERSIONS,
     ) -> Tuple[Tuple[int, ...], Tuple[ProcessOutcome, ...]]:
         """Get everything ready to sample; gives the pids that are, and an outcome for each that cannot be.
 
-        `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names.
+        `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names, and
+        `versions` their releases, where these are known.
         """
         self.stage = "prepare"
         self._sampling = sampling
         asked = {process.pid for process in processes}
-        self._send(
-            {
-                "type": "prepare",
-                "sampling": asdict(sampling),
-                "blobs": dict(blobs),
-                "processes": [_process(process) for process in processes],
-            }
-        )
+        self._send({"type": "prepare", **_request(sampling, blobs, versions, processes)})
         outcomes: List[ProcessOutcome] = []
         while (event := self._answer("outcome", "ready"))["type"] == "outcome":
             outcomes.append(self._parsed(events.parse_outcome, event))
@@ -180,6 +194,21 @@ class AgentSession:
             raise self._nonsense("an outcome of a process that it was not asked for")
         if len(outcomes) > len(asked) + _EXTRA_EVENTS:
             raise self._nonsense("too many outcomes")
+
+    def check(
+        self,
+        sampling: Sampling,
+        blobs: Mapping[str, str],
+        versions: Mapping[str, str],
+        processes: Sequence[Process],
+    ) -> Checked:
+        """What `prepare` and `start` would come to, of each process in their order; nothing is touched."""
+        self.stage = "prepare"
+        self._send({"type": "check", **_request(sampling, blobs, versions, processes)})
+        checked = self._parsed(parse_checked, self._answer("checked"))
+        if [one.outcome.pid for one in checked.processes] != [process.pid for process in processes]:
+            raise self._nonsense("it checked other processes than it was asked for")
+        return checked
 
     def start(self) -> None:
         """Begin sampling; `events` tells what becomes of it."""
@@ -246,6 +275,26 @@ class AgentSession:
         self._send({"type": "clean", "kept": kept})
         return self._parsed(events.parse_cleaned, self._answer("cleaned"))
 
+    def canary(
+        self,
+        sampling: Sampling,
+        blobs: Mapping[str, str],
+        versions: Mapping[str, str],
+        process: Process,
+    ) -> ProcessOutcome:
+        """Record one process alone for a moment. It went badly where it failed at the stage "record"."""
+        self.stage = "prepare"
+        self._send({"type": "canary", **_request(sampling, blobs, versions, [process])})
+        outcome = self._parsed(events.parse_outcome, self._answer("watched"))
+        if outcome.pid != process.pid:
+            raise self._nonsense("it watched another process than it was asked for")
+        return outcome
+
+    def audited(self) -> Tuple[Tuple[AuditEntry, ...], int]:
+        """What the agent did since it was last asked, and how much more than it could keep."""
+        self._send({"type": "audit"})
+        return self._parsed(parse_audited, self._answer("audited"))
+
     def bye(self) -> None:
         """Let the agent clean up, and wait until it has ended."""
         self.stage = "clean"
@@ -277,6 +326,7 @@ class AgentSession:
                 return  # whoever reads will be told
 
     def _send(self, request: Mapping[str, Any], payload: Iterable[bytes] = ()) -> None:
+        self._told(request)
         try:
             self._wire.send(request, payload)
         except HostError as error:
@@ -333,6 +383,17 @@ def _error(event: Mapping[str, Any]) -> Tuple[str, str]:
     reason = event.get("reason"), event.get("remedy")
     texts = [printable(text[:4096]) if isinstance(text, str) else "" for text in reason]
     return texts[0] or "the agent gave up", texts[1]
+
+
+def _request(
+    sampling: Sampling, blobs: Mapping[str, str], versions: Mapping[str, str], processes: Sequence[Process]
+) -> Dict[str, Any]:
+    return {
+        "sampling": asdict(sampling),
+        "blobs": dict(blobs),
+        "versions": dict(versions),
+        "processes": [_process(process) for process in processes],
+    }
 
 
 def _process(process: Process) -> Dict[str, Any]:

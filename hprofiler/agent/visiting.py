@@ -6,8 +6,9 @@ input ends, and a second command starts what was stored. Where nothing can make 
 chmod) the system's dynamic loader can run it all the same (see `loadable`).
 
 The agent deletes its own binary as soon as it runs, and keeps what it is given in memory; the shell waits for
-its end, and deletes the binary if it never came to run. A debug container ends with it ($HPROFILER_END). What
-goes wrong on the way is undone by another command: the shell may have ended, or not know of it.
+its end, and deletes the binary if it never came to run. Where there is no rm, a program of 300 bytes takes
+the binary's place and deletes it (see `remover`). A debug container ends with it ($HPROFILER_END). What goes
+wrong on the way is undone by another command: the shell may have ended, or not know of it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Callable, Iterable, Iterator, NamedTuple
 
 from hprofiler.agent.bootstrap import MARK, AgentBinaries, Answer, Blob, Launched, marked, pieces, plain
 from hprofiler.agent.loadable import loadable
+from hprofiler.agent.remover import printed, remover
 from hprofiler.agent.wire import PIECE, Wire
 from hprofiler.errors import HostError
 from hprofiler.transports.base import Channel, NoShell, Transport
@@ -167,16 +169,35 @@ run() {{
   exit $s
 }}
 over() {{ [ -n "$HPROFILER_END" ] && read -r p <"$HPROFILER_END" && kill "$p"; }}
-gone() {{ rm -f "$1" 2>/dev/null || {{ [ -f "$1" ] && : >"$1"; }}; }} 2>/dev/null
+gone() {{
+  rm -f "$1" && return
+  [ -f "$1" ] && erase "$1"
+  [ -f "$1" ] && : >"$1"
+}} 2>/dev/null
 """
+
+# Nobody runs a file as a program while it is being written, but the loader does.
+_ERASE = "\n".join(
+    [
+        "erase() {{",
+        f"if [ -x {_LOADERS[0]} ]",
+        f"""then printf '{printed(remover(by_loader=True))}' >"$1"; {_LOADERS[0]} "$1" "$1" """,
+        f"""else printf '{printed(remover(by_loader=False))}' >"$1"; chmod 700 "$1"; "$1" "$1" """,
+        "fi",
+        "}}\n",
+    ]
+)
+_START += _ERASE
 
 # Ways: c or e (counted, or until the end of input), then d or the path of a loader. A file is made anew or
 # not at all (set -C), so that nobody can have put a link there; and not where nothing runs, for without rm
-# it would stay.
+# it would stay. Whoever let go of us before the file was there has undone nothing: then nothing arrives, and
+# nobody hears us (PIPE).
 _FIND = (
     _START
     + """
 umask 077
+trap "" PIPE
 has() {{ command -v "$1" >/dev/null 2>&1; }}
 h=
 for l in {loaders}; do
@@ -226,6 +247,7 @@ seek() {{
 seek || {{ echo {mark} nowhere "$a" -; over; exit 0; }}
 echo {mark} send "$a" $w$r "$f"
 if [ $w = c ]; then head -c $n >"$f"; else cat >"$f"; fi
+[ -s "$f" ] || {{ gone "$f"; over; exit 1; }}
 if has wc && [ $(wc -c <"$f") != $n ]; then gone "$f"; over; echo {mark} refused - -; exit 1; fi
 echo {mark} stored - -
 [ $w = e ] || run "$f" $r

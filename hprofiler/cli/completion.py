@@ -9,6 +9,7 @@ from hprofiler.cli.exits import Exit
 from hprofiler.cli.kubernetes_options import VIAS
 from hprofiler.cli.parser import VERBS, option_strings
 from hprofiler.cli.sampling_options import ENGINES, EVENTS
+from hprofiler.resolvers.kubernetes.asked import KINDS
 
 FILE_OPTIONS = (
     "--hosts-file",
@@ -19,9 +20,14 @@ FILE_OPTIONS = (
     "--selectors",
     "--yarn-ca",
     "--kubeconfig",
+    "--audit",
     "-o",
     "--output",
 )
+
+# `k8s:` is a word of its own to bash, for which a colon ends words.
+PODS = "k8s:"
+WORKLOADS = " ".join(f"{kind}/" for kind in dict.fromkeys(KINDS.values()))
 
 
 def command(options: argparse.Namespace) -> int:
@@ -35,9 +41,15 @@ def _bash(by_verb: Dict[str, str]) -> str:
     return f"""\
 _hprofiler() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options
+  if [[ $before = k8s || "${{COMP_WORDS[COMP_CWORD-2]}}$before" = k8s: ]]; then
+    COMPREPLY=($(compgen -W "{WORKLOADS}" -- "${{word#:}}"))
+    compopt -o nospace 2>/dev/null
+    return
+  fi
   case $before in
     -j|--selector|--match)
       COMPREPLY=($(compgen -W "$(hprofiler selectors 2>/dev/null | cut -d' ' -f1)" -- "$word"))
+      if [ "$before" != --match ] && [[ {PODS} == "$word"* ]]; then COMPREPLY+=({PODS}); fi
       return ;;
     -e|--event)
       local first=${{word%"${{word##*,}}"}}
@@ -75,7 +87,8 @@ def _fish(by_verb: Dict[str, str]) -> str:
             files = " -r -F" if option in FILE_OPTIONS else ""
             lines.append(f"complete -c hprofiler -n '{condition}' {flag}{files}")
     names = "(hprofiler selectors 2>/dev/null | string split -f1 ' ')"
-    lines.append(f'complete -c hprofiler -s j -l selector -x -a "{names}"')
+    pods = " ".join(PODS + kind for kind in WORKLOADS.split())
+    lines.append(f'complete -c hprofiler -s j -l selector -x -a "{names} {pods}"')
     lines.append(f'complete -c hprofiler -l match -x -a "{names}"')
     lines.append(f"complete -c hprofiler -s e -l event -x -a '{' '.join(EVENTS)}'")
     lines.append(f"complete -c hprofiler -l engine -x -a '{' '.join(ENGINES)}'")

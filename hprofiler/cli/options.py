@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, List, Optional
 
-from hprofiler.cli import kubernetes_options, yarn_options
+from hprofiler.cli import care_options, kubernetes_options, yarn_options
 from hprofiler.cli.sampling_options import chosen_events
 from hprofiler.errors import UsageError
 from hprofiler.model import Sampling, Selector
@@ -61,6 +61,7 @@ def target(options: argparse.Namespace) -> Located:
         kubernetes=kubernetes_options.cluster(options, limit),
     )
     located, hint = yarn_options.locate(targets), yarn_options.hint(options)
+    care_options.refuse_many(options, located)
     return replace(located, notes=(*located.notes, hint)) if hint else located
 
 
@@ -107,7 +108,11 @@ def local_reach(options: argparse.Namespace) -> Reach:
 
 
 def reach(options: argparse.Namespace, located: Located) -> Reach:
-    """How to reach the target's hosts."""
+    """How to reach the target's hosts, and where to record what is done to them."""
+    return replace(_reach(options, located), audit=care_options.audit(options))
+
+
+def _reach(options: argparse.Namespace, located: Located) -> Reach:
     if located.target.kind == "local":
         return local_reach(options)
     from hprofiler.collect import Reach

@@ -7,13 +7,14 @@ import importlib
 from typing import Any, Callable, List, Optional, Sequence
 
 from hprofiler import __version__
-from hprofiler.cli import convert_options, kubernetes_options, sampling_options, yarn_options
+from hprofiler.cli import care_options, convert_options, kubernetes_options, sampling_options, yarn_options
 from hprofiler.cli.numbers import whole_number
 
 # verb -> (module in hprofiler.cli, one line for the help)
 VERBS = {
     "run": ("run", "profile every matching process (the default: `hprofiler -j …` is `hprofiler run -j …`)"),
     "ps": ("ps", "list the hosts and processes that a run would profile; touches no process"),
+    "doctor": ("doctor", "tell what a run would come to on every host and process; touches no process"),
     "apps": ("apps", "list the running applications of a YARN cluster"),
     "selectors": ("selectors", "list the selectors that -j knows by name"),
     "convert": ("convert", "merge profiles and write them in another format"),
@@ -130,6 +131,7 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
     yarn_options.add_to(parser)
     kubernetes_options.add_to(parser)
     _ssh_options(parser)
+    care_options.add_to(parser)
     _output_options(parser)
     parser.epilog = parser.epilog or RUN_EXAMPLES
 
@@ -140,11 +142,13 @@ def _selection_options(parser: argparse.ArgumentParser, required: bool) -> None:
         "-j",
         "--selector",
         required=required,
+        action=kubernetes_options.SelectorAction,
         metavar="SELECTOR",
         help="a name (`hprofiler selectors` lists them); pid:123,456; a shell pipe over the process list "
         "('grep X | grep -v Y'); re:REGEX or plain text found in the command line; the id of a YARN "
         "application, or yarn:name=nightly*,user=…,queue=…,tag=…,type=…; pods: k8s:LABEL=VALUE,… or "
-        "k8s:pod/NAME (deployment/, statefulset/, job/, sparkapplication/)",
+        "k8s:KIND/NAME (pod, deployment, statefulset, daemonset, replicaset, job, cronjob, "
+        "sparkapplication); k8s: may be given several times",
     )
     _selector_directory_option(group)
 
@@ -252,8 +256,24 @@ def _ps_options(parser: argparse.ArgumentParser) -> None:
     _ssh_options(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     parser.epilog = (
-        "example:\n  hprofiler ps -j spark-executor -h node1,node2\n\n"
+        "examples:\n  hprofiler ps -j spark-executor -h node1,node2\n"
+        "  hprofiler ps -j k8s:deployment/web -n shop\n\n"
         "exit status: 0 something found and every host answered, 3 some hosts failed, 4 nothing found"
+    )
+
+
+def _doctor_options(parser: argparse.ArgumentParser) -> None:
+    sampling_options.add_to(parser)
+    _selection_options(parser, required=True)
+    _host_options(parser)
+    yarn_options.add_to(parser)
+    kubernetes_options.add_to(parser)
+    _ssh_options(parser)
+    care_options.add_to(parser)
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    parser.epilog = (
+        "example:\n  hprofiler doctor -f 300 -t 60 -e cpu,alloc -j spark-executor -h node1,node2\n\n"
+        "exit status: 0 all would be recorded as asked, 3 some not or less well, 4 nothing would be"
     )
 
 
@@ -295,6 +315,7 @@ def _apps_options(parser: argparse.ArgumentParser) -> None:
 def _cleanup_options(parser: argparse.ArgumentParser) -> None:
     _host_options(parser)
     _ssh_options(parser)
+    care_options.add_audit_to(parser)
     parser.add_argument("--json", action="store_true", help="print what was removed as JSON")
     parser.epilog = "example:\n  hprofiler cleanup --hosts-file nodes.txt --become sudo"
 
@@ -314,6 +335,7 @@ def _completion_options(parser: argparse.ArgumentParser) -> None:
 _VERB_OPTIONS = {
     "run": _run_options,
     "ps": _ps_options,
+    "doctor": _doctor_options,
     "apps": _apps_options,
     "selectors": _selectors_options,
     "convert": convert_options.add_to,

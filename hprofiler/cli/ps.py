@@ -6,7 +6,7 @@ import argparse
 import json
 import shutil
 import sys
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Sequence, Tuple
 
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
@@ -15,8 +15,9 @@ from hprofiler.model import Host, Outcome, Process, Status
 if TYPE_CHECKING:
     from hprofiler.collect import HostFound
 
-
 IGNORED_SHOWN = 10
+_HEADS = ("PID", "USER", "JVM", "PROCESS", "COMMAND")
+_PID = 1
 
 
 def command(options: argparse.Namespace) -> int:
@@ -27,7 +28,10 @@ def command(options: argparse.Namespace) -> int:
     chosen.print_notes(located)
     found = find_only(located.hosts, selector, chosen.reach(options, located))
     found = [*found, *map(_not_visited, located.absent)]
-    (_print_json if options.json else _print_table)(found)
+    if options.json:
+        _print_json(found)
+    else:
+        _print_table(found, located.cluster is not None)
     failed = any(outcome.status is Status.FAILED for host in found for outcome in host.outcomes)
     if not any(host.processes for host in found):
         return Exit.NOTHING
@@ -41,28 +45,38 @@ def _not_visited(line: Outcome) -> HostFound:
     return HostFound(Host(line.host, ""), None, 0, (), (), (line,))
 
 
-def _print_table(found: Sequence[HostFound]) -> None:
-    width = max(len(host.host.name) for host in found)
-    columns = shutil.get_terminal_size((160, 24)).columns
+def _print_table(found: Sequence[HostFound], inside: bool) -> None:
+    """Processes on stdout, everything else on stderr; `inside` says that hosts are containers."""
+    rows = [_cells(host.host.name, process) for host in found for process in host.processes]
+    _print_rows([("CONTAINER" if inside else "HOST", *_HEADS), *rows] if rows else [])
     for host in found:
-        for process in host.processes:
-            print(_row(host.host.name.ljust(width), process)[:columns])
         for ignored in host.ignored[:IGNORED_SHOWN]:
             print(f"{host.host.name} pid {ignored.pid}: left out: {ignored.reason}", file=sys.stderr)
         for outcome in host.outcomes:
-            where = f"{outcome.host} pid {outcome.pid}" if outcome.pid else outcome.host
-            print(f"{where}: {outcome.status.value}: {outcome.reason}", file=sys.stderr)
+            print(f"{outcome.where}: {outcome.status.value}: {outcome.reason}", file=sys.stderr)
             if outcome.remedy:
                 print(f"  {outcome.remedy}", file=sys.stderr)
-    total = sum(len(host.processes) for host in found)
     hosts = sum(bool(host.processes) for host in found)
-    processes = "1 process" if total == 1 else f"{total} processes"
-    print(f"{processes} on {hosts} of {len(found)} hosts", file=sys.stderr)
+    places = "in {} of {} container" if inside else "on {} of {} host"
+    where = places.format(hosts, len(found)) + ("" if len(found) == 1 else "s")
+    print(f"{'1 process' if len(rows) == 1 else f'{len(rows)} processes'} {where}", file=sys.stderr)
 
 
-def _row(host: str, process: Process) -> str:
-    version = f"JDK {process.jvm_version}" if process.jvm_version else ""
-    return f"{host}  {process.pid:>7}  {process.user:<10}  {version:<12}  {process.label}  {process.command}"
+def _print_rows(rows: Sequence[Tuple[str, ...]]) -> None:
+    """Columns below each other; cut where a terminal ends."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for row in rows:
+        cells = [
+            cell.rjust(width) if number == _PID else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths))
+        ]
+        print("  ".join(cells).rstrip()[:columns])
+
+
+def _cells(host: str, process: Process) -> Tuple[str, ...]:
+    version = f"JDK {process.jvm_version}" if process.jvm_version else "-"
+    return host, str(process.pid), process.user, version, process.label, process.command
 
 
 def _print_json(found: Sequence[HostFound]) -> None:

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Dict, List, Tuple
 
+from hprofiler.cli import care_options
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
-from hprofiler.cli.told import host_records, print_reasons
-from hprofiler.model import Status
+from hprofiler.cli.told import host_records, print_degraded, print_failures, print_reasons
 from hprofiler.passwords import hide_in_word
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from hprofiler.report import EventReport
     from hprofiler.resolvers import Located
     from hprofiler.run import RunResult
-
-FAILURES_SHOWN = 20
-DEGRADED_SHOWN = 5
 
 
 def command(options: argparse.Namespace) -> int:
@@ -49,6 +46,7 @@ def record(options: argparse.Namespace, located: Located, selector: Selector, re
         options.raw_names,
         options.threads,
         options.trim,
+        care_options.care(options),
     )
     with display(len(located.hosts), sampling.duration) as listener:
         result = run(request, reach, listener)
@@ -70,9 +68,11 @@ def exit_code(result: RunResult) -> Exit:
 def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:
     """Troubles on stderr; hottest methods, who is unlike the others and the report's path on stdout."""
     from hprofiler.report import outliers_table
+    from hprofiler.run import failures
 
-    _print_failures(result)
-    _print_degraded(result)
+    print_failures(failures(result.results), str(result.report.page))
+    print_degraded(result.results)
+    print_reasons(result.results)
     if result.report.empty:
         _print_nothing(result, selector)
         return
@@ -96,30 +96,6 @@ def _print_event(event: EventReport) -> None:
     left_out = f", {event.left_out:.1%} left out by --trim" if event.whole > event.total else ""
     print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
     print(hottest(event.hottest, event.telling))
-
-
-def _print_failures(result: RunResult) -> None:
-    from hprofiler.run import failures
-
-    failed = failures(result.results)
-    if failed:
-        print("not recorded:", file=sys.stderr)
-    for where, reason, remedy in failed[:FAILURES_SHOWN]:
-        print(f"  {where}: {reason}" + (f"\n    {remedy}" if remedy else ""), file=sys.stderr)
-    if len(failed) > FAILURES_SHOWN:
-        more = len(failed) - FAILURES_SHOWN
-        print(f"  … and {more} more: see the ledger in {result.report.page}", file=sys.stderr)
-
-
-def _print_degraded(result: RunResult) -> None:
-    degraded = [o for host in result.results for o in host.outcomes if o.status is Status.DEGRADED]
-    for outcome in degraded[:DEGRADED_SHOWN]:
-        where = f"{outcome.host} pid {outcome.pid}" if outcome.pid else outcome.host
-        remedy = f"\n    {outcome.remedy}" if outcome.remedy else ""
-        print(f"note: {where}: {outcome.reason}{remedy}", file=sys.stderr)
-    if len(degraded) > DEGRADED_SHOWN:
-        print(f"note: {len(degraded) - DEGRADED_SHOWN} more such notes are in the ledger", file=sys.stderr)
-    print_reasons(result.results)
 
 
 def _print_nothing(result: RunResult, selector: Selector) -> None:

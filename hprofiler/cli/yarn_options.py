@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Optional, Sequence
 
 from hprofiler.cli import kubernetes_options
 from hprofiler.errors import UsageError
@@ -57,7 +57,7 @@ def asked_for(options: argparse.Namespace) -> Optional[str]:
     typed = (options.selector or "").strip()
     if typed.startswith(PREFIX):
         return typed[len(PREFIX) :].strip()
-    if options.yarn is None and (typed.startswith(kubernetes_options.PREFIX) or _hosts_named(options)):
+    if options.yarn is None and (kubernetes_options.names_pods(typed) or _hosts_named(options)):
         return None
     if _looks_like_id(typed) and (options.yarn is not None or _is_configured()):
         return _application_of(typed)
@@ -73,7 +73,9 @@ def hint(options: argparse.Namespace) -> Optional[str]:
     return f"-j {typed} is looked for in command lines {where}; -c http://rm:8088 asks YARN for its hosts"
 
 
-def refuse_unused(options: argparse.Namespace, application: Optional[str], pods: Optional[str]) -> None:
+def refuse_unused(
+    options: argparse.Namespace, application: Optional[str], pods: Optional[Sequence[str]]
+) -> None:
     """UsageError for an option that would do nothing, so that nobody believes it did."""
     given = [("--yarn-ca", options.yarn_ca is not None and application is None)]
     given += (

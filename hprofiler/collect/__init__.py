@@ -1,11 +1,19 @@
 """Visiting all hosts at once: record, look (a dry run), clean up. One bad host never loses the others."""
 
+from hprofiler.collect.audit import Audit
+from hprofiler.collect.care import USUAL, Care
+from hprofiler.collect.checking import HostChecked, check_only
+from hprofiler.collect.ledger import is_lost_with_host, with_causes
 from hprofiler.collect.looking import HostCleaned, HostFound, clean, find_only
 from hprofiler.collect.recording import ProfileSink, collect
 from hprofiler.collect.stop import Stop, on_interrupt
 from hprofiler.collect.visit import HostProgress, Listener, Reach
 
 __all__ = [
+    "USUAL",
+    "Audit",
+    "Care",
+    "HostChecked",
     "HostCleaned",
     "HostFound",
     "HostProgress",
@@ -13,8 +21,11 @@ __all__ = [
     "ProfileSink",
     "Reach",
     "Stop",
+    "check_only",
     "clean",
     "collect",
     "find_only",
+    "is_lost_with_host",
     "on_interrupt",
+    "with_causes",
 ]

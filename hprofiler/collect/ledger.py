@@ -8,6 +8,8 @@ from typing import Dict, List, Optional, Sequence, Tuple
 from hprofiler.agent import ProcessOutcome
 from hprofiler.model import Outcome, Process, Recording, Status
 
+_LOST = "lost with its host: "
+
 
 class Ledger:
     """Filled in the order in which things happen; `lines` closes it. `events` are those asked for."""
@@ -80,7 +82,7 @@ class Ledger:
         if not missing:
             return []
         if host_failure and not said:
-            reason = f"lost with its host: {host_failure.reason}"
+            reason = f"{_LOST}{host_failure.reason}"
             return [self._made(process, Status.FAILED, host_failure.stage, reason)]
         what = f" ({', '.join(missing)})" if len(missing) < len(self._events) else ""
         reason = f"the agent sent no profile of it{what}"
@@ -94,3 +96,38 @@ def first_failure(outcomes: Sequence[Outcome]) -> Optional[Outcome]:
     """The line that says why a host failed as a whole."""
     failures: List[Outcome] = [line for line in outcomes if line.status is Status.FAILED and line.pid is None]
     return failures[0] if failures else None
+
+
+def is_lost_with_host(outcome: Outcome) -> bool:
+    """Whether a line of a process says no more than its host's."""
+    return outcome.pid is not None and outcome.reason.startswith(_LOST)
+
+
+def with_causes(outcomes: Sequence[Outcome], causes: Sequence[Outcome]) -> Tuple[Outcome, ...]:
+    """A host's lines with what the target's manager says became of it, or of a process (by `label`).
+
+    Where that explains a line it goes before the line's own reason, so that each thing is told once.
+    """
+    lines = tuple(outcomes)
+    for cause in causes:
+        if any(_explains(cause, line) for line in lines):
+            lines = tuple(_explained(cause, line) for line in lines)
+        else:
+            lines = (*lines, cause)
+    return lines
+
+
+def _explains(cause: Outcome, line: Outcome) -> bool:
+    if cause.stage != "record" or line.stage == "find":
+        return False
+    if cause.label:
+        return line.label == cause.label and line.status is not Status.OK
+    return line.status is Status.FAILED
+
+
+def _explained(cause: Outcome, line: Outcome) -> Outcome:
+    if not _explains(cause, line):
+        return line
+    what = cause.reason[len(cause.label) + 2 :] if cause.label else cause.reason
+    lost = is_lost_with_host(line)
+    return replace(line, reason=f"{_LOST}{what}" if lost else f"{what}; {line.reason}")

@@ -6,10 +6,12 @@ import contextlib
 import threading
 import time
 from dataclasses import replace
-from typing import Dict, Iterator, List, Mapping, Optional, Protocol, Sequence, Union
+from typing import Iterator, List, Mapping, Optional, Protocol, Sequence, Union
 
-from hprofiler.agent import AgentSession, Blob, Done, Found, ProcessOutcome, ProfileHeader, RawHeader
+from hprofiler.agent import AgentSession, Done, Found, ProcessOutcome, ProfileHeader, RawHeader
 from hprofiler.agent import Recording as Began
+from hprofiler.collect import libraries
+from hprofiler.collect.care import NO_CANARY, USUAL, Canaries, Care, refuse_busy
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.ledger import Ledger, first_failure
 from hprofiler.collect.stop import AT_ONCE, Stop
@@ -18,13 +20,9 @@ from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Sampling, Selector, Status
 
 _LATE = 1.0
+_CANARIES = 5  # on one host: where those cannot be recorded it is not tried with all the others
+_FROM_THE_NODE = "go by SSH to the node and its perf: --via ssh"
 _SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
-
-# What the engines load into processes: the protocol's name -> the file's name, and the engines it serves.
-_BLOBS = {
-    "async-profiler": ("libasyncProfiler.so", ("auto", "async-profiler")),
-    "perfmap": ("libhprofilerPerfmap.so", ("auto", "perf")),
-}
 
 
 class ProfileSink(Protocol):
@@ -52,6 +50,7 @@ def collect(
     sink: ProfileSink,
     listener: Listener = silent,
     stop: Optional[Stop] = None,
+    care: Care = USUAL,
 ) -> List[HostResult]:
     """Record the selector's processes on all hosts at the same time; one result a host, in their order.
 
@@ -60,7 +59,8 @@ def collect(
     """
     gate = StartGate(len(hosts), lambda: _bound_the_wait(crew, gate, reach.timeout))
     crew = Crew(reach, listener, stop or Stop(), gate.under_way)
-    visits = [_RecordingVisit(host, crew, selector, sampling, sink, gate) for host in hosts]
+    canaries = Canaries() if care.canary else None
+    visits = [_RecordingVisit(host, crew, selector, sampling, sink, gate, care, canaries) for host in hosts]
 
     def on_stop(level: int) -> None:
         for visit in visits:
@@ -87,12 +87,16 @@ class _RecordingVisit(Visit):
         sampling: Sampling,
         sink: ProfileSink,
         gate: StartGate,
+        care: Care,
+        canaries: Optional[Canaries],
     ) -> None:
         super().__init__(host, crew, selector)
         self._selector = selector
         self._sampling = sampling
         self._sink = sink
         self._gate = gate
+        self._care = care
+        self._canaries = canaries
         self._ledger = Ledger(host.name, sampling.events)
         self._phase = "before"
         self._over = 0.0
@@ -118,9 +122,13 @@ class _RecordingVisit(Visit):
             self._idle(session, found)
             return None
         self._ledger.found(found.processes)
-        blobs = self._put_blobs(session)
+        if self.facts and not self._care.busy:
+            refuse_busy(self.facts)
+        needed = self._put_libraries(session)
+        hashes, versions = libraries.hashes(needed), libraries.versions(needed)
+        processes = self._after_canaries(session, hashes, versions, found.processes)
         self.enter("prepare", self.reach.timeout)
-        ready, outcomes = session.prepare(self._sampling, blobs, found.processes)
+        ready, outcomes = session.prepare(self._sampling, hashes, processes, versions)
         for outcome in outcomes:
             self._note(outcome)
         self.processes = len(ready)
@@ -130,29 +138,55 @@ class _RecordingVisit(Visit):
             return None
         return session
 
-    def _put_blobs(self, session: AgentSession) -> Dict[str, str]:
-        """Send what the engine may load and the host has not; gives the hashes by name."""
-        hashes: Dict[str, str] = {}
-        for name, (file_name, engines) in _BLOBS.items():
-            blob = self._blob(name, session.arch) if self._sampling.engine in engines else None
-            if blob is None:
-                continue
-            hashes[name] = blob.sha256
+    def _put_libraries(self, session: AgentSession) -> List[libraries.Library]:
+        """Send what the engine may load and the host has not; gives all of it."""
+        needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
+        for _, file_name, blob in needed:
             if blob.sha256 not in session.hello.blobs:
                 self.enter("push", self.reach.timeout + blob.path.stat().st_size / _SLOWEST)
                 session.put(file_name, blob)
-        return hashes
+        return needed
 
-    def _blob(self, name: str, arch: str) -> Optional[Blob]:
-        """A library for the architecture; perf manages without ours."""
-        blob = self.reach.binaries.blobs.get(name, {}).get(arch)
-        if blob is None and name == "async-profiler":
-            raise HostError(
-                "push",
-                f"there is no async-profiler library for the architecture {arch}",
-                "name one with --async-profiler, or record with --engine perf",
-            )
-        return blob
+    def _after_canaries(
+        self,
+        session: AgentSession,
+        hashes: Mapping[str, str],
+        versions: Mapping[str, str],
+        processes: Sequence[Process],
+    ) -> List[Process]:
+        """Those whose kind may be recorded; of each kind the first anywhere is recorded alone before."""
+        if self._canaries is None:
+            return list(processes)
+        self.enter("prepare", None)  # each step that follows has a time limit of its own
+        spared: List[Process] = []
+        tried = 0
+        for process in processes:
+
+            def watch(process: Process = process) -> Optional[str]:
+                nonlocal tried
+                tried += 1
+                self.limit(self.reach.timeout)
+                return self._watched(session.canary(self._sampling, hashes, versions, process))
+
+            why = ""
+            if process.jvm_version and tried < _CANARIES:
+                kind = (session.arch, process.jvm_version)
+                why = self._canaries.verdict(kind, watch, self.check)
+                self.limit(None)
+            if why:
+                line = ProcessOutcome(process.pid, Status.FAILED, "prepare", why, NO_CANARY)
+                self._note(line)
+            else:
+                spared.append(process)
+        return spared
+
+    def _watched(self, outcome: ProcessOutcome) -> Optional[str]:
+        """What a canary's end means for all like it."""
+        if outcome.status is not Status.FAILED:
+            return ""
+        if outcome.stage != "record":
+            return None
+        return f"none like it is recorded after what became of the first ({self.host.name}): {outcome.reason}"
 
     def _idle(self, session: AgentSession, found: Found) -> None:
         reason = idle_reason(found, self.host)
@@ -189,6 +223,10 @@ class _RecordingVisit(Visit):
                 )
 
     def _note(self, outcome: ProcessOutcome) -> None:
+        inside = self.transport.leaves_nothing and self._sampling.engine == "perf"
+        if inside and outcome.status is Status.FAILED:  # images seldom have perf
+            remedy = "; or ".join(filter(None, (outcome.remedy, _FROM_THE_NODE)))
+            outcome = replace(outcome, remedy=remedy)
         line = self._ledger.outcome(outcome)
         if line:
             self.outcomes.append(line)

@@ -11,11 +11,12 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent import AgentBinaries, AgentSession, Found
 from hprofiler.agent.pipe import pids_of_pipe
+from hprofiler.collect.audit import Audit, audited, in_words
 from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import OWNER, PROCESS, Host, HostFacts, Outcome, Process, Selector, Status
-from hprofiler.transports import NoShell, Transport
+from hprofiler.transports import LocalTransport, NoShell, Transport
 
 _LAST_WORDS = 3.0
 _EMPTY_TOLD = 20
@@ -26,12 +27,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Reach:
-    """How hosts are reached: `parallel` connects at once, `timeout` seconds for each step on each host."""
+    """How hosts are reached: `parallel` connects at once, `timeout` seconds for each step on each host.
+
+    With an `audit` everything that is done to them is recorded there.
+    """
 
     transport_for: Callable[[Host], Transport]
     binaries: AgentBinaries
     parallel: int = 32
     timeout: float = 30.0
+    audit: Optional[Audit] = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,9 @@ class Visit(ABC):
         self.processes = 0
         self._looked = False
         self._needless = False
-        self.transport = reach.transport_for(host)
+        self._audited = False
+        transport = reach.transport_for(host)
+        self.transport = audited(transport, reach.audit) if reach.audit else transport
         self.session: Optional[AgentSession] = None
         self._crew = crew
         self._lock = threading.RLock()
@@ -135,7 +142,10 @@ class Visit(ABC):
             self.check()
             self.limit(self.reach.timeout)
             self.session = AgentSession.open(
-                self.transport, self.reach.binaries, enter=lambda stage: self.enter(stage, self.reach.timeout)
+                self.transport,
+                self.reach.binaries,
+                enter=lambda stage: self.enter(stage, self.reach.timeout),
+                told=self._asks if self.reach.audit else None,
             )
         self.facts = self.session.hello.facts
         return self.session
@@ -148,14 +158,24 @@ class Visit(ABC):
             listed = session.list()
             pipe = str(selector.query.get("pipe", selector.text))
             self.limit(2 * self.reach.timeout)  # the pipe keeps its own time, and says more when it is over
-            query = {"kind": "pids", "pids": pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)}
+            # An image may have no grep; and the pipe is our user's own, as is this machine.
+            place = LocalTransport(self.host) if self.transport.leaves_nothing else self.transport
+            query = {"kind": "pids", "pids": pids_of_pipe(place, pipe, listed, self.reach.timeout)}
         found = session.find(query, selector.native, self.host.containers, self.transport.inside)
         self._looked = True
         if query is None and found.processes:
             self._tell_empty(found.processes)
         processes = tuple(self._known(process) for process in found.processes if self._is_believed(process))
         self.processes = len(processes)
-        return replace(found, processes=processes)
+        ignored = tuple(replace(one, reason=self._named(one.reason)) for one in found.ignored)
+        return replace(found, processes=processes, ignored=ignored)
+
+    def _named(self, reason: str) -> str:
+        """The agent's words with the pods' names in place of what the runtime calls containers."""
+        for identity in self.host.containers:
+            if identity in reason and self._pod(identity) != identity:
+                return reason.replace(identity, self._name(identity))
+        return reason
 
     def _is_believed(self, process: Process) -> bool:
         """Whether it may be of its container, as far as users are known by name; a ledger line where not."""
@@ -181,18 +201,27 @@ class Visit(ABC):
         """Ledger lines of containers (of pods, where they have some) in which there is nothing to record."""
         known = self.host.containers
         full = {self._pod(process.labels.get("container", "")) for process in processes}
-        for container, labels in known.items():
+        for container in known:
             pod = self._pod(container)
             if pod not in full and len(self.outcomes) < _EMPTY_TOLD:
                 full.add(pod)
-                name = f"{labels[PROCESS]} ({pod})" if PROCESS in labels else pod
-                reason = f"no JVM of {name} was found"
+                reason = f"no JVM of {self._name(container, pod)} was found"
                 self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "find", reason))
 
     def _pod(self, container: str) -> str:
         """The pod that a container is of; itself, where there are no pods."""
         labels = self.host.containers.get(container, {})
         return "/".join(labels[name] for name in ("namespace", "pod") if name in labels) or container
+
+    def _name(self, container: str, place: str = "") -> str:
+        """A container, or the pod in its `place`, for people: "executor 3 (container_…)", "ns/pod/main"."""
+        labels = self.host.containers[container]
+        known = [labels[name] for name in ("namespace", "pod", "container") if name in labels]
+        place = place or "/".join(known) or container
+        label, pod = labels.get(PROCESS, ""), labels.get("pod")
+        if not label or label == pod:
+            return place
+        return label if pod is not None and pod in label else f"{label} ({place})"
 
     def check(self) -> None:
         """Raises HostError once the user has stopped the run, or when the visit was aborted."""
@@ -220,12 +249,12 @@ class Visit(ABC):
         if self._looked or self._needless or not self._all_meant:
             return ()
         known = self.host.containers
-        pods = {self._pod(container): known[container].get(PROCESS, container) for container in known}
+        pods = {pod: known[one].get(PROCESS, pod) for one in known for pod in [self._pod(one)]}
         return tuple(pods.values())
 
     def _without(self) -> str:
         names = self.unseen()
-        if not names or names == tuple(self.host.containers)[:1]:
+        if not names or names == tuple(map(self._pod, self.host.containers))[:1]:
             return ""  # nobody, or one that has no name but its host's
         more = f" and {len(names) - _UNSEEN_TOLD} more" if len(names) > _UNSEEN_TOLD else ""
         are = "is" if len(names) == 1 else "are"
@@ -235,6 +264,9 @@ class Visit(ABC):
         """Say goodbye. What goes wrong here takes nothing away from what was done."""
         self.enter("clean", self.reach.timeout)
         try:
+            if self.reach.audit:
+                self.reach.audit.agent_did(self.host.name, *session.audited())
+                self._audited = True
             session.bye()
         except HostError as error:
             why = self._why or error
@@ -265,9 +297,19 @@ class Visit(ABC):
                 self.limit(None)
             try:
                 self._close()
+                self._tell_unaudited()
             finally:
                 self.ended = True
                 self._crew.ended()
+
+    def _asks(self, request: Mapping[str, Any]) -> None:
+        """One line of the audit for each request, and none for those that only renew the lease."""
+        if self.reach.audit and request["type"] != "ping":
+            self.reach.audit.note(self.host.name, "request", in_words(request))
+
+    def _tell_unaudited(self) -> None:
+        if self.reach.audit and self.session and not self._audited:
+            self.reach.audit.note(self.host.name, "dropped", "the agent's own record: its session broke off")
 
     def _close(self) -> None:
         try:

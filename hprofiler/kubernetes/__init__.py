@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Optional
 
-from hprofiler.kubernetes.problems import Forbidden, KubernetesError, Need
+from hprofiler.kubernetes.problems import BadRequest, Forbidden, KubernetesError, Need
 
 if TYPE_CHECKING:
     from hprofiler.kubernetes.cluster import Cluster
 
-__all__ = ["Access", "Forbidden", "KubernetesError", "Need", "connect"]
+__all__ = ["Access", "BadRequest", "Forbidden", "KubernetesError", "Need", "connect"]
 
 
 @dataclass(frozen=True)

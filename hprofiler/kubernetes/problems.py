@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple, Optional
+import re
+from typing import Any, NamedTuple, Optional, Tuple
 
 from hprofiler.errors import HprofilerError
 
 _LONGEST = 500
+# What the API server says of roles, but for whom it means and what comes after is what we say ourselves.
+_DENIED = re.compile(
+    r'.*User "(?P<who>[^"]+)" cannot \S+ resource "[^"]*" in API group "[^"]*"'
+    r'( in the namespace "[^"]*"| at the cluster scope)?(?P<more>.*)'
+)
 
 
 class KubernetesError(HprofilerError):
@@ -20,6 +26,10 @@ class Forbidden(KubernetesError):
 
 class Gone(KubernetesError):
     """What was asked for does not exist (any more)."""
+
+
+class BadRequest(KubernetesError):
+    """What was asked makes no sense to the API server."""
 
 
 class Need(NamedTuple):
@@ -71,6 +81,8 @@ def printable(text: str) -> str:
 def refusal(words: Said, server: str, need: Need) -> KubernetesError:
     """The error for an answer that is none."""
     message = words.message or words.reason or "no reason given"
+    if words.code == 400:
+        return BadRequest(f"{server} does not understand: {message}", "see whether `kubectl get pods` works")
     if words.code == 401:
         return KubernetesError(
             f"{server} does not accept our credentials: {message}",
@@ -79,8 +91,9 @@ def refusal(words: Said, server: str, need: Need) -> KubernetesError:
     if words.code == 403:
         kind = "ClusterRole" if need.namespace is None else "Role"
         verbs = need.verbs.replace(",", " or")
+        who, more = _denied(message)
         return Forbidden(
-            f"{server} forbids to {verbs} {need.resource} {need.where}: {message}",
+            f"{server} forbids{who} to {verbs} {need.resource} {need.where}{more}",
             f"the smallest {kind} has the rule  {need.rule}",
         )
     if words.code == 404:
@@ -92,3 +105,9 @@ def refusal(words: Said, server: str, need: Need) -> KubernetesError:
     return KubernetesError(
         f"{server} answered {words.code}: {message}", "see whether `kubectl get pods` works"
     )
+
+
+def _denied(message: str) -> Tuple[str, str]:
+    """Whom it is forbidden, and what else there is to say of it."""
+    found = _DENIED.fullmatch(message)
+    return (f" {found['who']}", found["more"]) if found else ("", f": {message}")

@@ -79,7 +79,8 @@ class RunFacts:
     """The run: what was asked for, when, and how it went on each host.
 
     `event` is the one that is looked at, the first of `events` at the beginning. `roots` are the frames
-    at which the job's own stacks begin (`report.roots`); with `trimmed` only those are looked at.
+    at which the job's own stacks begin (`report.roots`); with `trimmed` only those are looked at. `places` is
+    what `hosts` are: "on hosts", or "in containers".
     """
 
     version: str
@@ -97,6 +98,7 @@ class RunFacts:
     hosts: Tuple[HostFacts, ...]
     roots: Tuple[str, ...]
     trimmed: bool = False
+    places: str = "on hosts"
 
     def of(self, event: str) -> RunFacts:
         """The facts of one event: only its recordings, and all outcomes."""
@@ -132,7 +134,15 @@ def read_facts(run: Mapping[str, Any]) -> RunFacts:
         interrupted=run.get("interrupted") is True,
         hosts=tuple(_host(_mapping(host)) for host in _list(run.get("hosts"))),
         roots=tuple(filter(None, map(clean, _list(run.get("roots"))[:_MOST_ROOTS]))) or ANY_ROOT,
+        places=_places(target, _list(run.get("hosts"))),
     )
+
+
+def _places(target: Mapping[str, Any], hosts: List[Any]) -> str:
+    """Pods are visited on their nodes, or in containers, whose addresses are NAMESPACE/POD/CONTAINER."""
+    addresses = [clean(_mapping(host).get("address")) for host in hosts]
+    inside = target.get("kind") == "kubernetes" and any(one.count("/") == 2 for one in addresses)
+    return "in containers" if inside else "on hosts"
 
 
 def _host(host: Mapping[str, Any]) -> HostFacts:

@@ -57,7 +57,10 @@ def coverage(facts: RunFacts, unreadable: int = 0) -> Tuple[str, bool]:
     idle = sum(host.idle for host in facts.hosts)
     needless = len(facts.hosts) - len(busy) - idle
     reached = sum(1 for host in busy if host.recordings)
-    text = f"{recorded} of {counted(found, 'processes')} on {reached} of {counted(len(busy), 'hosts')}"
+    preposition, places = facts.places.split()
+    text = (
+        f"{recorded} of {counted(found, 'processes')} {preposition} {reached} of {counted(len(busy), places)}"
+    )
     text += (f", {idle} idle" if idle else "") + (f", {needless} without a shell" if needless else "")
     return text, recorded == found and reached == len(busy)
 

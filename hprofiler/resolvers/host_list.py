@@ -1,4 +1,4 @@
-"""`-H host1,user@host2:2222,node[01-12]`: hosts named on the command line."""
+"""`-h host1,user@host2:2222,node[01-12]`: hosts named on the command line."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hprofiler.resolvers.options import Located, Resolver, TargetOptions
 
 def _resolve(options: TargetOptions) -> Located:
     text = (options.hosts or "").strip()
-    entries: List[HostEntry] = parse_entries(text, "-H")
+    entries: List[HostEntry] = parse_entries(text, "-h")
     if not entries:
-        raise UsageError("-H names no host", "write -H host1,host2")
-    return Located(Target("hosts", text), named_hosts(entries, "-H"))
+        raise UsageError("-h names no host", "write -h host1,host2")
+    return Located(Target("hosts", text), named_hosts(entries, "-h"))
 
 
-RESOLVER = Resolver("-H", lambda options: options.hosts is not None, _resolve)
+RESOLVER = Resolver("-h", lambda options: options.hosts is not None, _resolve)

@@ -36,15 +36,15 @@ class YarnOptions:
 class KubernetesOptions:
     """Which pods of which cluster, and the way in.
 
-    `namespace` None is the context's own. `container` is the name of those that are meant, `fields` a field
-    selector. `via` is `exec`, `ssh`, or None: exec, and where that is forbidden SSH if `ssh_configured`.
-    `limit` as with YARN.
+    `namespace` None is the context's own. `containers` are the names of those that are meant (none: all),
+    `fields` a field selector. `via` is `exec`, `ssh`, or None: exec, and where that is forbidden SSH if
+    `ssh_configured`. `limit` as with YARN.
     """
 
     access: Access = field(default_factory=Access)
     namespace: Optional[str] = None
     all_namespaces: bool = False
-    container: Optional[str] = None
+    containers: Tuple[str, ...] = ()
     fields: Optional[str] = None
     via: Optional[str] = None
     ssh_configured: bool = False
@@ -54,18 +54,18 @@ class KubernetesOptions:
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """`hosts` is the text of -H; `hosts_file` the path of --hosts-file (`-` is standard input).
+    """`hosts` is the text of -h; `hosts_file` the path of --hosts-file (`-` is standard input).
 
     `application` asks `yarn` for an application by its id, for those that filters mean
-    (`name=nightly*,user=etl`), or for all that run (""). `pods` asks `kubernetes` for pods: a label selector,
-    `KIND/NAME`, or all ("").
+    (`name=nightly*,user=etl`), or for all that run (""). `pods` asks `kubernetes` for pods, once or
+    several times: by a label selector, `KIND/NAME`, or for all ("").
     """
 
     hosts: Optional[str] = None
     hosts_file: Optional[str] = None
     application: Optional[str] = None
     yarn: YarnOptions = YarnOptions()
-    pods: Optional[str] = None
+    pods: Optional[Tuple[str, ...]] = None
     kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
 
 

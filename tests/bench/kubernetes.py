@@ -29,7 +29,8 @@ import time
 from hprofiler.resolvers import KubernetesOptions, TargetOptions, resolve
 for _ in range({rounds}):
     begin = time.monotonic()
-    hosts = resolve(TargetOptions(pods="spark-role=executor", kubernetes=KubernetesOptions({options}))).hosts
+    kubernetes = KubernetesOptions({options})
+    hosts = resolve(TargetOptions(pods=("spark-role=executor",), kubernetes=kubernetes)).hosts
     print(len(hosts), time.monotonic() - begin)
 """
 

@@ -27,8 +27,12 @@ def three_hosts() -> List[Row]:
         names = list(lab.hosts)[1:]
         run(lab, names)  # the first run pushes the agent
         extra = statistics.median(run(lab, names).seconds - SECONDS for _ in range(ROUNDS))
+        asked = statistics.median(ask(lab, names).seconds for _ in range(ROUNDS))
     measured = f"{extra:.2f} s (median of {ROUNDS})"
-    return [Row("beyond the sampling time, 3 hosts, second run", measured, "under 2 s", extra < 2)]
+    return [
+        Row("beyond the sampling time, 3 hosts, second run", measured, "under 2 s", extra < 2),
+        Row("`hprofiler doctor`, 3 hosts", f"{asked:.2f} s (median of {ROUNDS})", "under 3 s", asked < 3),
+    ]
 
 
 def fifty_hosts() -> List[Row]:
@@ -62,6 +66,13 @@ def fifty_hosts() -> List[Row]:
 def run(lab: Lab, names: Sequence[str]) -> Measured:
     """One run of the main job over these hosts."""
     command = [*COMMAND, "-f", "99", "-t", str(SECONDS), "-j", MARK, "-h", ",".join(names), "--user", "root"]
+    return measure(lab.coordinator(command), {"HOME": str(lab.home())})
+
+
+def ask(lab: Lab, names: Sequence[str]) -> Measured:
+    """One doctor over these hosts, for all that a run may ask for."""
+    events = ["-e", "cpu,alloc,lock,wall"]
+    command = [*COMMAND, "doctor", *events, "-j", MARK, "-h", ",".join(names), "--user", "root"]
     return measure(lab.coordinator(command), {"HOME": str(lab.home())})
 
 

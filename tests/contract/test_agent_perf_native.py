@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
 from tests.burners.counting import Native, grown
 from tests.contract.agent_driver import good, near
-from tests.contract.perf_engine import processes, record
+from tests.contract.perf_engine import prepare, processes, record
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: kernel frames")
 
@@ -75,3 +77,31 @@ def test_off_cpu_tells_waits_apart(agent):
     assert {("[c-sleeper]", "[sleep]"), ("[c-locker]", "[lock]")} <= waits, waits
     asleep = sum(value for stack, value in done.stacks("offcpu", 1) if stack[0] == "[c-sleeper]")
     assert asleep == pytest.approx(1e9 * done.head()["seconds"], rel=0.15)
+
+
+FAULTS = """
+import mmap
+while True:
+    with mmap.mmap(-1, 1 << 22) as fresh:
+        fresh[::4096] = bytes(1024)
+"""
+"""Hundreds of thousands of page faults a second."""
+
+
+def test_what_comes_too_often_is_ended_early(agent):
+    """Each is a sample; what was taken until then is kept."""
+    process = subprocess.Popen([sys.executable, "-c", FAULTS])
+    try:
+        found = agent.find(native=True, kind="pids", pids=[process.pid])["processes"]
+        ready, refused = prepare(agent, found, ["page-faults", "cpu"], duration=60)
+        assert ready == [process.pid], refused
+        agent.start()
+        result = agent.collect()
+    finally:
+        process.kill()
+        process.wait()
+    outcome, heads = result.outcomes[process.pid], result.events[process.pid]
+    assert outcome["status"] == "degraded" and "perf stat" in outcome["remedy"], outcome
+    assert "ended after" in outcome["reason"] and "page-faults: too often" in outcome["reason"], outcome
+    assert heads["page-faults"][0]["samples"]["taken"] > 50_000
+    assert heads["cpu"][0]["seconds"] < 50

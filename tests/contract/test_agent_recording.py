@@ -187,7 +187,7 @@ def test_an_event_that_cannot_be_had_says_why(agent, library, burn):
     agent.send("start")
     outcome = agent.collect().outcomes[burner.outer.pid]
     assert (outcome["status"], outcome["stage"]) == ("failed", "start")
-    assert "[ERROR]" in outcome["reason"]
+    assert "Unsupported event type" in outcome["reason"], outcome
     assert not is_profiled(burner.outer.pid)
 
 

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: namespace
 MIB = 1 << 20
 LEASE = 200
 """Seconds: these sessions send no pings."""
+PLACES = ("/tmp", "/var/tmp", "/dev/shm")
 EVERY_ALLOCATION = {"events": ["alloc"], "alloc_interval": 4096, "duration": 120}
 
 
@@ -36,8 +37,7 @@ def agent(start_agent):
 @contextmanager
 def in_tmpfs(size, **more):
     """A JVM that has no other folders to write to than memory, `size` of it in each."""
-    places = ("/tmp", "/var/tmp", "/dev/shm")
-    mounts = [f"mount -t tmpfs -o mode=1777,size={size} tmpfs {place}" for place in places]
+    mounts = [f"mount -t tmpfs -o mode=1777,size={size} tmpfs {place}" for place in PLACES]
     burner = Burner(wrap=contained(" && ".join([*mounts, "cd /proc"])), role="alloc", **more)
     try:
         yield burner
@@ -86,6 +86,38 @@ def test_a_recording_in_memory_is_bounded_by_the_containers_memory(agent, librar
         assert burner.outer.alive()
 
 
+def test_recordings_keep_to_one_part_of_the_room_together(agent, library):
+    """Each alone might have taken it; two JVMs of one container."""
+    small = {"options": ["-Xmx64m", "-XX:+AlwaysPreTouch"]}
+    one_of_two, limit = in_tmpfs("4g", **small), 96 * MIB
+    with one_of_two as one, in_tmpfs("4g", **small) as other, memory_group(limit, one, other):
+        ready, refused = agent.prepare(library, found(agent, one, other), **EVERY_ALLOCATION)
+        assert len(ready) == 2, refused
+        agent.start()
+        outcomes = agent.collect(240).outcomes
+        assert one.outer.alive() and other.outer.alive()
+    told = [outcomes[burner.outer.pid]["reason"] for burner in (one, other)]
+    assert any("the recordings of 2 JVMs are together larger than" in reason for reason in told), told
+
+
+def test_a_folder_that_fills_up_meanwhile_is_left_alone(agent, library):
+    with in_tmpfs("200m") as burner:
+        pid = burner.outer.pid
+        ready, refused = agent.prepare(library, found(agent, burner), duration=120)
+        assert ready == [pid], refused
+        agent.start()
+        root = Path(f"/proc/{pid}/root")
+        (run,) = (run for place in PLACES for run in (root / place[1:]).glob(".hprofiler-run-*"))
+        with (run.parent / "others").open("wb") as others:
+            for _ in range(176):
+                others.write(bytes(MIB))
+        result = agent.collect()
+        outcome = result.outcomes[pid]
+        assert outcome["status"] == "degraded" and result.heads[pid]["seconds"] < 110, outcome
+        assert f"the memory of /{run.relative_to(root)} is nearly full" in outcome["reason"], outcome
+        assert "more room" in outcome["remedy"], outcome
+
+
 def cut_short(agent, library, burner):
     """The outcome of a JVM whose every allocation is recorded, and the profile's head."""
     pid = burner.outer.pid
@@ -100,15 +132,17 @@ def cut_short(agent, library, burner):
 
 
 @contextmanager
-def memory_group(limit, burner):
-    """Put a JVM into a control group with so many bytes of memory."""
+def memory_group(limit, *burners):
+    """Put JVMs into a control group with so many bytes of memory."""
     group, file = new_group()
     try:
         (group / file).write_text(str(limit))
-        (group / "cgroup.procs").write_text(str(burner.outer.pid))
+        for burner in burners:
+            (group / "cgroup.procs").write_text(str(burner.outer.pid))
         yield
     finally:
-        burner.kill()
+        for burner in burners:
+            burner.kill()
         procs.wait_for(lambda: not (group / "cgroup.procs").read_text(), 30, "the end of its processes")
         group.rmdir()
 

@@ -22,7 +22,7 @@ COMMAND = [sys.executable, "-m", "hprofiler"]
 MARK = f"HPROFILER_ENGINES_TEST={os.getpid()}"
 """Stands in the environment of all that these tests' runs start."""
 TICKS = 2 * 1e9 / os.sysconf("SC_CLK_TCK")
-"""Nanoseconds: the kernel counts a process's CPU time in ticks, here at the begin and at the end."""
+"""Nanoseconds: CPU time is told in ticks (JVMs ask for no more), here at the begin and at the end."""
 MOST_SLACK = 0.5
 """However far a wall-clock sampler falls behind, what it makes up for is the truth within a half."""
 HEARD = 0.3
@@ -140,7 +140,7 @@ class Run:
         return self._trails[program.outer.pid].grown(begin, end)
 
     def cpu_seconds_agree(self, program: Program) -> bool:
-        """That the profile's nanoseconds and the agent's seconds are within 5 % of the kernel's account.
+        """That the profile's nanoseconds and the agent's seconds are within 5 % of the program's own count.
 
         They are of the agent's own clock, of which it is known how long it went, and within narrow bounds
         when it began: at one of these moments both must be right. AssertionError has the numbers.

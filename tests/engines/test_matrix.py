@@ -132,14 +132,27 @@ def test_allocated_bytes(runs: Dict[str, Run], jvms: Dict[int, Truth], jvm: Trut
 
 @pytest.fixture(scope="module")
 def unasked(record: Runner, jvms: Dict[int, Truth]) -> Run:
-    """A run for which no interval was asked for."""
-    return record(list(jvms.values()), "-e", "alloc", seconds=1)
+    """A run for which no interval was asked for; all JVMs together have some thousand samples."""
+    return record(list(jvms.values()), "-e", "alloc", "--keep-raw", seconds=8)
 
 
 def test_the_interval_chosen_is_stated(unasked: Run, jvms: Dict[int, Truth], jvm: Truth) -> None:
     if jvm is not jvms.get(8):
         assert unasked.recording(jvm, "alloc")["interval"] >= 512 * 1024
         assert "allocation interval" in unasked.told(jvm)
+
+
+def test_allocated_bytes_at_the_interval_chosen(unasked: Run, jvms: Dict[int, Truth]) -> None:
+    """Of all JVMs together: one alone has too few samples."""
+    told = counted = variance = 0.0
+    for jvm in (jvm for version, jvm in jvms.items() if version > 8):
+        made, interval = unasked.grown(jvm, "alloc"), unasked.recording(jvm, "alloc")["interval"]
+        told += unasked.stacks(jvm, "alloc", "alloc_space").total
+        counted += made["alloc.everywhere.bytes"]
+        sites = {made[f"alloc.{site}.bytes"]: size for site, size in ALLOC.items()}
+        variance += sum((amount * scatter(amount, size, interval)) ** 2 for amount, size in sites.items())
+    chance = SIGMAS * variance**0.5 / counted
+    assert near(told, counted, max(0.10, chance)), (told, counted, chance)
 
 
 def test_the_timeline_has_every_sample(run: Run, jvm: Truth) -> None:

@@ -18,7 +18,10 @@ TURN = 0.1
 
 @dataclass
 class Trail:
-    """A program's counters over time, and the kernel's of it as "process.…", to know any stretch of it."""
+    """A program's counters over time, and what the kernel counts of it, to know any stretch of it.
+
+    "process.ns", its CPU time, is the program's own word where it has one.
+    """
 
     times: List[float] = field(default_factory=list)
     readings: List[Dict[str, int]] = field(default_factory=list)
@@ -26,7 +29,8 @@ class Trail:
     def read(self, program: Program) -> None:
         counts = dict(program.counters()) if isinstance(program, Counting) else {}
         pid = program.outer.pid
-        counts["process.ns"] = round(1e9 * procs.cpu_seconds(pid))
+        if "process.ns" not in counts:
+            counts["process.ns"] = round(1e9 * procs.cpu_seconds(pid))
         counts["process.faults"] = procs.page_faults(pid)
         if isinstance(program, Native):  # of a JVM's many threads it would take too long
             counts["process.switches"] = procs.context_switches(pid)

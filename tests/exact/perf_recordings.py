@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 from pathlib import Path
@@ -12,6 +13,8 @@ from tests.exact.peers import inferno, needs
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
 FIELDS = "comm,pid,tid,time,event,ip,sym,dso"
+# Seconds for a second of CPU time, on a machine that has much else to do.
+LONGEST = 240
 
 
 class Sample(NamedTuple):
@@ -31,7 +34,7 @@ def record(out: Path, options: Sequence[str], command: Sequence[str]) -> Path:
         [needs("perf"), "record", "-q", "-g", "-o", str(out), *options, "--", *command],
         check=True,
         stdout=subprocess.DEVNULL,
-        timeout=60,
+        timeout=LONGEST,
     )
     return out
 
@@ -43,7 +46,7 @@ def record_piped(out: Path, options: Sequence[str], command: Sequence[str]) -> P
             [needs("perf"), "record", "-q", "-g", "-o", "-", *options, "--", *command],
             check=True,
             stdout=file,
-            timeout=60,
+            timeout=LONGEST,
         )
     return out
 
@@ -100,13 +103,53 @@ def remove_perf_maps(samples: Sequence[Sample]) -> None:
 
 def perf_script(recording: Path) -> str:
     """What perf prints of a recording, without the inlined functions of debug information."""
-    return subprocess.run(
+    script = subprocess.run(
         [needs("perf"), "script", "--no-inline", "-i", str(recording), "-F", FIELDS],
         check=True,
         capture_output=True,
         text=True,
         errors="replace",
     ).stdout
+    return re.sub(r"(?m)^(\s+)([0-9a-f]+) \S*@plt \((.*)\)$", stub_renamed, script)
+
+
+def stub_renamed(frame: re.Match[str]) -> str:
+    """The frame of a stub, named as binutils do where perf may be wrong.
+
+    perf before 6.3 names stubs in the order of the relocations. In the C library that is not the
+    order of the stubs, and the functions it chooses when it starts have no name there at all.
+    """
+    indent, address, module = frame.groups()
+    stub = stubs(module).get(int(address, 16) & ~0xF)
+    return f"{indent}{address} {stub} ({module})" if stub else frame.group()
+
+
+@functools.cache
+def stubs(module: str) -> Dict[int, str]:
+    """The stubs by address of a library that chooses functions when it starts; of another none."""
+    if not Path(module).is_file():
+        return {}
+    code = printed([needs("objdump"), "-d", "-j", ".plt", module])
+    found = {int(at, 16): name for at, name in re.findall(r"^([0-9a-f]+) <(\S+@plt)>:$", code, re.M)}
+    if not any(name.startswith("*ABS*") for name in found.values()):
+        return {}
+    functions = chosen_at_start(module)
+    for at, name in found.items():
+        choice = re.fullmatch(r"\*ABS\*\+0x([0-9a-f]+)@plt", name)
+        if choice:
+            found[at] = functions[int(choice.group(1), 16)] + "@plt"
+    return found
+
+
+def chosen_at_start(module: str) -> Dict[int, str]:
+    """The functions that a library chooses when it starts, by where it does; the strongest name of each."""
+    table = printed([needs("readelf"), "--wide", "--dyn-syms", module])
+    symbols = re.findall(r": ([0-9a-f]+) +\d+ IFUNC +(WEAK|GLOBAL) +\S+ +\S+ (\w+)", table)
+    return {int(at, 16): name for at, binding, name in sorted(symbols, key=lambda each: each[1] == "GLOBAL")}
+
+
+def printed(command: Sequence[str]) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def periods(recording: Path) -> List[Tuple[str, int]]:

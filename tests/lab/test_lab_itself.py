@@ -99,6 +99,17 @@ def test_every_jdk_runs_on_a_host(lab: Lab, version: int) -> None:
     assert f'"1.{version}.' in said or f'"{version}.' in said
 
 
+def test_a_jdk_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tests are skipped, or fail where every one has to be there."""
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv(jdks.ALL, raising=False)
+    with pytest.raises(jdks.Unavailable, match="JDK 99: is fetched from Debian"):
+        jdks.home(99)
+    monkeypatch.setenv(jdks.ALL, "1")
+    with pytest.raises(AssertionError, match=f"{jdks.ALL} is set"):
+        jdks.home(99)
+
+
 def test_teardown_leaves_no_process_mount_or_network(workshop: Path) -> None:
     if hosts.why_not():
         pytest.skip(hosts.why_not())

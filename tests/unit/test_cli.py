@@ -281,6 +281,14 @@ def test_bash_completes_verbs_options_and_selectors(tmp_path):
     assert bash_completes(["hprofiler", "ps", "--engine", "p"], tmp_path) == ["perf"]
 
 
+def test_bash_completes_what_pods_are_named_by(tmp_path):
+    """Bash takes a colon for the end of a word."""
+    assert bash_completes(["hprofiler", "ps", "-j", "k8"], tmp_path) == ["k8s:"]
+    assert "pod/" in bash_completes(["hprofiler", "ps", "-j", "k8s", ":"], tmp_path)
+    assert bash_completes(["hprofiler", "ps", "-j", "k8s", ":", "dep"], tmp_path) == ["deployment/"]
+    assert bash_completes(["hprofiler", "ps", "-j", "x", "--match", "k8"], tmp_path) == []
+
+
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_accept_their_script(shell, tmp_path):
     script = hprofiler("completion", shell).stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Iterator
@@ -59,6 +60,72 @@ def test_a_pod_with_a_jvm_may_have_containers_without(stand_ins: StandIns) -> No
     (process,) = result.processes
     assert process.labels == known("one", "main")
     assert [line.reason for line in result.outcomes] == ["no JVM of executor 2 (ns/two) was found"]
+
+
+def test_containers_are_told_by_their_names(stand_ins: StandIns) -> None:
+    """Not by the ids that the agent knows."""
+    body = FINDS.replace(
+        "ignored=[]", "ignored=[dict(pid=1, reason='helper of container ' + MAIN + ': not a JVM (init)')]"
+    )
+    fleet = Fleet(stand_ins, 30.0, {"node": f"MAIN, IDS = {MAIN!r}, {list(CONTAINERS)!r}\n{body}"})
+    (result,) = find_only([replace(fleet.hosts[0], containers=CONTAINERS)], ALL, fleet.reach)
+    assert [one.reason for one in result.ignored] == ["helper of container ns/one/main: not a JVM (init)"]
+
+
+def test_ps_has_columns(
+    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet = Fleet(
+        stand_ins, 30.0, {"web-1": "hello(); found(7); read()", "b": "hello(); found(12345); read()"}
+    )
+    monkeypatch.setattr(chosen, "reach", lambda options, located: fleet.reach)
+    for cluster, head, told in (
+        (None, "HOST", "on 2 of 2 hosts"),
+        (object(), "CONTAINER", "in 2 of 2 containers"),
+    ):
+        located = Located(Target("kubernetes", "k8s:x"), fleet.hosts, cluster=cluster)  # type: ignore[arg-type]
+        monkeypatch.setattr(chosen, "target", lambda options, located=located: located)
+        assert ps.command(parse(["ps", "-j", "java"])) is Exit.OK
+        said = capsys.readouterr()
+        lines = said.out.splitlines()
+        assert lines[0].split() == [head, "PID", "USER", "JVM", "PROCESS", "COMMAND"]
+        assert len({line.index(word) for line, word in zip(lines, ("JVM", "JDK", "JDK"))}) == 1, said.out
+        assert said.err == f"2 processes {told}\n"
+
+
+def test_a_pipe_needs_nothing_of_the_image(stand_ins: StandIns, tmp_path: Path) -> None:
+    """The container has cat and chmod, and no grep; the list is filtered here."""
+    body = f"""hello(); read(); say("processes", processes=[process(5), process(6, command="java Other")])
+request = read()
+assert request["selector"] == dict(kind="pids", pids=[6]), request
+say("found", searched=9, processes=[process(6, labels=dict(container={MAIN!r}))], ignored=[]); read()"""
+    host = Host("one", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]})
+    (tmp_path / "bin").mkdir()
+    for tool in ("sh", "cat", "chmod", "uname", "env", "python3"):
+        (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
+    with serving() as server:
+        server.environment = {"PATH": str(tmp_path / "bin")}
+        connector = ExecConnector(connect(Access(server.kubeconfig(tmp_path))))
+        reach = Reach(connector.transport, stand_ins.binaries(body))
+        pipe = Selector("grep Other", "pipe", {"kind": "pipe", "pipe": "grep Other"})
+        (result,) = find_only([host], pipe, reach)
+    assert [process.pid for process in result.processes] == [6], result.outcomes
+
+
+def test_perf_is_on_the_node_if_not_in_the_image(stand_ins: StandIns, tmp_path: Path) -> None:
+    body = f"MAIN = {MAIN!r}\n{RECORDS}".replace(
+        "prepared(5); recording(5); profile(5, SENT); outcome(5); say('done', left=[])".replace("'", '"'),
+        'read(); outcome(5, "failed", "prepare", "perf is not installed"); say("ready", processes=[])',
+    )
+    host = Host("one", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]})
+    with serving() as server:
+        connector = ExecConnector(connect(Access(server.kubeconfig(tmp_path))))
+        located = Located(Target("kubernetes", "k8s:x"), [host])
+        sampling = replace(SAMPLING, engine="perf")
+        request = RunRequest(located, ALL, sampling, tmp_path / "out", False, ("hprofiler",))
+        result = run(request, Reach(connector.transport, stand_ins.binaries(body)), lambda progress: None)
+    (line,) = result.results[0].outcomes
+    assert line.reason == "perf is not installed" and line.remedy.endswith("--via ssh"), line
 
 
 class Shut(Named):
@@ -125,7 +192,7 @@ def test_a_sidecar_without_a_shell_is_a_note_and_nothing_more(stand_ins: StandIn
         request = RunRequest(located, ALL, SAMPLING, tmp_path / "out", False, ("hprofiler",))
         result = run(request, reach, lambda progress: None)
     assert exit_code(result) is Exit.OK
-    assert result.report.coverage == "1 of 1 process on 1 of 1 host, 1 without a shell"
+    assert result.report.coverage == "1 of 1 process in 1 of 1 container, 1 without a shell"
     (note,) = result.results[1].outcomes
     assert note.status is Status.DEGRADED and note.reason.startswith("the container has no sh")
     assert "missing" not in note.reason

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any, Iterator, List, Optional
+from typing import Any, Iterator, List, Optional, Tuple
 
 import pytest
 
@@ -19,18 +19,21 @@ from tests.unit.kubernetes_server import ApiServer, pod, serving, status, waitin
 
 MEANINGS = [
     # words, what the resolver is asked for, the kind of the selector
-    (["-j", "k8s:app=x"], "app=x", "containers"),
-    (["-j", " k8s: pod/a "], "pod/a", "containers"),
-    (["-j", "k8s:"], "", "containers"),
-    (["-j", "k8s:app=x", "--match", "java"], "app=x", "rule"),
-    (["-j", "k8s:app=x", "--match", "pid:7"], "app=x", "pids"),
+    (["-j", "k8s:app=x"], ("app=x",), "containers"),
+    (["-j", " K8S: pod/a "], ("pod/a",), "containers"),
+    (["-j", "k8s:"], ("",), "containers"),
+    (["-j", "k8s:pod/a", "-j", "k8s: a in (b, c)"], ("pod/a", "a in (b, c)"), "containers"),
+    (["-j", "k8s:app=x", "--match", "java"], ("app=x",), "rule"),
+    (["-j", "k8s:app=x", "--match", "pid:7"], ("app=x",), "pids"),
+    (["-j", "text:pod/a"], None, "text"),
+    (["-j", "job/a", "-h", "n1"], None, "text"),
     (["-j", "java"], None, "rule"),
     (["-j", "text:k8s:app"], None, "text"),
 ]
 
 
 @pytest.mark.parametrize(("words", "asked", "kind"), MEANINGS, ids=[" ".join(case[0]) for case in MEANINGS])
-def test_what_j_means(words: List[str], asked: Optional[str], kind: str) -> None:
+def test_what_j_means(words: List[str], asked: Optional[Tuple[str, ...]], kind: str) -> None:
     options = parse(words)
     assert kubernetes_options.asked_for(options) == asked
     assert yarn_options.asked_for(options) is None
@@ -53,6 +56,34 @@ def test_what_j_means(words: List[str], asked: Optional[str], kind: str) -> None
 def test_options_that_want_pods(words: List[str]) -> None:
     with pytest.raises(UsageError, match=r"is for pods, and -j names none"):
         kubernetes_options.asked_for(parse(["-j", "java", *words]))
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "remedy"),
+    [
+        (["-j", "pod/x"], "names no pod", "-j k8s:pod/x; or -j text:pod/x"),
+        (["-j", "Deploy/x", "-n", "y"], "is for pods", "-j k8s:Deploy/x"),
+        (["-j", "app=x", "-A"], "is for pods", "-j k8s:app=x"),
+        (["-j", "k8s:pod/x", "--match", "k8s:pod/y"], "--match narrows to processes", "name pods with -j"),
+    ],
+)
+def test_words_for_pods_in_other_places(words: List[str], said: str, remedy: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        chosen.selector(parse(words))
+    assert remedy in caught.value.remedy
+
+
+@pytest.mark.parametrize("words", [["java", "kafka"], ["k8s:pod/a", "java"], ["java", "k8s:pod/a"]])
+def test_one_selector_but_for_pods(words: List[str], capsys: Any) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(["-j", words[0], "-j", words[1]])
+    assert ended.value.code == 2
+    assert "only k8s:… may be given several times" in capsys.readouterr().err
+
+
+def test_several_containers() -> None:
+    options = parse(["-j", "k8s:x", "--container", "a", "--container", "b"])
+    assert kubernetes_options.cluster(options).containers == ("a", "b")
 
 
 def test_options_that_exclude_each_other() -> None:
@@ -105,6 +136,12 @@ def test_what_is_refused_is_said(server: ApiServer, tmp_path: Path, capsys: Any)
     said = capsys.readouterr().err
     assert "forbids to list pods in the namespace data: pods is forbidden" in said
     assert '- {apiGroups: [""], resources: ["pods"], verbs: [list]}' in said
+    server.replies["api/v1/namespaces/data/pods"] = lambda _: (
+        400,
+        status(400, "BadRequest", "unable to parse"),
+    )
+    assert main(["ps", "-j", "k8s:a b=", "-n", "data", "--kubeconfig", config]) == 2
+    assert "hprofiler: a b=: " in (said := capsys.readouterr().err) and "unable to parse" in said
     assert main(["ps", "-j", "k8s:x=y", "--kubeconfig", config, "--context", "absent"]) == 2
     assert "Context 'absent' not found; it has test" in capsys.readouterr().err
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Set
 
 import pytest
 from hypothesis import given, settings
@@ -32,9 +32,9 @@ def server() -> Iterator[ApiServer]:
 
 @pytest.fixture
 def locate(server: ApiServer, tmp_path: Path) -> Locate:
-    def located(asked: str = "app=x", **options: Any) -> Located:
+    def located(*asked: str, **options: Any) -> Located:
         kubernetes = KubernetesOptions(access=Access(server.kubeconfig(tmp_path)), **options)
-        return resolve(TargetOptions(pods=asked, kubernetes=kubernetes))
+        return resolve(TargetOptions(pods=asked or ("app=x",), kubernetes=kubernetes))
 
     return located
 
@@ -50,7 +50,10 @@ def locate(server: ApiServer, tmp_path: Path) -> Locate:
         ("pod/a-1", Asked("pod", "a-1", "")),
         ("deploy/web", Asked("deployment", "web", "")),
         ("StatefulSet/db", Asked("statefulset", "db", "")),
+        ("ds/log", Asked("daemonset", "log", "")),
+        ("replicaset/web-1", Asked("replicaset", "web-1", "")),
         ("job/nightly", Asked("job", "nightly", "")),
+        ("cronjob/nightly", Asked("cronjob", "nightly", "")),
         ("sparkapplication/pi", Asked("sparkapplication", "pi", "")),
     ],
 )
@@ -59,11 +62,17 @@ def test_what_stands_behind_k8s(typed: str, meant: Asked) -> None:
 
 
 @pytest.mark.parametrize(
-    "typed", ["pod/", "pod/A", "pod/../secrets", "pod/a b", "pod/a/b", "node/x", "cronjob/x"]
+    "typed", ["pod/", "pod/A", "pod/../secrets", "pod/a b", "pod/a/b", "node/x", "service/x"]
 )
 def test_what_makes_no_sense(typed: str) -> None:
     with pytest.raises(UsageError):
         parse(typed)
+
+
+def of(one: Any, kind: str, name: str, **labels: str) -> Any:
+    """The pod as one that belongs to this."""
+    one["metadata"].update(ownerReferences=[{"kind": kind, "name": name, "controller": True}], labels=labels)
+    return one
 
 
 ASKED = [
@@ -71,13 +80,14 @@ ASKED = [
     ("", {}),
     ("pod/a-1", {"fieldSelector": ["metadata.name=a-1"]}),
     ("job/nightly", {"labelSelector": ["job-name=nightly"]}),
+    ("cronjob/nightly", {"labelSelector": ["job-name"]}),
     ("sparkapplication/pi", {"labelSelector": ["sparkoperator.k8s.io/app-name=pi"]}),
 ]
 
 
 @pytest.mark.parametrize(("typed", "query"), ASKED)
 def test_one_list_is_asked_for(server: ApiServer, locate: Locate, typed: str, query: Dict[str, Any]) -> None:
-    server.pods = [pod("a-1")]
+    server.pods = [of(pod("a-1"), "Job", "nightly"), of(pod("a-2"), "Job", "nightly-29387520")]
     locate(typed, namespace="data")
     assert server.asked == [("/api/v1/namespaces/data/pods", {**query, "limit": ["500"]})]
 
@@ -109,7 +119,7 @@ def test_a_deployment_knows_its_pods(server: ApiServer, locate: Locate) -> None:
     }
     path = "apis/apps/v1/namespaces/default/deployments/web"
     server.replies[path] = lambda _: (200, {"spec": {"selector": selector}})
-    server.pods = [pod("web-1")]
+    server.pods = [of(pod("web-1"), "ReplicaSet", "web-5d8f", **{"pod-template-hash": "5d8f"})]
     locate("deployment/web")
     assert server.asked[-1][1]["labelSelector"] == ["app=web,tier in (a,b),!canary"]
     server.replies[path] = lambda _: (403, status(403, "Forbidden", "no"))
@@ -123,6 +133,52 @@ def test_a_deployment_knows_its_pods(server: ApiServer, locate: Locate) -> None:
         locate("deployment/web", all_namespaces=True)
     with pytest.raises(KubernetesError, match="unknown selector 'Near'"):
         label_selector({"matchExpressions": [{"key": "a", "operator": "Near"}]})
+
+
+@pytest.mark.parametrize(
+    ("asked", "own"),
+    [
+        ("deployment/web", {"of web-5d8f", "of web-6c7b"}),
+        ("replicaset/web-6c7b", {"of web-6c7b"}),
+        ("statefulset/web", {"of the set"}),
+        ("daemonset/web", {"on each node"}),
+        ("job/web", {"of the job"}),
+        ("cronjob/web", {"in the night"}),
+    ],
+)
+def test_only_its_own_pods(server: ApiServer, locate: Locate, asked: str, own: Set[str]) -> None:
+    """Whatever else a workload's selector matches."""
+    kind = "" if "job" in asked else asked.replace("/", "s/")
+    path = f"apis/apps/v1/namespaces/default/{kind}"
+    server.replies[path] = lambda _: (200, {"spec": {"selector": {"matchLabels": {"app": "web"}}}})
+    owners = {
+        "of web-5d8f": ("ReplicaSet", "web-5d8f", "5d8f"),
+        "of web-6c7b": ("ReplicaSet", "web-6c7b", "6c7b"),
+        "of another deployment": ("ReplicaSet", "web-canary-5d8f", "5d8f"),
+        "of the set": ("StatefulSet", "web", ""),
+        "on each node": ("DaemonSet", "web", ""),
+        "of the job": ("Job", "web", ""),
+        "in the night": ("Job", "web-29387520", ""),
+        "of another's nights": ("Job", "web-canary-29387520", ""),
+    }
+    made = [
+        of(pod(what.replace(" ", "-").replace("'", "")), kind, name, **{"pod-template-hash": given})
+        for what, (kind, name, given) in owners.items()
+    ]
+    server.pods = [*made, pod("of-nobody")]
+    assert {host.name for host in locate(asked).hosts} == {what.replace(" ", "-") for what in own}
+
+
+def test_several_at_once(server: ApiServer, locate: Locate) -> None:
+    """What several name is there once."""
+    server.pods = [pod("a"), pod("b", containers=["main", "side", "proxy"])]
+    found = locate("pod/a", "app in (x, y)", containers=("main", "side"))
+    assert [host.name for host in found.hosts] == ["a", "b/main", "b/side"]
+    assert found.target.name == "k8s:pod/a k8s:app in (x, y)"
+    assert [query for _, query in server.asked] == [
+        {"fieldSelector": ["metadata.name=a"], "limit": ["500"]},
+        {"labelSelector": ["app in (x, y)"], "limit": ["500"]},
+    ]
 
 
 def test_labels_of_a_spark_executor(server: ApiServer, locate: Locate) -> None:
@@ -154,7 +210,7 @@ def test_several_containers_of_a_pod(server: ApiServer, locate: Locate) -> None:
         ("a/side", True),
         ("b", False),
     ]
-    named = locate(container="main").hosts
+    named = locate(containers=("main",)).hosts
     assert [(host.name, host.optional) for host in named] == [("a", False), ("b", False)]
 
 
@@ -175,6 +231,26 @@ def test_by_ssh_a_host_is_a_node(server: ApiServer, locate: Locate) -> None:
         ("n2", "second", "me", 2222, 1),
     ]
     assert all(len(identity) == 64 for host in hosts for identity in host.containers)
+
+
+def test_by_ssh_processes_are_called_by_their_pods(server: ApiServer, locate: Locate) -> None:
+    executor = pod("etl-exec-3", labels={"spark-role": "executor", "spark-exec-id": "3"})
+    server.pods = [pod("a", containers=["main", "side"]), pod("b"), executor]
+    (host,) = locate(via="ssh").hosts
+    names = [labels["process"] for labels in host.containers.values()]
+    assert names == ["a/main", "a/side", "b", "executor 3 (etl-exec-3)"]
+    server.pods = [pod("a"), pod("a", namespace="other")]
+    (host,) = locate(via="ssh", all_namespaces=True).hosts
+    assert [labels["process"] for labels in host.containers.values()] == ["default/a", "other/a"]
+
+
+def test_by_ssh_what_changes_is_told_of_the_pod(server: ApiServer, locate: Locate) -> None:
+    server.pods = [pod("stays"), pod("leaves")]
+    found = locate(via="ssh")
+    server.pods = [pod("stays")]
+    (line,) = found.came_since()
+    assert (line.host, line.label) == ("node1", "leaves")
+    assert line.reason == "leaves: the pod was deleted during the recording"
 
 
 DONE, KILLED = {"reason": "Completed", "exitCode": 0}, {"reason": "OOMKilled", "exitCode": 137}
@@ -222,7 +298,7 @@ def test_why_a_pod_crashes(server: ApiServer, locate: Locate) -> None:
     assert (
         line.reason == "the container does not run: CrashLoopBackOff; it ended last with Error (exit code 3)"
     )
-    assert line.remedy == "see its last words: kubectl logs --previous"
+    assert line.remedy == "see its last words: kubectl logs --previous -n default a -c main"
 
 
 def test_pods_without_containers(server: ApiServer, locate: Locate) -> None:
@@ -270,7 +346,7 @@ def test_nothing_there(server: ApiServer, locate: Locate) -> None:
         locate()
     server.pods = [pod("a")]
     with pytest.raises(KubernetesError, match="in all namespaces has a container absent"):
-        locate(container="absent", all_namespaces=True)
+        locate(containers=("absent",), all_namespaces=True)
     with pytest.raises(UsageError, match="no name of a namespace"):
         locate(namespace="../kube-system")
 
@@ -283,16 +359,20 @@ def test_too_many(server: ApiServer, locate: Locate) -> None:
 
 
 def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
-    server.pods = [pod("stays"), pod("leaves"), pod("restarts"), pod("crashes")]
+    old, going = pod("leaving"), pod("going")
+    old["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z")
+    server.pods = [pod("stays"), pod("leaves"), pod("restarts"), pod("crashes"), old, pod("going")]
     found = locate()
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     again = pod("restarts")
     again["status"]["containerStatuses"][0]["containerID"] = "containerd://" + "f" * 64
     crashed = pod("crashes", states={"main": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}})
-    server.pods = [pod("stays"), again, crashed, pod("comes")]
+    server.pods = [pod("stays"), again, crashed, old, going, pod("comes")]
     assert [(line.host, line.reason) for line in found.came_since()] == [
         ("leaves", "the pod was deleted during the recording"),
         ("restarts", "the container was started anew during the recording"),
         ("crashes", "the container is between two starts: OOMKilled (exit code 137)"),
+        ("going", "the pod was deleted during the recording"),
         ("comes", "comes began during the recording and is not in it"),
     ]
     server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})
@@ -366,7 +446,7 @@ def test_any_answer_is_pods_or_none(made: Dict[str, Any], labels: Any, states: A
     whole["metadata"]["labels"] = labels
     whole["status"]["containerStatuses"][0]["state"] = states
     for one in (made, whole, {**whole, **made}):
-        found = read([one], None)
+        found = read([one])
         assert all(json.dumps(container.labels) for container in found.running)
         assert all(line.reason for line in found.idle)
 

@@ -145,6 +145,8 @@ def test_coverage_counts_what_was_found_and_leaves_idle_hosts_out():
     hosts = [host("a", [1, 2], [3]), host("b", [4]), host("c", status="idle"), host("d", status="failed")]
     assert coverage(read_facts({"hosts": hosts})) == ("3 of 4 processes on 2 of 3 hosts, 1 idle", False)
     assert coverage(read_facts({"hosts": [host("b", [4])]})) == ("1 of 1 process on 1 of 1 host", True)
+    pods = {"target": {"kind": "kubernetes"}, "hosts": [{**host("b", [4]), "address": "ns/pod/main"}]}
+    assert coverage(read_facts(pods))[0] == "1 of 1 process in 1 of 1 container"
     assert coverage(read_facts({"hosts": [host("b", [4])]}), unreadable=1)[0].startswith("0 of 1 process")
     beside = [host("b", [4]), host("b/proxy", status="degraded")]
     assert coverage(read_facts({"hosts": beside})) == (

@@ -74,7 +74,7 @@ def test_a_range_keeps_user_and_port() -> None:
 
 
 ERRORS = [
-    ("nothing", " , ", "-H names no host"),
+    ("nothing", " , ", "-h names no host"),
     ("an option for ssh", "-oProxyCommand=x", "is not a host"),
     ("a user that is an option", "-x@h", "is not a user name"),
     ("no user", "@h", "'' is not a user name"),
@@ -102,7 +102,7 @@ ERRORS = [
 def test_error(desc: str, text: str, part: str) -> None:
     with pytest.raises(UsageError) as caught:
         resolve(TargetOptions(hosts=text))
-    assert caught.value.reason.startswith("-H")
+    assert caught.value.reason.startswith("-h")
     assert part in caught.value.reason
 
 
@@ -149,9 +149,9 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_two_targets() -> None:
-    with pytest.raises(UsageError, match="-H and --hosts-file name two targets"):
+    with pytest.raises(UsageError, match="-h and --hosts-file name two targets"):
         resolve(TargetOptions(hosts="a", hosts_file="b"))
-    assert [resolver.option for resolver in RESOLVERS] == ["-H", "--hosts-file", "-c", "-j k8s:"]
+    assert [resolver.option for resolver in RESOLVERS] == ["-h", "--hosts-file", "-c", "-j k8s:"]
 
 
 @given(st.text(max_size=60))

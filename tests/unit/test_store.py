@@ -54,6 +54,8 @@ def test_no_host_name_leaves_the_folder(tmp_path, name):
 def test_unlike_host_names_get_unlike_folders():
     assert safe_name("a/b") != safe_name("a_b")
     assert safe_name("node-1.example.org") == "node-1.example.org"
+    assert safe_name("web-7d9f/app") == "web-7d9f~app" and safe_name("ns/web/app") == "ns~web~app"
+    assert safe_name("web-7d9f~app") not in ("web-7d9f~app", safe_name("web-7d9f/app"))
 
 
 def test_run_json_holds_dataclasses(tmp_path):

@@ -6,7 +6,7 @@ from typing import List
 
 import pytest
 
-from hprofiler.cli.told import host_records, print_reasons
+from hprofiler.cli.told import host_records, print_degraded, print_failures, print_reasons
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
 
 
@@ -20,6 +20,10 @@ def host(*reasons: str, status: Status = Status.OK) -> HostResult:
     [
         (["", ""], []),
         (["perf: no JVM", ""], ["note: n1 pid 1: perf: no JVM"]),
+        (
+            ["user frames only; no samples", "user frames only"],
+            ["note: 2 processes: user frames only", "note: n1 pid 1: no samples"],
+        ),
         (["every 1 MiB (1 GB/s)"] * 3, ["note: 3 processes: every 1 MiB (1 GB/s)"]),
         (["every 1 MiB (1 GB/s)", "every 1 MiB (2 GB/s)"], ["note: 2 processes: every 1 MiB (…)"]),
         (
@@ -34,6 +38,37 @@ def test_reasons_of_what_went_well_are_told_once(
 ) -> None:
     print_reasons([host(*reasons), host("failed", status=Status.FAILED)])
     assert capsys.readouterr().err.splitlines() == told
+
+
+def test_what_differs_in_details_is_one_note(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [
+        Outcome(
+            "n1", Status.DEGRADED, "record", f"refused for TID {pid}", "see seccomp", pid, f"executor {pid}"
+        )
+        for pid in (7, 8)
+    ]
+    print_degraded([HostResult(Host("n1", "n1"), None, (), tuple(lines))])
+    assert capsys.readouterr().err.splitlines() == [
+        "note: 2 processes: refused for TID …",
+        "    see seccomp",
+    ]
+    print_degraded([HostResult(Host("n1", "n1"), None, (), (lines[0],))])
+    assert capsys.readouterr().err.splitlines()[0] == "note: n1 pid 7 (executor 7): refused for TID 7"
+
+
+def test_what_failed_alike_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = [(f"n{number}", "interrupted", "") for number in range(9)] + [("n9", "no sh", "mend it")]
+    print_failures(failed, "report.html")
+    assert capsys.readouterr().err.splitlines() == [
+        "not recorded:",
+        "  n0, n1, n2 and 6 more: interrupted",
+        "  n9: no sh",
+        "    mend it",
+    ]
+    print_failures([(f"n{number}", f"reason {number}", "") for number in range(23)], "report.html")
+    assert capsys.readouterr().err.splitlines()[-1] == "  … and 3 more: see the ledger in report.html"
+    print_failures([], "report.html")
+    assert capsys.readouterr().err == ""
 
 
 def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:

@@ -136,9 +136,15 @@ def test_a_container_without_a_shell(transport: ExecTransport, server: ApiServer
 
 
 def test_what_the_server_refuses(transport: ExecTransport, server: ApiServer) -> None:
-    words = 'pods "pod" is forbidden: User "me" cannot create resource "pods/exec"'
+    words = (
+        'pods "pod" is forbidden: User "me" cannot create resource "pods/exec" in API group "" '
+        'in the namespace "ns": RBAC: role "x" not found'
+    )
     server.refuse_exec = 403, status(403, "Forbidden", words)
-    with pytest.raises(HostError, match="forbids to get or create pods/exec in the namespace ns") as caught:
+    with pytest.raises(
+        HostError,
+        match=r'forbids me to get or create pods/exec in the namespace ns: RBAC: role "x" not found$',
+    ) as caught:
         transport.open("echo")
     assert 'resources: ["pods/exec"], verbs: [get, create]' in caught.value.remedy
     server.refuse_exec = 404, status(404, "NotFound", 'pods "pod" not found')

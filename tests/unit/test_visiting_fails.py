@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any, Callable, Iterator, List, Sequence
 
@@ -19,7 +21,8 @@ from tests.unit.stand_in import StandIns
 
 BARE = ("cat", "chmod", "uname", "rm")
 """Without head a second command starts what was stored, without wc nobody counts it."""
-IMAGES = [BARE, (*BARE, "head"), (*BARE, "wc")]
+IMAGES = [BARE, (*BARE, "head"), (*BARE, "wc"), ("cat",), ("cat", "head"), ("cat", "chmod")]
+"""Without rm a file has to delete itself, without chmod only the system's loader runs programs."""
 TOKEN = re.compile(r"-\$u-([0-9a-f]{16})")
 
 
@@ -73,6 +76,8 @@ def in_the_middle(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Any]) -
         yield whole[len(whole) // 2 :]
 
     monkeypatch.setattr(visiting, "pieces", halves)
+    # Where nothing can be made executable: what is sent here is no program, and does not come to run.
+    monkeypatch.setattr(visiting, "_loadable", lambda blob: halves(blob.path))
 
 
 @pytest.mark.parametrize("tools", IMAGES, ids="+".join)
@@ -113,6 +118,30 @@ def test_a_second_command_that_is_refused(
     with pytest.raises(HostError, match="not again"):
         AgentSession.open(transport, binaries)
     assert len(opened) == 2 and left(server) == []
+
+
+@pytest.mark.parametrize("tools", IMAGES, ids="+".join)
+def test_nobody_is_there_any_more_when_it_begins(
+    binaries: AgentBinaries, tmp_path: Path, tools: Sequence[str]
+) -> None:
+    """What undoes it came too early: the file was not there yet."""
+    (tmp_path / "bin").mkdir()
+    for tool in ("sh", *tools):
+        (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
+    token = "0123456789abcdef"
+    reading, writing = os.pipe()
+    os.close(reading)
+    subprocess.run(
+        [tmp_path / "bin" / "sh", "-c", visiting._find_command(binaries, token)],
+        env={"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        stdout=writing,
+        stderr=subprocess.DEVNULL,
+        timeout=60,
+    )
+    os.close(writing)
+    places = [Path(place) for place in ("/tmp", "/var/tmp", "/dev/shm", tmp_path)]
+    assert [path for place in places for path in place.glob(f".hprofiler-once-*-{token}")] == []
 
 
 def test_where_no_input_can_be_ended_nothing_is_sent(

@@ -9,12 +9,15 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{openat, stat, statat, unlinkat, AtFlags, FileType, Mode, OFlags, CWD};
+use rustix::fs::{
+    access, openat, stat, statat, unlinkat, Access, AtFlags, FileType, Mode, OFlags, CWD,
+};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_timeout, Timeout};
 use rustix::net::{connect, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::Signal;
 
+use crate::audit;
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::peer;
@@ -58,6 +61,32 @@ impl Attach<'_> {
         Ok((verdict == 0, text.trim().to_owned()))
     }
 
+    /// Why it would not answer, as far as that can be seen without asking: nothing is sent, signalled or written.
+    pub fn foresee(&self) -> Result<(), Failure> {
+        self.refuse_stopped()?;
+        match self.look_at_socket() {
+            Ok(_) => Ok(()),
+            Err(Errno::NOENT) => self.refuse_deaf().and_then(|()| self.refuse_closed_tmp()),
+            Err(error) => Err(self.cannot_connect(error)),
+        }
+    }
+
+    /// The JVM opens its socket there and nowhere else. One of root may have rights that this thread has not.
+    fn refuse_closed_tmp(&self) -> Result<(), Failure> {
+        let may = Access::WRITE_OK | Access::EXEC_OK;
+        match access(self.shoes.path("/tmp"), may) {
+            Err(error) if error == Errno::ROFS || self.target.status.uid != 0 => Err(Failure::new(
+                format!(
+                    "process {} cannot open {}: {error}",
+                    self.target.pid,
+                    self.socket_path()
+                ),
+                "the JVM's user needs a writable /tmp",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// The whole answer to a request, or the first of it.
     fn ask(&self, request: &str, timeout: Duration) -> Result<String, Failure> {
         let socket = self.connection()?;
@@ -67,6 +96,7 @@ impl Attach<'_> {
                 .map_err(|error| failed(error.into()))?;
         }
         let mut stream = File::from(socket);
+        audit::note("attach", || request.replace('\0', " "));
         stream.write_all(request.as_bytes()).map_err(failed)?;
         let mut reply = Vec::new();
         stream
@@ -165,14 +195,7 @@ impl Attach<'_> {
 
     /// Connect as the JVM's user, whom the JVM asks the kernel about.
     fn connect(&self) -> Result<OwnedFd, Errno> {
-        let path = self.shoes.path(&self.socket_path());
-        let stat = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
-            return Err(Errno::NOTSOCK);
-        }
-        if stat.st_uid != self.target.status.uid {
-            return Err(Errno::PERM);
-        }
+        let path = self.look_at_socket()?;
         let socket = socket_with(
             AddressFamily::UNIX,
             SocketType::STREAM,
@@ -183,6 +206,19 @@ impl Attach<'_> {
         set_socket_timeout(&socket, Timeout::Send, Some(OPEN_TIMEOUT))?;
         connect(&socket, &SocketAddrUnix::new(path)?)?;
         Ok(socket)
+    }
+
+    /// Where the socket is, which has to be one and the JVM's user's.
+    fn look_at_socket(&self) -> Result<String, Errno> {
+        let path = self.shoes.path(&self.socket_path());
+        let stat = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+            return Err(Errno::NOTSOCK);
+        }
+        match stat.st_uid == self.target.status.uid {
+            true => Ok(path),
+            false => Err(Errno::PERM),
+        }
     }
 
     /// Where several JVMs have this number and this `/tmp`, asking one while another opens its socket would have it
@@ -203,26 +239,31 @@ impl Attach<'_> {
     }
 
     fn ask_for_socket(&self) -> Result<OwnedFd, Failure> {
+        self.refuse_deaf()?;
+        self.refuse_closed_tmp()?;
         let pid = self.target.pid;
-        if !self
-            .target
-            .status_now()
-            .is_some_and(|status| status.catches_quit())
-        {
-            return Err(Failure::new(
-                format!(
-                    "process {pid} does not handle SIGQUIT: it is just starting, or no HotSpot JVM"
-                ),
-                "try again in a moment",
-            ));
-        }
         let trigger = Trigger::set(self)?;
+        audit::note("signal", || format!("SIGQUIT to {pid}"));
         self.target.signal(Signal::QUIT).map_err(|error| {
             Failure::plain(format!("cannot send SIGQUIT to process {pid}: {error}"))
         })?;
         let socket = self.wait_for_socket();
         trigger.remove();
         socket
+    }
+
+    fn refuse_deaf(&self) -> Result<(), Failure> {
+        let pid = self.target.pid;
+        let status = self.target.status_now();
+        match status.is_some_and(|status| status.catches_quit()) {
+            true => Ok(()),
+            false => Err(Failure::new(
+                format!(
+                    "process {pid} does not handle SIGQUIT: it is just starting, or no HotSpot JVM"
+                ),
+                "try again in a moment",
+            )),
+        }
     }
 
     /// The JVM tells nobody when the socket is there, so it is looked for; ever less often.
@@ -256,6 +297,7 @@ impl Attach<'_> {
 struct Trigger {
     dir: OwnedFd,
     name: String,
+    place: &'static str,
 }
 
 impl Trigger {
@@ -273,7 +315,10 @@ impl Trigger {
         let mut tried = Vec::new();
         for (place, dir) in [("/tmp", tmp), ("its working directory", cwd)] {
             match dir.and_then(|dir| create(&dir, &name, attach.target.status.uid).map(|()| dir)) {
-                Ok(dir) => return Ok(Self { dir, name }),
+                Ok(dir) => {
+                    audit::note("file", || format!("{place}/{name}"));
+                    return Ok(Self { dir, name, place });
+                }
                 Err(error) => tried.push(format!("{place}: {error}")),
             }
         }
@@ -289,6 +334,7 @@ impl Trigger {
 
     fn remove(&self) {
         let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());
+        audit::note("removed", || format!("{}/{}", self.place, self.name));
     }
 }
 

@@ -105,7 +105,7 @@ fn clean_as(uid: u32, gid: u32) -> Cleaned {
 
 /// Whether a profiler was running and has been stopped. A process that a live session is at work on is left alone.
 fn stop_abandoned(target: &Target, shoes: &Shoes, library: &str) -> Result<bool, Failure> {
-    if target.stat().is_none() || is_in_use(target, shoes) {
+    if target.stat().is_none() || is_in_use(shoes, &status_file(target)) {
         return Ok(false);
     }
     let bases: Vec<String> = BASES.into_iter().map(str::to_owned).collect();
@@ -116,8 +116,8 @@ fn stop_abandoned(target: &Target, shoes: &Shoes, library: &str) -> Result<bool,
     stopped
 }
 
-/// Whether a session that lives holds a run folder with files of this process.
-fn is_in_use(target: &Target, shoes: &Shoes) -> bool {
+/// Whether a session that lives holds a run folder with this file.
+pub fn is_in_use(shoes: &Shoes, file: &str) -> bool {
     let bases = BASES
         .into_iter()
         .map(str::to_owned)
@@ -128,13 +128,7 @@ fn is_in_use(target: &Target, shoes: &Shoes) -> bool {
             .into_iter()
             .filter(|name| name.starts_with(RUN_FOLDER));
         runs.map(|name| format!("{base}/{name}")).any(|folder| {
-            let ours = openat(
-                CWD,
-                format!("{folder}/{}", status_file(target)),
-                OFlags::PATH,
-                Mode::empty(),
-            )
-            .is_ok();
+            let ours = openat(CWD, format!("{folder}/{file}"), OFlags::PATH, Mode::empty()).is_ok();
             ours && open_leftover(&folder, shoes.uid).is_none()
         })
     })

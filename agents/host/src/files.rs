@@ -10,6 +10,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
+use crate::audit;
+
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
@@ -128,7 +130,11 @@ pub fn open_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
 /// As `open_private`, after making the folder where there is none.
 pub fn make_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
     match mkdirat(CWD, path, Mode::RWXU) {
-        Ok(()) | Err(Errno::EXIST) => open_private(path, owner),
+        Ok(()) => {
+            audit::note("folder", || path.to_owned());
+            open_private(path, owner)
+        }
+        Err(Errno::EXIST) => open_private(path, owner),
         Err(error) => Err(format!("{path}: {error}")),
     }
 }

@@ -5,12 +5,16 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::sleep;
+use std::thread::{panicking, sleep};
 use std::time::Duration;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{flock, statvfs, unlinkat, AtFlags, Dir, FlockOperation, Mode, StatVfsMountFlags};
+use rustix::fs::{
+    access, flock, lstat, statvfs, unlinkat, Access, AtFlags, Dir, FlockOperation, Mode,
+    StatVfsMountFlags,
+};
 
+use crate::audit;
 use crate::files::{
     is_at, is_temporary, make_private, open_private, read_regular, sha256, write_whole,
 };
@@ -81,6 +85,17 @@ impl Held {
     }
 }
 
+impl Drop for Held {
+    /// Whoever breaks down has nobody else to delete what it made.
+    fn drop(&mut self) {
+        if panicking() {
+            let run = self.path.contains(RUN_FOLDER);
+            let ours = |name: &str| run || is_library_file(name);
+            let _ = delete_unheld(&self.dir, &self.seen_as, ours);
+        }
+    }
+}
+
 /// Delete a folder's files of these names and the folder itself, unless somebody holds it: then Ok(false).
 pub fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> io::Result<bool> {
     if flock(dir, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -90,12 +105,25 @@ pub fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> 
         let name = entry.file_name().to_str().unwrap_or_default();
         if !matches!(name, "" | "." | "..") && ours(name) {
             unlinkat(dir, entry.file_name(), AtFlags::empty())?;
+            audit::note("removed", || format!("{path}/{name}"));
         }
     }
     if is_at(dir, path) {
         std::fs::remove_dir(path)?;
+        audit::note("removed", || path.to_owned());
     }
     Ok(true)
+}
+
+/// Whether `Held::take` could make or take a folder; nothing is made. Err says why not, in its words.
+fn could_take(shoes: &Shoes, path: &str) -> Result<(), String> {
+    let seen_as = shoes.path(path);
+    if lstat(&seen_as).is_ok() {
+        return open_private(&seen_as, shoes.uid).map(drop);
+    }
+    let base = seen_as.rsplit_once('/').map_or("", |(base, _)| base);
+    access(format!("{base}/"), Access::WRITE_OK | Access::EXEC_OK)
+        .map_err(|error| format!("{seen_as}: {error}"))
 }
 
 /// Open a folder that may be left over and say whether nobody holds it any more.
@@ -161,13 +189,22 @@ pub fn stage_library(
     // A JVM that has the old file loaded keeps it: renaming gives the name to another inode.
     let written = write_whole(&held.dir, library.file, bytes, Mode::RUSR | Mode::XUSR);
     match written {
-        Ok(()) => Ok(held),
+        Ok(()) => {
+            audit::note("file", || format!("{}/{}", held.path, library.file));
+            Ok(held)
+        }
         Err(error) => {
             let reason = format!("{}: {error}", held.path);
             let _ = held.release(is_library_file);
             Err(reason)
         }
     }
+}
+
+/// Whether `stage_library` could put one under this base; nothing is put there.
+pub fn could_stage(shoes: &Shoes, library: &Named, base: &str, hash: &str) -> Result<(), String> {
+    refuse_noexec(shoes, base)?;
+    could_take(shoes, &library_folder(library, base, hash, shoes.uid))
 }
 
 /// Delete the library, unless its JVM is on musl. musl knows a library again by its inode and not by its path, so one
@@ -207,6 +244,38 @@ pub fn run_folder(shoes: &Shoes, bases: &[String], session: &str) -> Result<Held
 
 /// The same under this base.
 pub fn run_folder_in(shoes: &Shoes, base: &str, session: &str) -> Result<Held, String> {
+    Held::take(shoes, run_folder_path(shoes, base, session))
+}
+
+/// Whether that could be made; nothing is made.
+pub fn could_make_run_folder(shoes: &Shoes, base: &str, session: &str) -> Result<(), String> {
+    could_take(shoes, &run_folder_path(shoes, base, session))
+}
+
+fn run_folder_path(shoes: &Shoes, base: &str, session: &str) -> String {
     let base = base.trim_end_matches('/');
-    Held::take(shoes, format!("{base}/{RUN_FOLDER}{session}-{}", shoes.uid))
+    format!("{base}/{RUN_FOLDER}{session}-{}", shoes.uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{getegid, geteuid};
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn who_breaks_down_leaves_no_folder() {
+        let (tell, told) = channel();
+        let breaks = move || {
+            let shoes = Shoes::of_user(geteuid().as_raw(), getegid().as_raw()).unwrap();
+            let base = std::env::temp_dir().display().to_string();
+            let session = format!("test-{}", std::process::id());
+            let held = run_folder_in(&shoes, &base, &session).unwrap();
+            std::fs::write(format!("{}/recording", held.path), "x").unwrap();
+            tell.send(held.path.clone()).unwrap();
+            panic!("meant: what follows is tested");
+        };
+        assert!(std::thread::spawn(breaks).join().is_err());
+        assert!(std::fs::metadata(told.recv().unwrap()).is_err());
+    }
 }

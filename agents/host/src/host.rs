@@ -24,7 +24,9 @@ pub fn facts() -> HostFacts {
         kernel: text(system.release()),
         arch: text(system.machine()),
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        load: load().unwrap_or(-1.0),
         memory_bytes: memory_bytes(),
+        memory_available_bytes: memory_available(),
         uid,
         user: Users::read().name(uid),
     }
@@ -36,16 +38,25 @@ fn pid_namespace() -> String {
     link.to_string_lossy().into_owned()
 }
 
+/// How many tasks wanted to run, on average of the last minute.
+pub fn load() -> Option<f64> {
+    let text = read_text("/proc/loadavg", 256)?;
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
 /// 0 where the kernel does not tell.
 pub fn memory_bytes() -> u64 {
-    let text = read_text("/proc/meminfo", 64 << 10).unwrap_or_default();
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))
-        .unwrap_or_default();
-    line.split_ascii_whitespace()
-        .next()
-        .and_then(|kib| kib.parse::<u64>().ok())
-        .unwrap_or(0)
-        * 1024
+    memory("MemTotal:").unwrap_or(0)
+}
+
+/// What could be taken without swapping, in bytes; kernels before 3.14 do not tell.
+pub fn memory_available() -> Option<u64> {
+    memory("MemAvailable:")
+}
+
+fn memory(what: &str) -> Option<u64> {
+    let text = read_text("/proc/meminfo", 64 << 10)?;
+    let line = text.lines().find_map(|line| line.strip_prefix(what))?;
+    let kib: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
+    kib.checked_mul(1024)
 }

@@ -42,6 +42,13 @@ pub fn version(named: &Named, mapped: &[Mapped]) -> Option<String> {
     text_entry(&find(named, mapped)?, "java.property.java.version")
 }
 
+/// The name that the JVM gives itself, and that of who made it.
+pub fn maker(named: &Named, mapped: &[Mapped]) -> Option<(String, String)> {
+    let bytes = find(named, mapped)?;
+    let text = |name: &str| text_entry(&bytes, &format!("java.property.java.vm.{name}"));
+    Some((text("name")?, text("vendor")?))
+}
+
 /// The file that the JVM maps. A file of the right name may be another JVM's, which has the same number in another pid
 /// namespace and shares the folder. (The device is not compared: maps and stat name different ones on overlays.)
 fn find(named: &Named, mapped: &[Mapped]) -> Option<Vec<u8>> {

@@ -16,6 +16,7 @@ use rustix::thread::{
     unshare_unsafe, CapabilitySet, CapabilitySets, LinkNameSpaceType, UnshareFlags,
 };
 
+use crate::audit;
 use crate::outcome::Failure;
 use crate::proc::named::Named;
 use crate::proc::target::Target;
@@ -37,6 +38,7 @@ pub struct Shoes {
 impl Shoes {
     /// Let the calling thread see and act as the JVM does. The thread must not be used for anything else after.
     pub fn put_on(target: &Target) -> Result<Self, Failure> {
+        audit::about(target.pid);
         let status = &target.status;
         let own = geteuid().as_raw();
         if own != 0 && own != status.uid {

@@ -4,9 +4,12 @@
 //! `recording` (one process, one thread) → `engine` (start, stop, profiles).
 
 mod attach;
+mod audit;
+mod canary;
 mod clean;
 mod clock;
 mod containers;
+mod doctor;
 mod engine;
 mod files;
 mod finding;
@@ -35,6 +38,9 @@ mod told;
 mod turns;
 
 use std::process::ExitCode;
+
+#[cfg(not(panic = "unwind"))]
+compile_error!("the agent cleans up as it unwinds");
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);

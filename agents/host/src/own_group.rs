@@ -1,22 +1,46 @@
-//! Which processes share the agent's own container: those in its control groups, or below.
+//! Which processes share the agent's own container: those in its control groups, or below. Where these tell nothing,
+//! those that see the same mounts: each container has its own, even where all share their processes.
+
+use std::os::unix::fs::MetadataExt;
 
 use crate::proc::read_text;
 
 const LIMIT: u64 = 1 << 20;
+/// The number of the first namespace of control groups, the host's, on every kernel.
+const OF_HOST: u64 = 0xEFFF_FFFB;
 
-/// The agent's control groups: the number of each hierarchy, and the path there.
-pub struct OwnGroup(Vec<(String, String)>);
+/// What the agent's own container is known by.
+pub struct OwnGroup {
+    /// The number of each hierarchy of control groups, and the path there; none where they tell nothing.
+    groups: Vec<(String, String)>,
+    /// The namespace of mounts.
+    mounts: Option<(u64, u64)>,
+}
 
 impl OwnGroup {
     pub fn read() -> Self {
-        Self(parse(
-            &read_text("/proc/self/cgroup", LIMIT).unwrap_or_default(),
-        ))
+        let told = read_text("/proc/self/cgroup", LIMIT).unwrap_or_default();
+        let of_host = namespace("self", "cgroup").is_some_and(|(_, number)| number == OF_HOST);
+        Self::of(&told, of_host, namespace("self", "mnt"))
     }
 
-    /// Whether a process is in them. One whose groups cannot be read is not.
+    /// `of_host`: whether paths begin at the host's own groups. There the root is everybody's.
+    fn of(told: &str, of_host: bool, mounts: Option<(u64, u64)>) -> Self {
+        let mut groups = parse(told);
+        if of_host && groups.iter().all(|(_, path)| path == "/") {
+            groups.clear();
+        }
+        Self { groups, mounts }
+    }
+
+    /// Whether a process is in it. One of which that cannot be read is not.
     pub fn holds(&self, pid: i32) -> bool {
-        read_text(format!("/proc/{pid}/cgroup"), LIMIT).is_some_and(|text| self.has(&text))
+        match self.groups.is_empty() {
+            true => self.mounts.is_some() && namespace(&pid.to_string(), "mnt") == self.mounts,
+            false => {
+                read_text(format!("/proc/{pid}/cgroup"), LIMIT).is_some_and(|text| self.has(&text))
+            }
+        }
     }
 
     /// Where the agent's namespace of control groups ends paths lead up and out of it: `/../…`.
@@ -27,11 +51,18 @@ impl OwnGroup {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
                 && !path.starts_with("/..")
         };
-        self.0.iter().all(|(hierarchy, own)| {
-            let mut same = theirs.iter().filter(|(other, _)| other == hierarchy);
-            same.all(|(_, path)| below(own, path))
-        })
+        let in_one = |(hierarchy, own): &(String, String)| {
+            let mut theirs = theirs.iter();
+            theirs.any(|(other, path)| other == hierarchy && below(own, path))
+        };
+        !self.groups.is_empty() && self.groups.iter().all(in_one)
     }
+}
+
+/// The device and number of a process's namespace; None where that is not the agent's to see.
+fn namespace(process: &str, kind: &str) -> Option<(u64, u64)> {
+    let there = std::fs::metadata(format!("/proc/{process}/ns/{kind}")).ok()?;
+    Some((there.dev(), there.ino()))
 }
 
 fn parse(text: &str) -> Vec<(String, String)> {
@@ -53,6 +84,7 @@ mod tests {
             ("0::/", "0::/init.scope", true),
             ("0::/", "0::/../cri-containerd-0123.scope", false),
             ("0::/", "0::/../../../../system.slice/sshd.service", false),
+            ("0::/", "", false),
             ("0::/kubepods/pod1/abc", "0::/kubepods/pod1/abc", true),
             (
                 "0::/kubepods/pod1/abc",
@@ -71,11 +103,29 @@ mod tests {
                 "4:cpu:/k/b\n1:name=systemd:/",
                 false,
             ),
-            ("", "0::/anything", true),
+            ("4:cpu:/k/a\n1:name=systemd:/", "1:name=systemd:/", false),
+            ("", "0::/anything", false),
+            ("", "", false),
         ] {
-            let own = OwnGroup(parse(own));
+            let own = OwnGroup::of(own, false, None);
             assert_eq!(own.has(process), want, "{process}");
         }
+    }
+
+    #[test]
+    fn groups_that_tell_nothing_are_not_believed() {
+        let me = std::process::id() as i32;
+        let mounts = namespace("self", "mnt");
+        assert!(mounts.is_some());
+        for (told, of_host) in [("", false), ("0::/", true), ("4:cpu:/\n0::/\n", true)] {
+            assert!(OwnGroup::of(told, of_host, mounts).holds(me), "{told}");
+            // Nothing is known of it, or it is another one.
+            for other in [None, Some((0, 0))] {
+                assert!(!OwnGroup::of(told, of_host, other).holds(me), "{told}");
+            }
+        }
+        let groups = |told, of_host| OwnGroup::of(told, of_host, mounts).groups.len();
+        assert_eq!((groups("0::/", false), groups("0::/k/a", true)), (1, 1));
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub struct Findings {
     pub ours: Vec<String>,
     /// Paths of async-profiler libraries that somebody else loaded.
     pub foreign: Vec<String>,
+    /// Whether it has the rights to use all of perf events, whatever users may.
+    pub privileged: bool,
     /// Whether the kernel lets this JVM sample kernel stacks.
     pub kernel: bool,
     /// What memory is left to it.
@@ -69,6 +71,8 @@ pub fn look(target: &Target) -> Findings {
     let async_profilers = libraries
         .into_iter()
         .filter(|path| file_name(path).starts_with(ASYNC_PROFILER));
+    // Capabilities in a user namespace are none to the kernel itself.
+    let privileged = target.status.may_profile_kernel() && target.has_users_of_host();
     let (ours, foreign) = async_profilers.partition(|path| is_ours(path));
     Findings {
         is_jvm: library.is_some() || !readable,
@@ -79,15 +83,16 @@ pub fn look(target: &Target) -> Findings {
         performance_data: target.mapped(hsperf::is_data).unwrap_or_default(),
         ours,
         foreign,
-        kernel: may_sample_kernel(target),
+        privileged,
+        kernel: privileged || users_may_sample_kernel(),
         memory: Arc::new(Memory::of(target)),
     }
 }
 
-fn may_sample_kernel(target: &Target) -> bool {
+fn users_may_sample_kernel() -> bool {
     let paranoid = read_text("/proc/sys/kernel/perf_event_paranoid", 64)
         .and_then(|text| text.trim().parse::<i32>().ok());
-    target.status.may_profile_kernel() || paranoid.is_some_and(|level| level <= 1)
+    paranoid.is_some_and(|level| level <= 1)
 }
 
 fn is_of_interest(name: &str) -> bool {

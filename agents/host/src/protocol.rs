@@ -5,6 +5,8 @@ use std::io::{self, BufRead, Read};
 
 use serde::{Deserialize, Serialize};
 
+use crate::audit::Kept;
+use crate::doctor::Checked;
 use crate::outcome::Outcome;
 use crate::sampling::Sampling;
 use crate::selector::Query;
@@ -25,6 +27,9 @@ pub enum Request {
         lease_seconds: f64,
         #[serde(default)]
         exclude: Option<Exclude>,
+        /// Whether what is done on the host is to be kept, for `audit`.
+        #[serde(default)]
+        audit: bool,
     },
     Put {
         #[serde(default)]
@@ -34,10 +39,14 @@ pub enum Request {
     },
     List,
     Find(Find),
-    Prepare(Prepare),
+    Prepare(Box<Prepare>),
+    Check(Box<Prepare>),
+    /// One process alone.
+    Canary(Box<Prepare>),
     Start,
     Stop,
     Ping,
+    Audit,
     Clean {
         kept: bool,
     },
@@ -70,6 +79,9 @@ pub struct Prepare {
     pub sampling: Sampling,
     #[serde(default)]
     pub blobs: Blobs,
+    /// Of those files, where they are known: by the same names.
+    #[serde(default)]
+    pub versions: Blobs,
     pub processes: Vec<Chosen>,
 }
 
@@ -126,6 +138,9 @@ pub enum Event {
     Recording {
         processes: usize,
     },
+    Checked(Checked),
+    Watched(Outcome),
+    Audited(Kept),
     Profile(ProfileHead),
     Raw(RawHead),
     Done {
@@ -147,7 +162,11 @@ pub struct HostFacts {
     pub kernel: String,
     pub arch: String,
     pub cpus: usize,
+    /// Tasks that want to run, on average of a minute; below zero where that is not known.
+    pub load: f64,
     pub memory_bytes: u64,
+    /// What could be taken of it without swapping; None where that is not known.
+    pub memory_available_bytes: Option<u64>,
     pub uid: u32,
     pub user: String,
 }

@@ -3,12 +3,13 @@
 //! Each engine is tried on a thread of its own, since a thread that has taken the process's user cannot go back.
 
 use std::collections::BTreeMap;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::Arc;
 use std::thread;
 
 use crate::clock::{Clock, End};
-use crate::engine::{self, perf, Engine, Folded, Note, Raw, Stopped, Way};
+use crate::engine::{self, Engine, Folded, Note, Raw, Shared, Stopped, Way};
 use crate::folding::Folding;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::preflight;
@@ -60,9 +61,10 @@ impl Over {
     }
 }
 
-/// A file that an engine loads into processes.
+/// A file that an engine loads into processes. Of one that is only told of there are no bytes.
 pub struct Library {
     pub sha256: String,
+    pub version: Option<String>,
     pub bytes: Vec<u8>,
 }
 
@@ -83,7 +85,14 @@ pub struct Job {
     pub host: String,
     /// The turn to read and fold one process's output.
     pub folding: Arc<Folding>,
-    pub perf: Arc<perf::shared::Shared>,
+    pub shared: Arc<Shared>,
+}
+
+/// What a recording of a process would come to: `engine` is empty where there is none.
+pub struct Prospect {
+    pub engine: &'static str,
+    pub sources: BTreeMap<String, String>,
+    pub outcome: Outcome,
 }
 
 type Tell<'a> = dyn Fn(Report) + Sync + 'a;
@@ -108,13 +117,54 @@ fn first_that_works(
     orders: &mut Receiver<Order>,
     tell: &Tell,
 ) -> Result<Over, Failure> {
+    first(ways, |way, notes| {
+        on_thread(job.chosen.pid, way.engine, || {
+            attempt(job, way, notes, orders, tell)
+        })
+    })
+}
+
+/// What `run` would come to, as far as that can be seen from outside; the process is not touched.
+pub fn foresee(job: &Job) -> Prospect {
+    let found = ways(job).and_then(|ways| {
+        first(ways, |way, notes| {
+            on_thread(job.chosen.pid, way.engine, || prospect(job, way, notes))
+        })
+    });
+    found.unwrap_or_else(|failure| Prospect {
+        engine: "",
+        sources: BTreeMap::new(),
+        outcome: failure.at(job.chosen.pid, Stage::Prepare),
+    })
+}
+
+fn prospect(job: &Job, way: &Way, mut notes: Vec<Note>) -> Result<Prospect, Failure> {
+    let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
+    let findings = preflight::look(&target);
+    let foreseen = (way.foresee)(job, target, &findings)?;
+    notes.extend(foreseen.notes);
+    Ok(Prospect {
+        engine: way.engine,
+        sources: foreseen.sources,
+        outcome: match foreseen.unable {
+            Some(failure) => failure.at(job.chosen.pid, Stage::Start),
+            None => judge(job.chosen.pid, notes),
+        },
+    })
+}
+
+/// The first way that works, which is told why those before did not.
+fn first<T>(
+    ways: Vec<Way>,
+    mut attempt: impl FnMut(&Way, Vec<Note>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let mut refused: Vec<(&'static str, Failure)> = Vec::new();
     for way in ways {
         let notes = refused.iter().map(|(engine, failure)| {
             Note::plain(format!("not by {engine}")).because(failure.clone())
         });
-        match on_thread(job, &way, notes.collect(), orders, tell) {
-            Ok(over) => return Ok(over),
+        match attempt(&way, notes.collect()) {
+            Ok(done) => return Ok(done),
             Err(failure) => refused.push((way.engine, failure)),
         }
     }
@@ -139,22 +189,36 @@ fn all_refused(refused: Vec<(&'static str, Failure)>) -> Failure {
     Failure::new(reasons.join("; "), first.remedy)
 }
 
-fn on_thread(
-    job: &Job,
-    way: &Way,
-    notes: Vec<Note>,
-    orders: &mut Receiver<Order>,
-    tell: &Tell,
-) -> Result<Over, Failure> {
+pub fn on_thread<T: Send>(
+    pid: i32,
+    engine: &str,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
     thread::scope(|scope| {
         let spawned = thread::Builder::new()
-            .name(format!("{} {}", way.engine, job.chosen.pid))
+            .name(format!("{engine} {pid}"))
             .stack_size(STACK)
-            .spawn_scoped(scope, || attempt(job, way, notes, orders, tell));
-        let thread = spawned.map_err(|error| no_thread(job.chosen.pid, &error))?;
-        let broken = |_| Failure::plain("the agent's own thread broke: a fault of hprofiler");
-        thread.join().map_err(broken)?
+            .spawn_scoped(scope, work);
+        let thread = spawned.map_err(|error| no_thread(pid, &error))?;
+        thread.join().map_err(|_| broken())?
     })
+}
+
+/// What comes of work whose code may be wrong.
+pub fn unbroken<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| broken())
+}
+
+fn broken() -> Failure {
+    Failure::plain("the agent's own thread broke: a fault of hprofiler")
+}
+
+/// Why a process is given up.
+pub fn hangs(pid: i32) -> Failure {
+    Failure::new(
+        format!("process {pid} takes too long: the agent waits for it or its file system"),
+        "see whether the process and its folders answer",
+    )
 }
 
 /// Why a process has no thread to be recorded by.
@@ -182,9 +246,9 @@ fn attempt(
         engine: &mut *engine,
         notes,
     };
-    let mut over = recording
-        .run(way.engine, orders, tell)
-        .unwrap_or_else(Over::failed);
+    let over = unbroken(|| recording.run(way.engine, orders, tell));
+    let over = over.unwrap_or_else(|broken| Err(broken.at(job.chosen.pid, Stage::Record)));
+    let mut over = over.unwrap_or_else(Over::failed);
     over.left = engine.leave();
     Ok(over)
 }
@@ -294,5 +358,89 @@ pub fn tagged<T: From<(i32, Report)>>(pid: i32, sender: Sender<T>) -> impl Fn(Re
     move |report| {
         // The session may be over; then nobody needs to know.
         let _ = sender.send((pid, report).into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Foreseen, Started};
+    use crate::proc::{read_text, stat};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    static LEFT: AtomicBool = AtomicBool::new(false);
+
+    struct Broken(Target);
+
+    impl Engine for Broken {
+        fn target(&self) -> &Target {
+            &self.0
+        }
+
+        fn start(&mut self) -> Result<Started, Failure> {
+            panic!("meant: what follows is tested");
+        }
+
+        fn stop(&mut self) -> Result<Stopped, Failure> {
+            Err(broken())
+        }
+
+        fn fold(&mut self, _: Stopped) -> Result<Folded, Failure> {
+            Err(broken())
+        }
+
+        fn raw(&mut self) -> Result<Raw, Failure> {
+            Err(broken())
+        }
+
+        fn leave(self: Box<Self>) -> Vec<String> {
+            LEFT.store(true, Ordering::SeqCst);
+            vec!["told".to_owned()]
+        }
+    }
+
+    fn of_this_process() -> Job {
+        let stat = read_text("/proc/self/stat", 4096).and_then(|text| stat::parse(&text));
+        Job {
+            chosen: Chosen {
+                pid: std::process::id() as i32,
+                start_time: stat.unwrap().start_time,
+                label: String::new(),
+                labels: BTreeMap::new(),
+            },
+            sampling: Sampling::of("cpu"),
+            libraries: Libraries::default(),
+            session: "test".to_owned(),
+            host: "test".to_owned(),
+            folding: Arc::new(Folding::new(Duration::from_secs(1))),
+            shared: Arc::new(Shared::of_host()),
+        }
+    }
+
+    #[test]
+    fn an_engine_that_breaks_leaves_all_the_same() {
+        let way = Way {
+            engine: "broken",
+            prepare: |_, target, _| Ok(Box::new(Broken(target))),
+            foresee: |_, _, _| Ok(Foreseen::default()),
+        };
+        let (orders, mut to_follow) = channel();
+        orders.send(Order::Start).unwrap();
+        let over = attempt(
+            &of_this_process(),
+            &way,
+            Vec::new(),
+            &mut to_follow,
+            &|_| {},
+        )
+        .unwrap();
+        assert!(LEFT.load(Ordering::SeqCst));
+        assert_eq!(
+            (over.outcome.stage, over.left),
+            (Stage::Record, vec!["told".to_owned()])
+        );
+        assert!(over.outcome.reason.contains("a fault of hprofiler"));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::engine::perf::shared::Shared;
+use crate::engine::Shared;
 use crate::folding::Folding;
 use crate::inbox::{Happening, Inbox};
 use crate::outcome::{Failure, Stage};
@@ -15,7 +15,7 @@ use crate::protocol::{Event, Pid, Prepare};
 use crate::recording::{self, Job, Libraries, Order, Over, Report, STACK};
 
 /// A host with more JVMs than this is to be profiled in parts.
-const MAX_PROCESSES: usize = 512;
+pub const MAX_PROCESSES: usize = 512;
 /// How long recordings may take to end when nobody waits for their results any more.
 const FAREWELL: Duration = Duration::from_secs(30);
 /// How long nothing may come of recordings whose time is over, whatever else goes wrong: longer than any step takes.
@@ -78,16 +78,10 @@ impl Recordings {
         inbox: &Inbox,
     ) -> Result<Self, Failure> {
         if request.processes.len() > MAX_PROCESSES {
-            return Err(Failure::new(
-                format!(
-                    "{} processes are more than the {MAX_PROCESSES} that one session takes",
-                    request.processes.len()
-                ),
-                "choose fewer with a narrower selector",
-            ));
+            return Err(too_many(request.processes.len()));
         }
         let folding = Arc::new(Folding::new(HOLD));
-        let perf = Arc::new(Shared::of_host());
+        let shared = Arc::new(Shared::of_host());
         let mut pids = HashSet::new();
         let chosen = request
             .processes
@@ -100,7 +94,7 @@ impl Recordings {
             session: session.to_owned(),
             host: host.to_owned(),
             folding: folding.clone(),
-            perf: perf.clone(),
+            shared: shared.clone(),
         });
         Ok(Self {
             all: jobs.map(|job| launch(job, inbox)).collect(),
@@ -180,13 +174,7 @@ impl Recordings {
         {
             recording.phase = Phase::Over;
             let _ = recording.orders.send(Order::Abort);
-            let hangs = Failure::new(
-                format!(
-                    "process {} takes too long: the agent waits for it or its file system",
-                    recording.pid
-                ),
-                "see whether the process and its folders answer",
-            );
+            let hangs = recording::hangs(recording.pid);
             send_result(Over::failed(hangs.at(recording.pid, stage)), output);
         }
     }
@@ -291,6 +279,13 @@ impl Recordings {
             hang.map(|recording| format!("what is beside process {}, which hangs", recording.pid));
         self.left.iter().cloned().chain(hang).collect()
     }
+}
+
+pub fn too_many(processes: usize) -> Failure {
+    Failure::new(
+        format!("{processes} processes are more than the {MAX_PROCESSES} that one session takes"),
+        "choose fewer with a narrower selector",
+    )
 }
 
 /// Prepare one process on a thread of its own.

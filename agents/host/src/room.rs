@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fd::AsFd;
-use rustix::fs::{fstatfs, fstatvfs};
+use rustix::fs::{fstat, fstatfs, fstatvfs};
 
 use crate::proc::target::Target;
 
@@ -59,13 +59,25 @@ pub struct Memory {
 
 /// A control group with a limit.
 struct Group {
+    store: Store,
     limit: u64,
     used: File,
     stat: Option<File>,
     idle: &'static str,
 }
 
-/// What a folder has room for, in bytes.
+/// Something with room that several recordings may take from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Store {
+    /// A file system, by its number: containers see one disk in many places.
+    FileSystem(u64),
+    /// The host's memory.
+    Host,
+    /// The memory of a control group, by the device and number of one of its files.
+    Group(u64, u64),
+}
+
+/// What there is room for, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     pub free: u64,
@@ -82,30 +94,51 @@ impl Memory {
     }
 
     /// What is left; where nothing is known, as much as one likes.
-    fn free(&self) -> u64 {
+    pub fn free(&self) -> u64 {
+        self.free_of_each()
+            .map(|(_, free)| free)
+            .min()
+            .unwrap_or(u64::MAX)
+    }
+
+    /// What is left of the host's and of each group's.
+    fn free_of_each(&self) -> impl Iterator<Item = (Store, u64)> + '_ {
         let host = self.host.as_ref().and_then(|file| {
             let kib = number_after(&text(file)?, "MemAvailable:")?;
-            Some(kib.saturating_mul(1024))
+            Some((Store::Host, kib.saturating_mul(1024)))
         });
-        let groups = self.groups.iter().filter_map(Group::free);
-        groups.chain(host).min().unwrap_or(u64::MAX)
+        let groups = self.groups.iter();
+        host.into_iter()
+            .chain(groups.filter_map(|group| Some((group.store, group.free()?))))
+    }
+
+    /// What has room for an open folder, and how much; none where its file system does not tell.
+    pub fn stores(&self, folder: impl AsFd) -> Vec<(Store, Room)> {
+        let (Ok(disk), Ok(named), Ok(there)) =
+            (fstatvfs(&folder), fstatfs(&folder), fstat(&folder))
+        else {
+            return Vec::new();
+        };
+        let is_memory = OF_MEMORY.contains(&(named.f_type as u64));
+        // Where containers lay their own files over a disk they tell its number; not all file systems have one.
+        let number = match disk.f_fsid {
+            number if number != 0 && !is_memory => number,
+            _ => there.st_dev,
+        };
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let own = [(Store::FileSystem(number), free)].into_iter();
+        let stores = match is_memory {
+            true => own.chain(self.free_of_each()).collect(),
+            false => own.collect::<Vec<_>>(),
+        };
+        let room = |(store, free)| (store, Room { free, is_memory });
+        stores.into_iter().map(room).collect()
     }
 
     /// What there is room for in an open folder; None where its file system does not tell.
     pub fn room(&self, folder: impl AsFd) -> Option<Room> {
-        let disk = fstatvfs(&folder).ok()?;
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-        let kind = fstatfs(&folder).ok()?.f_type as u64;
-        Some(match OF_MEMORY.contains(&kind) {
-            true => Room {
-                free: free.min(self.free()),
-                is_memory: true,
-            },
-            false => Room {
-                free,
-                is_memory: false,
-            },
-        })
+        let stores = self.stores(folder).into_iter();
+        stores.map(|(_, room)| room).min_by_key(|room| room.free)
     }
 }
 
@@ -140,9 +173,12 @@ impl Kind {
             .parse()
             .ok()
             .filter(|limit| *limit < NO_LIMIT)?;
+        let used = File::open(folder.join(self.used)).ok()?;
+        let there = fstat(&used).ok()?;
         Some(Group {
+            store: Store::Group(there.st_dev, there.st_ino),
             limit,
-            used: File::open(folder.join(self.used)).ok()?,
+            used,
             stat: File::open(folder.join("memory.stat")).ok(),
             idle: self.idle,
         })
@@ -224,7 +260,8 @@ mod tests {
             host: File::open(MEMINFO).ok(),
             groups: Vec::new(),
         };
-        assert!((1..1 << 50).contains(&host.free()));
+        let told: Vec<_> = host.free_of_each().collect();
+        assert!(matches!(told[..], [(Store::Host, 1..0x4_0000_0000_0000)]));
         let room = host.room(File::open("/").unwrap()).unwrap();
         assert!(room.free > 0);
         if let Ok(memory) = File::open("/dev/shm") {

@@ -4,7 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::audit;
+use crate::canary;
 use crate::clean;
+use crate::doctor;
 use crate::files::{read_regular, sha256};
 use crate::finding::Finding;
 use crate::host;
@@ -14,7 +17,7 @@ use crate::output::Output;
 use crate::proc::scan::{self, Seen};
 use crate::proc::{read_text, stat};
 use crate::protocol::{Event, Exclude, Find, HostFacts, Input, Prepare, Request, PROTOCOL};
-use crate::recording::{Libraries, Library, Report};
+use crate::recording::{unbroken, Libraries, Library, Report};
 use crate::recordings::Recordings;
 use crate::store::Store;
 
@@ -72,7 +75,7 @@ pub fn run(once: bool) -> u8 {
         excluded: scan::own_ancestry(),
         recordings: None,
     };
-    let end = session.serve();
+    let end = unbroken(|| session.serve()).unwrap_or_else(End::Refused);
     session.close(end)
 }
 
@@ -163,14 +166,26 @@ impl Session {
                 protocol,
                 lease_seconds,
                 exclude,
-            } => self.hello(protocol, lease_seconds, exclude),
+                audit,
+            } => {
+                if audit {
+                    audit::begin();
+                }
+                self.hello(protocol, lease_seconds, exclude)
+            }
             Request::Put { name, sha256, .. } => self.put(&name, sha256, payload),
             Request::List => self.list(),
             Request::Find(find) => self.find(find),
-            Request::Prepare(prepare) => self.prepare(prepare),
+            Request::Prepare(prepare) => self.prepare(*prepare),
+            Request::Check(check) => self.check(*check),
+            Request::Canary(canary) => self.canary(*canary),
             Request::Start => self.start(),
             Request::Stop => self.stop(),
             Request::Ping => Ok(()),
+            Request::Audit => {
+                self.output.send(&Event::Audited(audit::take()));
+                Ok(())
+            }
             Request::Clean { kept } => self.clean(kept),
             Request::Bye => return Err(End::Bye),
         };
@@ -251,10 +266,7 @@ impl Session {
                 "prepare was asked for while another recording goes on",
             ));
         }
-        let libraries = Libraries {
-            async_profiler: self.library(request.blobs.async_profiler.as_deref())?,
-            perfmap: self.library(request.blobs.perfmap.as_deref())?,
-        };
+        let libraries = self.libraries(&request)?;
         self.recordings = Some(Recordings::prepare(
             request,
             libraries,
@@ -266,12 +278,52 @@ impl Session {
         Ok(())
     }
 
+    fn libraries(&self, request: &Prepare) -> Result<Libraries, Failure> {
+        let (blobs, versions) = (&request.blobs, &request.versions);
+        Ok(Libraries {
+            async_profiler: self.library(
+                blobs.async_profiler.as_deref(),
+                versions.async_profiler.as_deref(),
+            )?,
+            perfmap: self.library(blobs.perfmap.as_deref(), None)?,
+        })
+    }
+
+    fn canary(&mut self, request: Prepare) -> Result<(), Failure> {
+        if self.recordings.is_some() {
+            return Err(Failure::plain(
+                "canary was asked for while a recording goes on",
+            ));
+        }
+        let libraries = self.libraries(&request)?;
+        let outcome = canary::watch(request, libraries, &self.host.name, &self.name)?;
+        self.output.send(&Event::Watched(outcome));
+        Ok(())
+    }
+
+    fn check(&mut self, request: Prepare) -> Result<(), Failure> {
+        if self.recordings.is_some() {
+            return Err(Failure::plain(
+                "check was asked for while a recording goes on",
+            ));
+        }
+        let checked = doctor::check(request, &self.host.name, &self.name)?;
+        self.output.send(&Event::Checked(checked));
+        Ok(())
+    }
+
     /// A file that was put before.
-    fn library(&self, hash: Option<&str>) -> Result<Option<Arc<Library>>, Failure> {
+    fn library(
+        &self,
+        hash: Option<&str>,
+        version: Option<&str>,
+    ) -> Result<Option<Arc<Library>>, Failure> {
         let stored = |hash: &str| {
-            let bytes = self.store.get(hash)?;
-            let sha256 = hash.to_owned();
-            Ok(Arc::new(Library { sha256, bytes }))
+            Ok(Arc::new(Library {
+                bytes: self.store.get(hash)?,
+                sha256: hash.to_owned(),
+                version: version.map(str::to_owned),
+            }))
         };
         hash.map(stored).transpose()
     }

@@ -9,6 +9,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{chownat, fstat, stat, unlinkat, AtFlags, Dir, FileType, Gid, Mode, Uid};
 use rustix::process::geteuid;
 
+use crate::audit;
 use crate::files::{
     is_sha256, is_temporary, make_private, open_private, read_regular, sha256, write_whole,
 };
@@ -113,6 +114,7 @@ impl Folder {
     fn put(&self, hash: &str, bytes: &[u8]) -> Result<(), Failure> {
         let kept = write_whole(&self.dir, hash, bytes, Mode::RUSR | Mode::WUSR)
             .and_then(|()| self.give_to_owner(hash));
+        audit::note("file", || format!("{}/{hash}", self.path));
         kept.map_err(|error| {
             Failure::new(
                 format!("cannot write to {}: {error}", self.path),
@@ -141,10 +143,14 @@ impl Folder {
             let agent = name.strip_prefix("agent-").is_some_and(is_sha256);
             if agent || is_sha256(&name) || is_temporary(&name) {
                 let _ = unlinkat(&self.dir, &name, AtFlags::empty());
+                audit::note("removed", || format!("{}/{name}", self.path));
             }
         }
         match std::fs::remove_dir(&self.path) {
-            Ok(()) => cleaned.removed.push(self.path.clone()),
+            Ok(()) => {
+                audit::note("removed", || self.path.clone());
+                cleaned.removed.push(self.path.clone());
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => cleaned.failed.push(Undone {
                 what: self.path.clone(),

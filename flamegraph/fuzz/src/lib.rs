@@ -12,6 +12,7 @@ pub fn options(format: Option<Format>) -> ReadOptions {
         perf_data_bytes: 16 << 20,
         speedscope_bytes: 16 << 20,
         name_bytes: 4 << 10,
+        names_bytes: 1 << 20,
         cells: 1 << 18,
     };
     ReadOptions {

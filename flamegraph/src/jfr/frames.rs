@@ -7,7 +7,7 @@ use super::names::Namer;
 use super::pools::{Packed, Pools};
 use crate::error::Result;
 use crate::frames::{Frame, Frames};
-use crate::stack::shared_suffix;
+use crate::suffix::shared_suffix;
 
 /// The frames of the stack decoded last.
 #[derive(Default)]

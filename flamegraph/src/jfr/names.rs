@@ -5,6 +5,7 @@ use super::pools::{Of, Pools};
 use super::stacks::Budget;
 use crate::error::{Error, Result};
 use crate::frames::{Frame, Frames, Kind};
+use crate::limits::Limits;
 use crate::threads::Threads;
 
 /// How a frame type is shown: its kind, and whether the method stands without its class.
@@ -24,7 +25,7 @@ const MOST_FRAME_TYPES: u64 = 64;
 
 pub(super) struct Namer<'a> {
     pools: &'a Pools<'a>,
-    most_bytes: usize,
+    limits: &'a Limits,
     frame_types: Vec<Shown>,
     /// Those that stand with their class, and those that stand without; each with the bytes of its name.
     methods: [Numbered<(u32, u32)>; 2],
@@ -34,10 +35,10 @@ pub(super) struct Namer<'a> {
 }
 
 impl<'a> Namer<'a> {
-    pub(super) fn new(pools: &'a Pools<'a>, most_bytes: usize) -> Namer<'a> {
+    pub(super) fn new(pools: &'a Pools<'a>, limits: &'a Limits) -> Namer<'a> {
         Namer {
             pools,
-            most_bytes,
+            limits,
             frame_types: frame_types(pools),
             methods: Default::default(),
             classes: Numbered::default(),
@@ -142,13 +143,16 @@ impl<'a> Namer<'a> {
         if self.text.is_empty() {
             self.text.extend_from_slice(b"unknown");
         }
-        if self.text.len() > self.most_bytes {
-            let limit = self.most_bytes as u64;
-            return Err(Error::Limit {
-                what: "bytes of a frame name",
-                limit,
-            });
-        }
+        let hold = |what, bytes: usize, limit: usize| match bytes > limit {
+            true => Err(Error::Limit {
+                what,
+                limit: limit as u64,
+            }),
+            false => Ok(()),
+        };
+        let (own, all) = (self.text.len(), names.text_bytes());
+        hold("bytes of a frame name", own, self.limits.name_bytes)?;
+        hold("bytes of all frames' names", all, self.limits.names_bytes)?;
         names.intern_name(&self.text)
     }
 }

@@ -155,7 +155,7 @@ impl<'o> Reader<'o> {
             counted: &mut self.counted,
             threads: self.options.threads,
             off_cpu: self.options.off_cpu,
-            stacks: Stacks::new(pools, Namer::new(pools, limits.name_bytes), complete),
+            stacks: Stacks::new(pools, Namer::new(pools, limits), complete),
             places: Places::default(),
             ticks,
             clock,

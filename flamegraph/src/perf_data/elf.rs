@@ -2,6 +2,7 @@
 
 use std::io::{Read, Seek};
 
+use foldhash::{HashMap, HashSet};
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, SectionTable, Sym};
 use object::read::ReadCache;
@@ -15,6 +16,8 @@ const MOST_TABLE: u64 = 1 << 29;
 const MOST_HEADERS: u32 = 1 << 20;
 /// Most bytes of a section of notes.
 const MOST_NOTES: u64 = 1 << 20;
+/// Most stubs for calls of other libraries.
+const MOST_STUBS: usize = 1 << 20;
 /// Most program headers that are looked at for each symbol.
 const MOST_SEGMENTS: usize = 256;
 /// Bytes of names: of each, and of all beyond those of the file's own tables of names.
@@ -214,9 +217,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
 
     /// The stubs through which other libraries are called: `name@plt`.
     fn add_plt(&self, stubs_found: &mut Symbols) -> Option<()> {
-        let (symbols, names) = self.table(elf::SHT_DYNSYM)?;
         let by_name = |name| self.sections.section_by_name(self.endian, name);
-        let (_, calls) = by_name(b".rela.plt")?;
         let (_, stubs) = by_name(b".plt")?;
         let start: u64 = stubs.sh_addr(self.endian).into();
         let machine = self.header.e_machine(self.endian);
@@ -225,19 +226,10 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
             elf::EM_X86_64 => (16, 16),
             _ => return None,
         };
-        self.content(calls)?;
-        let calls: &[<H as FileHeader>::Rela] = calls.data_as_array(self.endian, self.data).ok()?;
         // With control-flow protection the calls go to stubs of their own, without a head.
         let second = by_name(b".plt.sec").map(|(_, section)| section.sh_addr(self.endian).into());
-        for (number, call) in calls.iter().enumerate() {
-            let index = call.r_sym(self.endian, false) as usize;
-            let name = symbols.get(index).map(|symbol| symbol.st_name(self.endian));
-            let name = name
-                .and_then(|name| name_at(names, name))
-                .unwrap_or_default();
-            if name.is_empty() {
-                continue;
-            }
+        for (number, name) in self.called()?.into_iter().enumerate() {
+            let Some(name) = name else { continue };
             let name = [
                 super::demangle::demangle(&String::from_utf8_lossy(name)).as_bytes(),
                 b"@plt",
@@ -250,6 +242,55 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
             }
         }
         Some(())
+    }
+
+    /// The function that each stub calls.
+    ///
+    /// Stubs lie in the order of the slots they jump through. The relocations need not: those of
+    /// functions that a library chooses when it starts come last in the C library.
+    fn called(&self) -> Option<Vec<Option<&'a [u8]>>> {
+        let (symbols, names) = self.table(elf::SHT_DYNSYM)?;
+        let (_, section) = self.sections.section_by_name(self.endian, b".rela.plt")?;
+        self.content(section)?;
+        let calls: &[H::Rela] = section.data_as_array(self.endian, self.data).ok()?;
+        let mut calls: Vec<&H::Rela> = calls.iter().take(MOST_STUBS).collect();
+        calls.sort_by_key(|call| call.r_offset(self.endian).into());
+        let chosen = self.chosen(&calls, symbols);
+        let called = calls.iter().map(|call| {
+            let symbol = match call.r_sym(self.endian, false) {
+                0 => *chosen.get(&self.addend(call))?,
+                number => symbols.get(number as usize)?,
+            };
+            name_at(names, symbol.st_name(self.endian)).filter(|name| !name.is_empty())
+        });
+        Some(called.collect())
+    }
+
+    /// The functions that the library chooses when it starts, by where the choice is made; a call of such
+    /// a one says that place alone.
+    fn chosen(&self, calls: &[&H::Rela], symbols: &'a [H::Sym]) -> HashMap<u64, &'a H::Sym> {
+        let nameless = calls
+            .iter()
+            .filter(|call| call.r_sym(self.endian, false) == 0);
+        let places: HashSet<u64> = nameless.map(|call| self.addend(call)).collect();
+        let mut chosen: HashMap<u64, &H::Sym> = HashMap::default();
+        for symbol in symbols {
+            let place = symbol.st_value(self.endian).into();
+            if symbol.st_type() != elf::STT_GNU_IFUNC || !places.contains(&place) {
+                continue;
+            }
+            // Of several names the standard's own: the others are weak.
+            let best = chosen.entry(place).or_insert(symbol);
+            if best.st_bind() == elf::STB_WEAK {
+                *best = symbol;
+            }
+        }
+        chosen
+    }
+
+    fn addend(&self, call: &H::Rela) -> u64 {
+        let addend: i64 = call.r_addend(self.endian).into();
+        addend as u64
     }
 }
 
@@ -291,11 +332,16 @@ mod tests {
 
     /// A library whose calls all go to one function of this name.
     fn calling(name: &[u8], calls: usize) -> Vec<u8> {
-        let section_names = b"\0.plt\0.rela.plt\0";
-        let names = [b"\0", name, b"\0"].concat();
-        let symbols = [[0; 24].to_vec(), words(&[1 | 0x12 << 32, 0, 0])].concat();
         let call = words(&[0, 1 << 32 | 7, 0]);
-        let parts = [&section_names[..], &names, &symbols, &call.repeat(calls)];
+        library(&[name, b"\0"].concat(), &[], &call.repeat(calls))
+    }
+
+    /// A library with these names, calls, and symbols beside the function of the first name.
+    fn library(names: &[u8], symbols: &[u64], calls: &[u8]) -> Vec<u8> {
+        let section_names = b"\0.plt\0.rela.plt\0";
+        let names = [b"\0", names].concat();
+        let symbols = words(&[&[0, 0, 0, 1 | 0x12 << 32, 0, 0], symbols].concat());
+        let parts = [&section_names[..], &names, &symbols, calls];
         let mut at = HEADER;
         let mut bytes = Vec::new();
         let places = parts.map(|part| {
@@ -336,6 +382,23 @@ mod tests {
         assert_eq!((symbols.len(), symbols.left_out), (3, 0));
         let found = symbols.find(STUBS + 16 + 2 * 16 + 5).unwrap();
         assert_eq!(symbols.name(found), "malloc@plt");
+    }
+
+    /// Named in the order of the calls, as perf before 6.3 does, two stubs would change their names.
+    #[test]
+    fn stubs_go_by_the_slots_of_their_calls() {
+        let (chosen, weak) = (8 | 0x1a << 32 | 1 << 48, 15 | 0x2a << 32 | 1 << 48);
+        let functions = [weak, 0x5000, 8, chosen, 0x5000, 8];
+        let (malloc, at_start) = (1 << 32 | 7, 37);
+        let calls = words(&[16, malloc, 0, 8, at_start, 0x5000, 24, at_start, 0x6000]);
+        let mut symbols = symbols(library(b"malloc\0strlen\0length\0", &functions, &calls));
+        let mut called = |stub: u64| {
+            let found = symbols.find(STUBS + 16 + stub * 16 + 1)?;
+            Some(symbols.name(found))
+        };
+        assert_eq!(called(0).unwrap(), "strlen@plt");
+        assert_eq!(called(1).unwrap(), "malloc@plt");
+        assert_eq!(called(2), None);
     }
 
     /// Else a small file would be a large table: each call is a reference to the name.

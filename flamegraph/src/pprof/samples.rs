@@ -6,7 +6,7 @@ use crate::frames::{Frame, Kind};
 use crate::limits::Limits;
 use crate::profile::Profile;
 use crate::proto::sample_field;
-use crate::stack::shared_suffix;
+use crate::suffix::shared_suffix;
 use crate::tree::{Node, ROOT};
 use crate::wire::{Fields, Numbers, Value};
 

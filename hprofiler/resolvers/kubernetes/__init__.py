@@ -13,7 +13,7 @@ __all__ = ["RESOLVER"]
 def _resolve(options: TargetOptions) -> Located:
     from hprofiler.resolvers.kubernetes.locating import locate
 
-    return locate(options.pods or "", options.kubernetes)
+    return locate(options.pods or (), options.kubernetes)
 
 
 RESOLVER = Resolver("-j k8s:", lambda options: options.pods is not None, _resolve)

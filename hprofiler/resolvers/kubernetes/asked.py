@@ -7,7 +7,7 @@ from typing import NamedTuple, Optional
 
 from hprofiler.errors import UsageError
 
-_NOTATION = "write k8s:LABEL=VALUE,… or k8s:pod/NAME (deployment/, statefulset/, job/, sparkapplication/)"
+_NOTATION = "write k8s:LABEL=VALUE,… or k8s:KIND/NAME, say k8s:pod/NAME or k8s:deployment/NAME"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _CONTAINER = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ID = re.compile(r"[A-Za-z0-9_]{1,128}")
@@ -18,13 +18,16 @@ KINDS = {
         "pod": ("pod", "pods", "po"),
         "deployment": ("deployment", "deployments", "deploy"),
         "statefulset": ("statefulset", "statefulsets", "sts"),
+        "daemonset": ("daemonset", "daemonsets", "ds"),
+        "replicaset": ("replicaset", "replicasets", "rs"),
         "job": ("job", "jobs"),
+        "cronjob": ("cronjob", "cronjobs", "cj"),
         "sparkapplication": ("sparkapplication", "sparkapplications", "sparkapp"),
     }.items()
     for word in words
 }
-# The label that says which one of these a pod belongs to; of Spark's operators each has its own.
-JOB_LABELS = ("job-name",)
+JOB_LABEL = "job-name"
+# Of Spark's operators each has its own.
 SPARK_LABELS = ("sparkoperator.k8s.io/app-name", "spark.operator/spark-app-name")
 
 
@@ -50,6 +53,12 @@ def parse(text: str) -> Asked:
     if len(typed) > 2000 or not typed.isprintable():
         raise UsageError("k8s: that is no label selector", _NOTATION)
     return Asked(None, "", typed)
+
+
+def names_workload(text: str) -> bool:
+    """Whether it is KIND/NAME, with or without `k8s:` before it."""
+    kind, _, name = text.partition("/")
+    return kind.lower() in KINDS and is_name(name)
 
 
 def is_name(text: str) -> bool:

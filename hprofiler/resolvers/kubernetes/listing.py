@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from hprofiler.errors import UsageError
-from hprofiler.kubernetes import KubernetesError, Need
+from hprofiler.kubernetes import BadRequest, KubernetesError, Need
 from hprofiler.resolvers.answers import member, objects, text
-from hprofiler.resolvers.kubernetes.asked import JOB_LABELS, SPARK_LABELS, Asked, is_short_name
+from hprofiler.resolvers.kubernetes.asked import JOB_LABEL, SPARK_LABELS, Asked, is_short_name
+from hprofiler.resolvers.kubernetes.owners import owned
 from hprofiler.resolvers.kubernetes.pods import Pods, read
 from hprofiler.resolvers.options import KubernetesOptions
 
@@ -16,52 +17,73 @@ if TYPE_CHECKING:
 
 _OPERATORS = {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})"}
 _PRESENCE = {"Exists": "{key}", "DoesNotExist": "!{key}"}
+_SELECTORS = "write labels as `kubectl -l` takes them, and fields as its --field-selector"
+
+Object = Mapping[str, Any]
 
 
 class Question(NamedTuple):
-    """Which pods: label selectors, of which the first that finds some counts, and a field selector."""
+    """Which pods: label selectors, of which the first that finds some counts, a field selector, a test."""
 
     labels: List[str]
     fields: str
+    is_meant: Callable[[Object], bool] = lambda pod: True
 
 
 class Lister:
     """Lists the pods that were asked for, once or again."""
 
-    def __init__(self, cluster: Cluster, asked: Asked, options: KubernetesOptions) -> None:
-        """Raises HprofilerError where the workload is not there."""
+    def __init__(self, cluster: Cluster, asked: Sequence[Asked], options: KubernetesOptions) -> None:
+        """Raises HprofilerError where a workload is not there."""
         self.namespace = _namespace(cluster, options)
         self._cluster = cluster
-        self._container = options.container
-        self._question = self._ask(asked, options.fields or "")
+        self._containers = options.containers
+        self._questions = [self._ask(one, options.fields or "") for one in asked]
 
     def pods(self) -> Pods:
-        """The containers of the pods, as they are now. Raises KubernetesError."""
-        items: List[Dict[str, Any]] = []
-        for labels in self._question.labels:
-            items = self._list(labels)
-            if items:
-                break
-        return read(items, self._container)
+        """The containers of the pods, as they are now. Raises HprofilerError."""
+        found: Dict[object, Object] = {}
+        for question in self._questions:
+            for pod in self._answer(question):
+                name = text(pod, "metadata", "namespace"), text(pod, "metadata", "name")
+                found.setdefault(name if all(name) else id(pod), pod)
+        return read(found.values(), self._containers)
 
-    def _list(self, labels: str) -> List[Dict[str, Any]]:
-        asked = {"labelSelector": labels, "fieldSelector": self._question.fields}
+    def _answer(self, question: Question) -> List[Dict[str, Any]]:
+        for labels in question.labels:
+            items = self._list(labels, question.fields)
+            if items:
+                return [item for item in items if question.is_meant(item)]
+        return []
+
+    def _list(self, labels: str, fields: str) -> List[Dict[str, Any]]:
+        asked = {"labelSelector": labels, "fieldSelector": fields}
         scope = "" if self.namespace is None else f"/namespaces/{self.namespace}"
         parameters = {name: value for name, value in asked.items() if value}
-        return self._cluster.list(f"/api/v1{scope}/pods", parameters, Need("list", "pods", self.namespace))
+        need = Need("list", "pods", self.namespace)
+        try:
+            return self._cluster.list(f"/api/v1{scope}/pods", parameters, need)
+        except BadRequest as error:
+            raise UsageError(f"{' '.join(parameters.values())}: {error.reason}", _SELECTORS) from error
 
     def _ask(self, asked: Asked, fields: str) -> Question:
-        if asked.kind is None:
+        kind, name = asked.kind, asked.name
+        if kind is None:
             return Question([asked.labels], fields)
-        if asked.kind == "pod":
-            return Question([""], ",".join(filter(None, (f"metadata.name={asked.name}", fields))))
-        if asked.kind in ("job", "sparkapplication"):
-            names = JOB_LABELS if asked.kind == "job" else SPARK_LABELS
-            return Question([f"{label}={asked.name}" for label in names], fields)
-        return Question([self._selector(f"{asked.kind}s", asked.name)], fields)
+        if kind == "pod":
+            return Question([""], ",".join(filter(None, (f"metadata.name={name}", fields))))
+        if kind == "sparkapplication":
+            return Question([f"{label}={name}" for label in SPARK_LABELS], fields)
+        if kind == "job":
+            labels = f"{JOB_LABEL}={name}"
+        elif kind == "cronjob":
+            labels = JOB_LABEL
+        else:
+            labels = self._selector(f"{kind}s", name)
+        return Question([labels], fields, lambda pod: owned(pod, kind, name))
 
     def _selector(self, resource: str, name: str) -> str:
-        """The label selector by which a deployment or stateful set knows its pods."""
+        """The label selector by which a workload finds its pods, and perhaps those of others."""
         if self.namespace is None:
             raise UsageError(f"-A with {resource[:-1]}/{name}: it is in one namespace", "name that with -n")
         need = Need("get", resource, self.namespace, "apps")

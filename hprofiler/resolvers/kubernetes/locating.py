@@ -24,18 +24,20 @@ _TRIED_AT_ONCE = 16
 EXEC, SSH = "exec", "ssh"
 
 
-def locate(asked: str, options: KubernetesOptions) -> Located:
+def locate(typed: Sequence[str], options: KubernetesOptions) -> Located:
     """The containers of what was asked for. KubernetesError where none runs, or nobody tells."""
+    asked = [parse(one) for one in typed]
+    name = " ".join(f"k8s:{one}" for one in typed)
     cluster = connect(options.access)
-    lister = Lister(cluster, parse(asked), options)
+    lister = Lister(cluster, asked, options)
     pods = lister.pods()
-    _check(asked, pods, lister, options)
+    _check(name, pods, lister, options)
     via, notes = _way(cluster, pods.running, options)
     hosts = _containers(pods.running) if via == EXEC else _nodes(pods.running, options.host_map)
     if len(hosts) > MAX_HOSTS:
         raise KubernetesError(f"more than {MAX_HOSTS} of them", "narrow the selector")
     return Located(
-        Target("kubernetes", f"k8s:{asked}"),
+        Target("kubernetes", name),
         hosts,
         (*notes, *_notes(pods, hosts, via, options)),
         lambda: _changed(lister, pods, via),
@@ -61,22 +63,22 @@ def _check(asked: str, pods: Pods, lister: Lister, options: KubernetesOptions) -
     count = len(pods.running)
     if options.limit is not None and count > options.limit:
         raise TooMany(
-            f"k8s:{asked} means {count} containers, and the limit is {options.limit}",
+            f"{asked} means {count} containers, and the limit is {options.limit}",
             "narrow it with more labels or --container, or say --yes",
         )
     if count:
         return
     where = "in all namespaces" if lister.namespace is None else f"in the namespace {lister.namespace}"
     if not pods.idle:
-        has = f" has a container {options.container}" if options.container else ""
+        has = f" has a container {' or '.join(options.containers)}" if options.containers else ""
         raise KubernetesError(
-            f"no pod of k8s:{asked} {where}{has}" if has else f"there is no pod of k8s:{asked} {where}",
+            f"no pod of {asked} {where}{has}" if has else f"there is no pod of {asked} {where}",
             "see kubectl get pods --show-labels; -n names another namespace, -A means all",
         )
     shown = "; ".join(f"{one.shown}: {one.reason}" for one in pods.idle[:_REASONS])
     more = f"; and {len(pods.idle) - _REASONS} more" if len(pods.idle) > _REASONS else ""
     remedy = next((one.remedy for one in pods.idle if one.remedy), "")
-    raise KubernetesError(f"no container of k8s:{asked} {where} runs: {shown}{more}", remedy)
+    raise KubernetesError(f"no container of {asked} {where} runs: {shown}{more}", remedy)
 
 
 def _way(
@@ -138,8 +140,9 @@ def _names(running: Sequence[Container]) -> List[str]:
 def _nodes(running: Sequence[Container], host_map: Mapping[str, HostEntry]) -> List[Host]:
     """A host for each node, with what is known of its containers."""
     nodes: Dict[Tuple[str, str], Dict[str, Labels]] = {}
-    for container in running:
-        nodes.setdefault((container.node, container.address), {})[container.id] = container.labels
+    for container, name in zip(running, _names(running)):
+        labels = {**container.labels, PROCESS: _shown(container, name)}
+        nodes.setdefault((container.node, container.address), {})[container.id] = labels
     hosts = []
     for (node, address), containers in sorted(nodes.items()):
         entry = _entry(node, address, host_map)
@@ -174,16 +177,16 @@ def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
     """Ledger lines of what began, ended or was begun anew since. KubernetesError where nobody tells."""
     now = lister.pods()
     names = dict(zip((one.key for one in before.running), _names(before.running)))
-    ids = {one.key: one.id for one in now.running}
+    running = {one.key: one for one in now.running}
     ended = {(one.namespace, one.pod, one.name): one for one in now.idle}
     lines = []
     for container in before.running:
-        what = _fate(container, ids.get(container.key), ended)
+        what = _fate(container, running.get(container.key), ended)
         if what and via == EXEC:
             lines.append(Outcome(names[container.key], Status.DEGRADED, "record", what))
         elif what:
             node, which = container.node or container.address, _shown(container, names[container.key])
-            lines.append(Outcome(node, Status.DEGRADED, "record", f"{which}: {what}"))
+            lines.append(Outcome(node, Status.DEGRADED, "record", f"{which}: {what}", label=which))
     return [*lines, *_began(now.running, names)]
 
 
@@ -200,12 +203,12 @@ def _began(running: Sequence[Container], known: Mapping[Tuple[str, str, str], st
     return lines
 
 
-def _fate(container: Container, id_now: Optional[str], ended: Mapping[Tuple[str, str, str], Idle]) -> str:
+def _fate(container: Container, now: Optional[Container], ended: Mapping[Tuple[str, str, str], Idle]) -> str:
     """What became of a container that ran; "" where it still does."""
-    if id_now == container.id:
-        return ""
-    if id_now is not None:
+    if now is not None and now.id != container.id:
         return "the container was started anew during the recording"
+    if now is not None and (container.leaving or not now.leaving):
+        return ""
     idle = ended.get(container.key) or ended.get((container.namespace, container.pod, ""))
     return idle.reason if idle else "the pod was deleted during the recording"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Tuple
 
 from hprofiler.model import PROCESS, Status
 from hprofiler.resolvers.answers import member, number, objects, text
@@ -14,7 +14,8 @@ _CRASHED = "see its last words: kubectl logs --previous"
 
 
 class Container(NamedTuple):
-    """A container that runs. `address` is that of its node; `alone` where no other one of its pod runs."""
+    """A container that runs. `address` is that of its node; `alone` where no other one of its pod runs, and
+    `leaving` where its pod is being deleted."""
 
     namespace: str
     pod: str
@@ -24,6 +25,7 @@ class Container(NamedTuple):
     address: str
     labels: Mapping[str, str]
     alone: bool
+    leaving: bool = False
 
     @property
     def key(self) -> Tuple[str, str, str]:
@@ -53,8 +55,8 @@ class Pods(NamedTuple):
     strange: int
 
 
-def read(items: Iterable[Mapping[str, Any]], only: Optional[str]) -> Pods:
-    """The containers of a list of pods; `only` those of that name."""
+def read(items: Iterable[Mapping[str, Any]], only: Collection[str] = ()) -> Pods:
+    """The containers of a list of pods; `only` those of these names, where there are any."""
     running: List[Container] = []
     idle: List[Idle] = []
     strange = 0
@@ -70,7 +72,7 @@ def read(items: Iterable[Mapping[str, Any]], only: Optional[str]) -> Pods:
     return Pods(running, idle, strange)
 
 
-def _statuses(pod: Mapping[str, Any], only: Optional[str]) -> List[Dict[str, Any]]:
+def _statuses(pod: Mapping[str, Any], only: Collection[str]) -> List[Dict[str, Any]]:
     """What is known of its containers, and of sidecars (which are kept among the init containers)."""
     sidecars = {
         text(spec, "name")
@@ -80,7 +82,7 @@ def _statuses(pod: Mapping[str, Any], only: Optional[str]) -> List[Dict[str, Any
     known = objects(pod, "status", "containerStatuses")
     known += [one for one in objects(pod, "status", "initContainerStatuses") if text(one, "name") in sidecars]
     named = [one for one in known if is_short_name(text(one, "name"))]
-    return [one for one in named if only is None or text(one, "name") == only]
+    return [one for one in named if not only or text(one, "name") in only]
 
 
 def _is_running(status: Mapping[str, Any]) -> bool:
@@ -112,6 +114,7 @@ def _container(pod: Mapping[str, Any], status: Mapping[str, Any], alone: bool) -
         text(pod, "status", "hostIP"),
         {**labels, **_derived(_object(pod, "metadata", "labels"))},
         alone,
+        bool(member(pod, "metadata", "deletionTimestamp")),
     )
 
 
@@ -146,6 +149,8 @@ def _idle(pod: Mapping[str, Any], statuses: List[Dict[str, Any]], some_run: bool
             state, reason, remedy = Status.IDLE, _ended(pod, status), ""
         else:
             state, reason, remedy = _state(status, text(pod, "spec", "restartPolicy") or "Always")
+            if remedy == _CRASHED:
+                remedy = f"{remedy} -n {namespace} {name} -c {text(status, 'name')}"
         found.append(Idle(namespace, name, text(status, "name") if many else "", state, reason, remedy))
     return found
 

@@ -165,7 +165,8 @@ static void report(void) {
     for (int worker = 0; worker < WORKERS; worker++)
         for (int kind = 0; kind < KINDS; kind++) sums[kind] += __atomic_load_n(&used[worker][kind], __ATOMIC_RELAXED);
     long slept = __atomic_load_n(&naps, __ATOMIC_RELAXED);
-    printf("counters hot=%ld warm=%ld kernel=%ld naps=%ld\n", sums[HOT], sums[WARM], sums[KERNEL], slept);
+    printf("counters hot=%ld warm=%ld kernel=%ld naps=%ld process.ns=%ld\n", sums[HOT], sums[WARM], sums[KERNEL], slept,
+           nanos(CLOCK_PROCESS_CPUTIME_ID));
     fflush(stdout);
 }
 

@@ -11,6 +11,9 @@ final class Counters {
     private static final com.sun.management.ThreadMXBean THREADS =
         (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
 
+    private static final com.sun.management.OperatingSystemMXBean PROCESS =
+        (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+
     private Counters() {}
 
     static void add(String name, LongSupplier value) {
@@ -20,6 +23,11 @@ final class Counters {
     /** CPU time of the calling thread so far. */
     static long cpuNanos() {
         return THREADS.getCurrentThreadCpuTime();
+    }
+
+    /** CPU time of all threads so far, those that have ended and those of the JVM itself included. */
+    static long cpuNanosOfAll() {
+        return PROCESS.getProcessCpuTime();
     }
 
     /** Bytes that a thread has allocated, as the JVM counts them. */

@@ -91,6 +91,7 @@ public final class Truth {
             start(name, equals < 0 ? 0 : Double.parseDouble(argument.substring(equals + 1)));
         }
         Counters.add("alloc.everywhere.bytes", Counters::allocatedByAll);
+        Counters.add("process.ns", Counters::cpuNanosOfAll);
         long end = System.nanoTime() + WARM_UP_NANOS;
         while (System.nanoTime() < end) LockSupport.parkNanos(end - System.nanoTime());
         System.out.println("ready pid=" + new File("/proc/self").getCanonicalFile().getName());

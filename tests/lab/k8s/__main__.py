@@ -19,10 +19,18 @@ from tests.lab.k8s.software import software
 
 WELCOME = """\
 The cluster's kubeconfig is {kubeconfig}; its network is the lab's own, so go through `coord`:
-  python -m tests.lab.k8s try                                    pods of every shape
-  python -m tests.lab.k8s coord hprofiler -t 5 -j k8s:pod/plain  one of them
-  python -m tests.lab.k8s coord kubectl get pods -o wide         where there is a kubectl\
+  {python} -m tests.lab.k8s try                                        pods of every shape, and a deployment
+  {python} -m tests.lab.k8s coord {python} -m hprofiler -t 5 -j k8s:pod/plain
+  {python} -m tests.lab.k8s coord {python} -m hprofiler -t 5 -j k8s:deployment/spread --via ssh --user root
+  {python} -m tests.lab.k8s coord kubectl get pods -o wide             where there is a kubectl
+  {python} -m tests.lab.k8s down                                       takes it away\
 """
+
+
+def _python() -> str:
+    """This Python, as short as it can be written here."""
+    path = os.path.relpath(sys.executable)
+    return sys.executable if path.startswith("..") else path
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -35,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     if verb == "up":
         cluster.lab.up()
         cluster.up()
-        print(WELCOME.format(kubeconfig=cluster.kubeconfig))
+        print(WELCOME.format(kubeconfig=cluster.kubeconfig, python=_python()))
     elif verb == "down":
         cluster.down()
     elif verb == "try":

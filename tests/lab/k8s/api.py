@@ -74,7 +74,7 @@ class Api:
         try:
             self._send(verb, path, content, kind)
             response = self._connection.getresponse()
-        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
             self._connection.close()  # it was idle for too long
             self._send(verb, path, content, kind)
             response = self._connection.getresponse()

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use crate::outcome::Failure;
 
-/// The kernel's kinds of events: the processor's usual ones, those of its caches, and those by its own numbers.
+/// The kernel's kinds of events: the processor's usual ones, its own, those of caches, and those by the processor's numbers.
 const HARDWARE: u32 = 0;
+const SOFTWARE: u32 = 1;
 const CACHE: u32 = 3;
 const RAW: u32 = 4;
 /// Names that both engines know, with the kernel's kind and number. Numbers of caches: which one, with what is done
@@ -75,6 +76,20 @@ const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
 /// Whether the kernel says that there is no such counter, or none that can be sampled by.
 fn is_missing(kind: u32, config: u64) -> bool {
+    matches!(
+        open(kind, config),
+        Err(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::ENXIO)
+    )
+}
+
+/// Whether the calling thread may sample its own code: its user, and what filters the agent's system calls, decide.
+pub fn may_sample_itself() -> bool {
+    const CPU_CLOCK: u64 = 0;
+    open(SOFTWARE, CPU_CLOCK).is_ok()
+}
+
+/// Open a counter of the calling thread for a moment. Err has the kernel's number of the reason.
+fn open(kind: u32, config: u64) -> Result<(), i32> {
     let attributes = Attributes {
         kind,
         size: size_of::<Attributes>() as u32,
@@ -104,13 +119,10 @@ fn is_missing(kind: u32, config: u64) -> bool {
         drop(unsafe {
             <std::os::fd::OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(opened as i32)
         });
-        return false;
+        return Ok(());
     }
-    let error = std::io::Error::last_os_error().raw_os_error();
-    matches!(
-        error,
-        Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::ENXIO)
-    )
+    let error = std::io::Error::last_os_error();
+    Err(error.raw_os_error().unwrap_or_default())
 }
 
 #[cfg(test)]

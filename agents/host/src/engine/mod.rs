@@ -6,6 +6,7 @@ pub mod perf;
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::sync::Arc;
 
 use flamegraph::Profile;
 
@@ -46,6 +47,15 @@ pub struct Started {
     pub sources: BTreeMap<String, String>,
     /// What the user should know of it.
     pub notes: Vec<Note>,
+}
+
+/// What a recording would begin with, told without beginning it.
+#[derive(Default)]
+pub struct Foreseen {
+    pub sources: BTreeMap<String, String>,
+    pub notes: Vec<Note>,
+    /// Why it could not be started, though it could be made ready.
+    pub unable: Option<Failure>,
 }
 
 /// A word for the outcome's reason.
@@ -130,22 +140,44 @@ pub struct Raw {
 /// The source of CPU samples that are taken in the program's own code only.
 pub const USER_CODE: &str = "cpu-clock,alluser";
 
+/// What the recordings of a session share.
+pub struct Shared {
+    /// Of async-profiler's.
+    pub recordings: Arc<async_profiler::budget::Budget>,
+    pub perf: perf::shared::Shared,
+}
+
+impl Shared {
+    pub fn of_host() -> Self {
+        Self {
+            recordings: Arc::default(),
+            perf: perf::shared::Shared::of_host(),
+        }
+    }
+}
+
 /// Makes a process ready.
 type Prepare = fn(&Job, Target, &Findings) -> Result<Box<dyn Engine>, Failure>;
+
+/// Tells what would come of that, and of starting; the process is not touched.
+type Foresee = fn(&Job, Target, &Findings) -> Result<Foreseen, Failure>;
 
 /// An engine that can be asked to make a process ready.
 pub struct Way {
     pub engine: &'static str,
     pub prepare: Prepare,
+    pub foresee: Foresee,
 }
 
 const ASYNC_PROFILER: Way = Way {
     engine: async_profiler::NAME,
     prepare: async_profiler::prepare,
+    foresee: async_profiler::foresee,
 };
 const PERF: Way = Way {
     engine: perf::NAME,
     prepare: perf::prepare,
+    foresee: perf::foresee,
 };
 
 /// The engines for a process in the order in which they are tried; `asked` may be `auto`.

@@ -3,6 +3,8 @@
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_PERFMON: u64 = 1 << 38;
 const SIGQUIT: u64 = 1 << (3 - 1);
+/// The mode of seccomp in which a program filters system calls.
+const FILTER: &str = "2";
 
 /// The fields of interest; the ids are the effective ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub struct Status {
     /// Whether it has the rights of the user who started it and no others, unlike a set-user-ID program.
     pub one_user: bool,
     pub threads: u64,
+    /// Whether a filter decides which system calls it may make (seccomp).
+    pub filtered: bool,
     caught: u64,
     capabilities: u64,
 }
@@ -58,6 +62,7 @@ pub fn parse(pid: i32, text: &str) -> Option<Status> {
             .and_then(|last| last.parse().ok())
             .unwrap_or(pid),
         threads: field("Threads")?.next()?.parse().ok()?,
+        filtered: field("Seccomp").and_then(|mut mode| mode.next()) == Some(FILTER),
         caught: mask("SigCgt")?,
         capabilities: mask("CapEff")?,
     })
@@ -76,7 +81,7 @@ mod tests {
         assert_eq!((status.uid, status.gid, status.namespace_pid), (2, 6, 7));
         assert_eq!(status.groups, [10, 20]);
         assert_eq!(status.threads, 31);
-        assert!(!status.one_user);
+        assert!(!status.one_user && !status.filtered);
         assert!(status.catches_quit());
         assert!(status.may_profile_kernel());
     }
@@ -89,6 +94,11 @@ mod tests {
         let status = parse(900, &text.replace("NStgid", "Other")).unwrap();
         assert!(!status.catches_quit() && !status.may_profile_kernel());
         assert_eq!(status.namespace_pid, 900);
+        assert!(
+            parse(900, &format!("{TEXT}Seccomp:\t2\n"))
+                .unwrap()
+                .filtered
+        );
         let same = TEXT
             .replace("1\t2\t3\t4", "1\t1\t1\t1")
             .replace("5\t6\t7\t8", "5\t5\t5\t5");

@@ -104,10 +104,25 @@ impl Target {
         )
     }
 
+    /// Whether it is in the host's own user namespace, in which every number means itself.
+    pub fn has_users_of_host(&self) -> bool {
+        let map = self.read("uid_map", 4096);
+        // Kernels without user namespaces have no map.
+        map.is_none_or(|map| map.split_ascii_whitespace().eq(["0", "0", "4294967295"]))
+    }
+
     /// The files its user named, in its own root.
     pub fn named(&self) -> Result<Named, Errno> {
         let root = self.open_link("root", OFlags::PATH | OFlags::DIRECTORY)?;
         Ok(Named::new(root, self.read_link("cwd")))
+    }
+
+    /// Those of the agent itself.
+    pub fn own_status() -> Option<Status> {
+        status::parse(
+            std::process::id() as i32,
+            &read_text("/proc/self/status", 1 << 20)?,
+        )
     }
 
     /// Signals caught and ids as they are now.

@@ -22,7 +22,7 @@ use crate::outcome::Failure;
 use crate::preflight::Findings;
 use crate::proc::named::Named;
 use crate::proc::target::Target;
-use crate::recording::Library;
+use crate::recording::{Job, Library};
 
 /// How long a JVM may take to answer.
 pub const ANSWER: Duration = Duration::from_secs(10);
@@ -55,10 +55,11 @@ impl Jvm {
         shoes: Shoes,
         findings: &Findings,
         library: &Library,
-        session: &str,
+        job: &Job,
     ) -> Result<Self, Failure> {
         let bases = bases(&shoes, findings, library);
-        let place = Place::choose(&shoes, &bases, session, &findings.memory)
+        let (memory, budget) = (&findings.memory, &job.shared.recordings);
+        let place = Place::choose(&shoes, &bases, &job.session, memory, budget)
             .map_err(|tried| no_folder(target.pid, &tried))?;
         let run = &place.run;
         let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, shoes.uid);
@@ -189,16 +190,13 @@ impl Jvm {
 
     /// Whether the recording takes too much of the disk (or memory) that its folder is on, and why.
     pub fn too_much(&self) -> Option<Failure> {
-        let larger = |error: io::Error| error.kind() == io::ErrorKind::FileTooLarge;
-        match self.recording(self.place.most).is_err_and(larger) {
-            true => Some(self.place.outgrown()),
-            false => self.place.nearly_full(),
-        }
+        let recording = self.recording(u64::MAX);
+        self.place.too_much(recording.map_or(0, |(_, size)| size))
     }
 
     /// The recording as it lies there, and its size: at most `limit` bytes.
     pub fn recording(&self, limit: u64) -> io::Result<(File, u64)> {
-        let name = format!("{}.{RECORDING}", self.target.file_stem());
+        let name = recording_file(&self.target);
         open_regular(
             self.place.run.dir.as_fd(),
             &name,
@@ -223,7 +221,7 @@ impl Jvm {
     }
 }
 
-fn start_failure(pid: i32, reason: &str) -> Failure {
+pub fn start_failure(pid: i32, reason: &str) -> Failure {
     let remedy = match reason {
         text if text.contains("already started") => {
             "another profiling session began just before; wait for its end, or run hprofiler cleanup if it was broken off"
@@ -237,11 +235,16 @@ fn start_failure(pid: i32, reason: &str) -> Failure {
     )
 }
 
-fn no_folder(pid: i32, tried: &str) -> Failure {
+pub fn no_folder(pid: i32, tried: &str) -> Failure {
     Failure::new(
         format!("no folder that process {pid} can write to: {tried}"),
         "give the JVM's user a writable /tmp, /var/tmp or /dev/shm with room for a recording",
     )
+}
+
+/// Its being there in a folder that is held means that a session records the process.
+pub fn recording_file(target: &Target) -> String {
+    format!("{}.{RECORDING}", target.file_stem())
 }
 
 /// Its being there in a folder that is held means that a session is at work on the process.

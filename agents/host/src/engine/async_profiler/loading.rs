@@ -52,15 +52,7 @@ pub fn refuse_others(
             // Sessions delete their library only after they stopped it, so one that is gone is idle.
             Err(Load::Refused(_)) if ours => {}
             Ok(_) if ours => return Err(already_profiled(target.pid)),
-            Ok(_) | Err(Load::Refused(_)) => {
-                return Err(Failure::new(
-                    format!(
-                        "another async-profiler ({library}) is at work in process {}",
-                        target.pid
-                    ),
-                    "stop it first (asprof stop), or wait for its end",
-                ))
-            }
+            Ok(_) | Err(Load::Refused(_)) => return Err(others_profile(target.pid, library)),
             Err(Load::Failed(failure)) => return Err(failure),
         }
     }
@@ -112,13 +104,25 @@ pub fn stage_and_load(
             }
         }
     }
-    Err(Failure::new(
-        format!("process {} cannot load async-profiler: {}", target.pid, tried.join("; ")),
-        "the JVM's user needs a writable folder that is not mounted noexec, among /tmp, /var/tmp and /dev/shm",
-    ))
+    Err(cannot_load(target.pid, &tried))
 }
 
-fn already_profiled(pid: i32) -> Failure {
+/// Why there is no folder to load the library from.
+pub fn cannot_load(pid: i32, tried: &[String]) -> Failure {
+    Failure::new(
+        format!("process {pid} cannot load async-profiler: {}", tried.join("; ")),
+        "the JVM's user needs a writable folder that is not mounted noexec, among /tmp, /var/tmp and /dev/shm",
+    )
+}
+
+pub fn others_profile(pid: i32, library: &str) -> Failure {
+    Failure::new(
+        format!("another async-profiler ({library}) is at work in process {pid}"),
+        "stop it first (asprof stop), or wait for its end",
+    )
+}
+
+pub fn already_profiled(pid: i32) -> Failure {
     Failure::new(
         format!("process {pid} is being profiled by another hprofiler session"),
         "wait for its end; if that session was broken off, run hprofiler cleanup",

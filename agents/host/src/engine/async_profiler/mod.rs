@@ -3,8 +3,10 @@
 pub mod commands;
 pub mod jvm;
 
-mod able;
+pub mod able;
+pub mod budget;
 mod events;
+mod foresee;
 mod loading;
 mod place;
 mod plan;
@@ -13,6 +15,8 @@ mod results;
 mod symbols;
 
 use std::time::Instant;
+
+pub use self::foresee::foresee;
 
 use self::jvm::Jvm;
 use self::plan::{Choice, Intervals, Plan};
@@ -24,45 +28,68 @@ use crate::outcome::Failure;
 use crate::preflight::{refuse_disabled, Findings};
 use crate::proc::scan::jvm_version;
 use crate::proc::target::Target;
-use crate::recording::Job;
+use crate::recording::{Job, Library};
 
 /// The engine's name in a sampling.
 pub const NAME: &str = "async-profiler";
 
-/// Make a JVM ready to be recorded: everything that speaks against it is looked at before it is touched.
-pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn Engine>, Failure> {
+/// What is known of a JVM before it is touched. The calling thread sees its files as its user from then on.
+struct Looked<'a> {
+    library: &'a Library,
+    shoes: Shoes,
+    events: Vec<String>,
+    left_out: Vec<Failure>,
+}
+
+/// Everything that speaks against recording it, and that can be seen from outside.
+fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked<'a>, Failure> {
     let library = job.libraries.async_profiler.as_ref().ok_or_else(|| {
         Failure::new(
             "async-profiler's library was not sent",
             "send it for this host's processor",
         )
     })?;
-    refuse(&target, findings)?;
-    let sampling = &job.sampling;
-    let (events, mut left_out) = events::possible(&sampling.events);
+    refuse(target, findings)?;
+    let (events, mut left_out) = events::possible(&job.sampling.events);
     if events.is_empty() {
         return Err(Failure::all(left_out));
     }
-    let shoes = Shoes::put_on(&target)?;
+    let shoes = Shoes::put_on(target)?;
     let (named, data) = (&shoes.named, &findings.performance_data);
     refuse_disabled(target.pid, &findings.launched.options(named))?;
     refuse_disabled(target.pid, &hsperf::options(named, data))?;
     let version = jvm_version(named, findings.library.as_deref(), data);
+    able::refuse_known_bad(library.version.as_deref(), version.as_deref())?;
     let library_of_jvm = findings.library.as_deref();
     let (events, unable) = able::events(events, version.as_deref(), library_of_jvm, named);
     left_out.extend(unable);
-    if events.is_empty() {
-        return Err(Failure::all(left_out));
+    match events.is_empty() {
+        true => Err(Failure::all(left_out)),
+        false => Ok(Looked {
+            library,
+            shoes,
+            events,
+            left_out,
+        }),
     }
-    let rate = Rate::begin(named, data);
+}
+
+/// Make a JVM ready to be recorded: everything that speaks against it is looked at before it is touched.
+pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn Engine>, Failure> {
+    let looked = look(job, &target, findings)?;
+    let data = &findings.performance_data;
+    let rate = Rate::begin(&looked.shoes.named, data);
     let threads = target.status.threads;
-    let jvm = Jvm::enter(target, shoes, findings, library, &job.session)?;
-    let (intervals, chosen) = Intervals::choose(sampling, &events, threads, || {
-        rate.interval(jvm.named(), data)
-    });
-    let mut notes: Vec<Note> = left_out.into_iter().map(Note::of).collect();
-    notes.extend(chosen);
-    let plan = Plan::new(events, intervals, sampling.duration, findings.kernel);
+    let jvm = Jvm::enter(target, looked.shoes, findings, looked.library, job)?;
+    let alloc = || rate.interval(jvm.named(), data);
+    let (plan, notes) = plan(
+        job,
+        looked.events,
+        looked.left_out,
+        threads,
+        findings,
+        alloc,
+    );
     Ok(Box::new(AsyncProfiler {
         used: plan.choices[0].clone(),
         plan,
@@ -71,6 +98,22 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
         begin: Instant::now(),
         seconds: 0.0,
     }))
+}
+
+/// How to record these events, and what the user should know of it.
+fn plan(
+    job: &Job,
+    events: Vec<String>,
+    left_out: Vec<Failure>,
+    threads: u64,
+    findings: &Findings,
+    alloc: impl FnOnce() -> (u64, Note),
+) -> (Plan, Vec<Note>) {
+    let (intervals, chosen) = Intervals::choose(&job.sampling, &events, threads, alloc);
+    let mut notes: Vec<Note> = left_out.into_iter().map(Note::of).collect();
+    notes.extend(chosen);
+    let plan = Plan::new(events, intervals, job.sampling.duration, findings.kernel);
+    (plan, notes)
 }
 
 fn refuse(target: &Target, findings: &Findings) -> Result<(), Failure> {

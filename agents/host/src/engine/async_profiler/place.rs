@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::foothold::{is_usual, run_folder_in, Held};
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
+
+use super::budget::{part_of, Budget, Share};
+use crate::foothold::{could_make_run_folder, is_usual, run_folder_in, Held};
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::room::{Memory, Room};
@@ -15,9 +19,6 @@ const PLENTY: u64 = 256 << 20;
 const LEAST_FREE: u64 = 32 << 20;
 /// A place without room for the first piece of a recording beside that is none.
 const LEAST: u64 = 8 << 20;
-/// Of what is free on a disk a recording takes this part at most, and this one of memory: its processes need that.
-const PART_OF_DISK: u64 = 2;
-const PART_OF_MEMORY: u64 = 4;
 const MORE_ROOM: &str =
     "give the JVM's user more room in /tmp or /var/tmp, or record for a shorter time or with longer intervals";
 
@@ -25,9 +26,11 @@ const MORE_ROOM: &str =
 pub struct Place {
     pub run: Held,
     /// The size at which the recording is ended, in bytes.
-    pub most: u64,
+    most: u64,
     room: Option<Room>,
     memory: Arc<Memory>,
+    /// Of what all JVMs may take together, once the place is chosen.
+    share: Option<Share>,
 }
 
 impl Place {
@@ -38,6 +41,7 @@ impl Place {
         bases: &[String],
         session: &str,
         memory: &Arc<Memory>,
+        budget: &Arc<Budget>,
     ) -> Result<Self, String> {
         let mut tried = Vec::new();
         let place = |base: &String| {
@@ -46,7 +50,9 @@ impl Place {
         let found = usual_first(bases)
             .into_iter()
             .find_map(|bases| Self::best(bases, &place, &mut tried));
-        found.ok_or_else(|| tried.join("; "))
+        let mut place = found.ok_or_else(|| tried.join("; "))?;
+        place.share = Some(budget.take(&memory.stores(&place.run.dir)));
+        Ok(place)
     }
 
     fn best(
@@ -74,9 +80,7 @@ impl Place {
 
     fn of(run: Held, memory: &Arc<Memory>) -> Result<Self, String> {
         let room = memory.room(&run.dir);
-        let free = room.map_or(u64::MAX, |room| room.free);
-        if free < LEAST_FREE + LEAST {
-            let reason = format!("{} has only {} MiB left", run.path, free >> 20);
+        if let Err(reason) = refuse_full(room, &run.path) {
             // What cannot be deleted now is found by `clean`.
             let _ = run.release(|_| true);
             return Err(reason);
@@ -86,6 +90,7 @@ impl Place {
             most: most(room),
             room,
             memory: memory.clone(),
+            share: None,
         })
     }
 
@@ -93,29 +98,82 @@ impl Place {
         let _ = self.run.release(|_| true);
     }
 
-    /// Why a recording is ended that has grown to its most.
-    pub fn outgrown(&self) -> Failure {
+    /// Why a recording of this size is ended, where it takes too much.
+    pub fn too_much(&self, size: u64) -> Option<Failure> {
+        let together = self.together(size);
+        let reason = match size > self.most {
+            true => Some(self.outgrown()),
+            false => together.or_else(|| self.nearly_full()),
+        };
+        reason.map(|reason| Failure::new(reason, MORE_ROOM))
+    }
+
+    fn outgrown(&self) -> String {
         let of_what = match self.room.filter(|_| self.most < MOST) {
             Some(room) => format!(
                 ", the part that it may take of the {} of {}",
-                what(room),
+                what(room.is_memory),
                 self.run.path
             ),
             None => String::new(),
         };
         let most = self.most >> 20;
-        Failure::new(
-            format!("the recording is larger than {most} MiB{of_what}"),
-            MORE_ROOM,
-        )
+        format!("the recording is larger than {most} MiB{of_what}")
     }
 
-    /// Why a recording is ended, whatever its size: others need what is left.
-    pub fn nearly_full(&self) -> Option<Failure> {
+    fn together(&self, size: u64) -> Option<String> {
+        let outgrown = self.share.as_ref()?.outgrown(size)?;
+        Some(format!(
+            "the recordings of {} JVMs are together larger than {} MiB, the part that they may take of the {} of {}",
+            outgrown.recordings,
+            outgrown.most >> 20,
+            what(outgrown.is_memory),
+            self.run.path
+        ))
+    }
+
+    /// Others need what is left.
+    fn nearly_full(&self) -> Option<String> {
         let room = self.memory.room(&self.run.dir)?;
         let full = room.free < LEAST_FREE;
-        let reason = || format!("the {} of {} is nearly full", what(room), self.run.path);
-        full.then(|| Failure::new(reason(), MORE_ROOM))
+        let reason = || {
+            let what = what(room.is_memory);
+            format!("the {what} of {} is nearly full", self.run.path)
+        };
+        full.then(reason)
+    }
+}
+
+/// Why there would be no place; nothing is made.
+pub fn foresee(
+    shoes: &Shoes,
+    bases: &[String],
+    session: &str,
+    memory: &Memory,
+) -> Result<(), String> {
+    let mut tried = Vec::new();
+    for base in bases {
+        let room = open_path(&shoes.path(base)).and_then(|folder| memory.room(folder));
+        let fits = could_make_run_folder(shoes, base, session);
+        match fits.and_then(|()| refuse_full(room, base)) {
+            Ok(()) => return Ok(()),
+            Err(reason) => tried.push(reason),
+        }
+    }
+    Err(tried.join("; "))
+}
+
+fn open_path(path: &str) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).ok()
+}
+
+fn refuse_full(room: Option<Room>, path: &str) -> Result<(), String> {
+    match room.map_or(u64::MAX, |room| room.free) {
+        free if free < LEAST_FREE + LEAST => {
+            Err(format!("{path} has only {} MiB left", free >> 20))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -125,8 +183,8 @@ fn usual_first(bases: &[String]) -> [Vec<&String>; 2] {
     [usual, others]
 }
 
-fn what(room: Room) -> &'static str {
-    match room.is_memory {
+fn what(is_memory: bool) -> &'static str {
+    match is_memory {
         true => "memory",
         false => "disk",
     }
@@ -134,14 +192,7 @@ fn what(room: Room) -> &'static str {
 
 /// To what size a recording may grow where there is so much room.
 fn most(room: Option<Room>) -> u64 {
-    let Some(room) = room else {
-        return MOST;
-    };
-    let part = match room.is_memory {
-        true => PART_OF_MEMORY,
-        false => PART_OF_DISK,
-    };
-    (room.free / part).min(MOST)
+    room.map_or(MOST, |room| part_of(room).min(MOST))
 }
 
 #[cfg(test)]

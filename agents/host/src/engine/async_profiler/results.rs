@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 
-use flamegraph::{read_jfr, Error, Profile, ReadOptions, Recording, Threads, ValueType};
+use flamegraph::{read_jfr, Error, Limits, Profile, ReadOptions, Recording, Threads, ValueType};
 
 use super::jvm::Jvm;
 use super::plan::{Choice, Plan};
@@ -15,6 +15,10 @@ use crate::outcome::Failure;
 const MAX_RECORDING: u64 = 2 << 30;
 /// The largest chunk, which is held in memory. The profiler was told to write chunks of 8 MiB.
 const MAX_CHUNK: u64 = 64 << 20;
+/// What is made of a recording takes no more of the host's memory: nodes of its call tree times its values, and bytes of
+/// names. A dense recording of 67 MB has an eighth of the former (docs/performance.md).
+const MOST_CELLS: usize = 1 << 24;
+const MOST_NAMES: usize = 64 << 20;
 /// The largest recording that is sent as it is.
 const MAX_RAW: u64 = 512 << 20;
 /// What a chunk of a recording begins with: four letters, the version, and its size.
@@ -110,6 +114,11 @@ fn read(jvm: &Jvm, stopped: Stopped) -> Result<Recording, Failure> {
         threads: Threads::Groups,
         estimate: true,
         off_cpu: true,
+        limits: Limits {
+            cells: MOST_CELLS,
+            names_bytes: MOST_NAMES,
+            ..Limits::default()
+        },
         ..ReadOptions::default()
     };
     let end = readable(&file, size);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::companion::Companion;
 use crate::outcome::Failure;
-use crate::recording::{no_thread, Job};
+use crate::recording::{hangs, no_thread, unbroken, Job};
 
 type Work = Box<dyn FnOnce(&mut Companion) + Send>;
 
@@ -32,7 +32,8 @@ impl Beside {
             Ok(mut companion) => {
                 let _ = tell.send(Ok(()));
                 for work in to_do {
-                    work(&mut companion);
+                    // Who waits for it learns that nothing comes.
+                    let _ = unbroken(|| work(&mut companion));
                 }
             }
             Err(failure) => drop(tell.send(Err(failure))),
@@ -70,12 +71,6 @@ impl Beside {
     }
 
     pub fn hangs(&self) -> Failure {
-        Failure::new(
-            format!(
-                "process {} takes too long: the agent waits for it or its file system",
-                self.pid
-            ),
-            "see whether the process and its folders answer",
-        )
+        hangs(self.pid)
     }
 }

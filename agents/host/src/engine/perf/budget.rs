@@ -93,7 +93,7 @@ pub fn bytes(pages: u64, threads: u64, events: usize) -> u64 {
 }
 
 /// How many processors the host has: not only those that the agent may run on.
-fn processors() -> u64 {
+pub fn processors() -> u64 {
     let text = read_text("/sys/devices/system/cpu/online", 4096).unwrap_or_default();
     text.trim()
         .split(',')

@@ -16,6 +16,8 @@ use rustix::process::{
     waitid, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions,
 };
 
+use crate::audit;
+
 /// Of what a program writes and says no more than this is kept, in bytes.
 const MOST_OUTPUT: usize = 64 << 10;
 const MOST_WORDS: u64 = 16 << 10;
@@ -166,6 +168,9 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn()?;
+        audit::note("program", || {
+            format!("{} {}", program.display(), arguments.join(" "))
+        });
         let (Some(stream), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::Error::other("perf has no outputs"));
         };

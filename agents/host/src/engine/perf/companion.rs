@@ -2,14 +2,16 @@
 
 use std::io::{self, Read};
 use std::process::ChildStdout;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::Arc;
 
-use flamegraph::perf_data::{Finish, JitMap, JitMaps, Live, LiveLimits, Recorded, Wanted};
+use flamegraph::perf_data::{Finish, JitMaps, Live, LiveLimits, Recorded, Wanted};
 use flamegraph::SymbolOptions;
 
-use super::java_map::{Asked, Java};
+use super::java_map::{Asked, Java, NO_NAMES};
 use super::stream::Progress;
+use super::written::Written;
 use crate::engine::Note;
 use crate::identity::Shoes;
 use crate::outcome::Failure;
@@ -26,7 +28,7 @@ pub struct Companion {
     perfmap: Option<Arc<Library>>,
     java: Java,
     live: Option<Live>,
-    map: Option<JitMap>,
+    map: Option<Written>,
     left: Vec<String>,
 }
 
@@ -54,44 +56,61 @@ impl Companion {
         self.java.clone()
     }
 
-    /// Read perf's stream to its end, and tell how it begins.
+    /// Read perf's stream to its end, and tell how it begins, and how many samples there are by now.
     pub fn record(
         &mut self,
         stream: ChildStdout,
         wanted: Vec<Wanted>,
         began: Sender<Begin>,
+        samples: Arc<AtomicU64>,
     ) -> Result<(), String> {
         let heard = Heard {
             stream,
-            progress: Some(Progress::new()),
-            opened: false,
+            progress: Progress::new(),
+            begun: [false; 2],
             began,
+            samples,
         };
         let live = self.live.insert(Live::new(wanted, LiveLimits::default()));
         live.read(heard).map_err(|error| error.to_string())
     }
 
-    /// Ask the JVM, while it lives, which code it has where. What could not be deleted is told at the end.
-    pub fn ask_for_map(&mut self) -> Vec<Note> {
-        let asked = Asked {
+    /// What would be said of that, without asking.
+    pub fn foresee(&mut self) -> Vec<Note> {
+        self.asked().foresee()
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        Asked {
             target: &self.target,
             shoes: &self.shoes,
             java: &self.java,
             musl: self.findings.musl,
             session: &self.session,
             library: self.perfmap.as_deref(),
-        };
-        let answer = asked.map();
+        }
+    }
+
+    /// Ask the JVM, while it lives, which code it has where. What could not be deleted is told at the end.
+    pub fn ask_for_map(&mut self) -> Vec<Note> {
+        let answer = self.asked().map();
         self.map = answer.map;
         self.left.extend(answer.left);
         answer.notes
     }
 
-    /// Name what was recorded. `kernel`: the kernel's symbols, which are the agent's to read.
-    pub fn fold(&mut self, kernel: Option<Vec<u8>>) -> Result<Recorded, String> {
+    /// Name what was recorded, and say where that cannot be. `kernel`: the kernel's symbols, which are the agent's to read.
+    pub fn fold(&mut self, kernel: Option<Vec<u8>>) -> Result<(Recorded, Option<Note>), String> {
         let mut live = self.live.take().ok_or("nothing was recorded")?;
         let pid = self.target.pid as u32;
-        let maps: JitMaps = self.map.take().map(|map| (pid, map)).into_iter().collect();
+        let (maps, unnamed) = match self.map.take().map(Written::read) {
+            Some(Ok(map)) => (JitMaps::from_iter([(pid, map)]), None),
+            Some(Err(reason)) if self.java.is_hotspot => {
+                let unnamed = Note::degraded(NO_NAMES).because(Failure::plain(reason));
+                (JitMaps::default(), Some(unnamed))
+            }
+            _ => (JitMaps::default(), None),
+        };
         let symbols = SymbolOptions {
             root: self.shoes.path("/").into(),
             kallsyms_text: kernel.map(Arc::from),
@@ -104,7 +123,8 @@ impl Companion {
             cpu_nanoseconds: None,
             end: None,
         };
-        live.finish(&finish).map_err(|error| error.to_string())
+        let recorded = live.finish(&finish).map_err(|error| error.to_string())?;
+        Ok((recorded, unnamed))
     }
 
     /// The paths that could not be deleted.
@@ -122,25 +142,28 @@ pub enum Begin {
     Recording,
 }
 
-/// A stream that tells how it begins.
+/// A stream that tells how it begins, and how it grows.
 struct Heard {
     stream: ChildStdout,
-    progress: Option<Progress>,
-    opened: bool,
+    progress: Progress,
+    /// Whether it was told that it is opened, and that it records.
+    begun: [bool; 2],
     began: Sender<Begin>,
+    samples: Arc<AtomicU64>,
 }
 
 impl Read for Heard {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.stream.read(buffer)?;
-        if read > 0 && !std::mem::replace(&mut self.opened, true) {
-            // Nobody may wait any more, here and below.
-            let _ = self.began.send(Begin::Opened);
+        let now = [read > 0, self.progress.follow(&buffer[..read])];
+        for (step, at) in [Begin::Opened, Begin::Recording].into_iter().zip(0..) {
+            if now[at] && !std::mem::replace(&mut self.begun[at], true) {
+                // Nobody may wait any more.
+                let _ = self.began.send(step);
+            }
         }
-        let begun = |progress: &mut Progress| progress.follow(&buffer[..read]);
-        if self.progress.take_if(begun).is_some() {
-            let _ = self.began.send(Begin::Recording);
-        }
+        self.samples
+            .store(self.progress.samples(), Ordering::Relaxed);
         Ok(read)
     }
 }

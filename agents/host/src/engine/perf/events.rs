@@ -100,8 +100,23 @@ impl Event {
     }
 
     /// Each of which is a sample too, if perf is given no frequency; unlike others it takes no period of its own.
-    fn is_tracepoint(&self) -> bool {
+    pub fn is_tracepoint(&self) -> bool {
         self.term.contains(':') && !self.term.contains('/') && !has_modifier(&self.term)
+    }
+
+    /// Whether each one is a sample, however often it comes.
+    pub fn is_each_one(&self) -> bool {
+        self.counted().is_some() || self.is_tracepoint()
+    }
+
+    /// Whether its frequency can be its own, or it has none.
+    pub fn takes_frequency(&self) -> bool {
+        let its_own = ["period=", "freq="]
+            .iter()
+            .any(|own| self.term.contains(own));
+        its_own
+            || self.term.contains(':') && !has_modifier(&self.term)
+            || with_frequency(&self.term, 1) != self.term
     }
 
     pub fn is_off_cpu(&self) -> bool {
@@ -110,7 +125,7 @@ impl Event {
 
     /// How perf is to be asked; without `kernel` for what happens in the program's own code only. `own`: the event's own
     /// frequency, where perf is given none for all.
-    fn argument(&self, own: Option<u32>, kernel: bool) -> String {
+    pub fn argument(&self, own: Option<u32>, kernel: bool) -> String {
         let term = own.map(|frequency| with_frequency(&self.term, frequency));
         argument(term.as_ref().unwrap_or(&self.term), kernel)
     }
@@ -131,7 +146,7 @@ impl Event {
     }
 
     /// The plain name of what the kernel counts by itself.
-    fn counted(&self) -> Option<&str> {
+    pub fn counted(&self) -> Option<&str> {
         self.term.split_once("/period=1/").map(|(plain, _)| plain)
     }
 
@@ -208,7 +223,7 @@ fn has_modifier(term: &str) -> bool {
 }
 
 /// The arguments that ask for these events, each of perf's own events once. Beside a tracepoint, of which every one is to
-/// be a sample, each has a frequency of its own; raw ones and those of one processor's kind have perf's usual one.
+/// be a sample, each has a frequency of its own.
 pub fn arguments(events: &[Event], frequency: u32, kernel: bool) -> Vec<String> {
     let own = own_frequency(events, frequency);
     let mut arguments = match own {
@@ -234,29 +249,6 @@ pub fn wanted(events: &[Event], frequency: u32, kernel: bool) -> Vec<Wanted> {
     let own = own_frequency(events, frequency);
     let wanted = |event: &Event| event.wanted(event.argument(own, kernel));
     events.iter().map(wanted).collect()
-}
-
-/// Leaves out what is asked for beside the same event in another form, as `page-faults:u` beside `page-faults`: kernels
-/// (6.18 does) may hand the samples of both to one of them.
-pub fn told_apart(events: Vec<Event>, kernel: bool) -> (Vec<Event>, Vec<Failure>) {
-    let (mut kept, mut refused): (Vec<Event>, _) = (Vec::new(), Vec::new());
-    for event in events {
-        let counted = event.counted().is_some();
-        let same = |other: &&Event| counted && other.counted() == event.counted();
-        let other_form =
-            |other: &&Event| other.argument(None, kernel) != event.argument(None, kernel);
-        match kept.iter().filter(same).find(other_form) {
-            None => kept.push(event),
-            Some(other) => refused.push(Failure::new(
-                format!(
-                    "{} cannot be recorded beside {}: kernels mix up their samples",
-                    event.name, other.name
-                ),
-                "record them one after the other",
-            )),
-        }
-    }
-    (kept, refused)
 }
 
 /// The frequency of each event by itself, where perf may be given none for all.
@@ -374,34 +366,6 @@ mod tests {
         assert_eq!(event("cpu").source(false), "cpu-clock,alluser");
         assert_eq!(event("cpu").interval(300), 3_333_333);
         assert!(event("cycles:u").is_cycles() && !event("cpu").is_cycles());
-    }
-
-    #[test]
-    fn one_event_in_two_forms_is_recorded_in_the_first() {
-        for (names, kernel, want) in [
-            ("page-faults page-faults:u cpu", true, "page-faults cpu"),
-            (
-                "page-faults page-faults:u",
-                false,
-                "page-faults page-faults:u",
-            ),
-            (
-                "faults page-faults minor-faults",
-                true,
-                "faults page-faults minor-faults",
-            ),
-            ("offcpu cs cs:k", true, "offcpu cs"),
-            (
-                "cpu cpu-clock:u cycles cycles:u",
-                true,
-                "cpu cpu-clock:u cycles cycles:u",
-            ),
-        ] {
-            let (kept, refused) = told_apart(names.split(' ').map(event).collect(), kernel);
-            let all: Vec<_> = kept.iter().map(|event| &*event.name).collect();
-            assert_eq!(all.join(" "), want);
-            assert_eq!(kept.len() + refused.len(), names.split(' ').count());
-        }
     }
 
     #[test]

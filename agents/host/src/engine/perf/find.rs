@@ -46,6 +46,18 @@ impl Perf {
     }
 }
 
+#[cfg(test)]
+impl Perf {
+    /// One that knows no options.
+    pub fn at(path: PathBuf) -> Self {
+        Self {
+            path,
+            version: String::new(),
+            options: HashSet::new(),
+        }
+    }
+}
+
 /// The first that runs. What is not to be trusted or does not run is named in the failure.
 pub fn find() -> Result<Perf, Failure> {
     let mut refused = Vec::new();

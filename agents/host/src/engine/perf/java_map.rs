@@ -6,14 +6,15 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flamegraph::perf_data::JitMap;
 use rustix::fd::OwnedFd;
 use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags, CWD};
 use rustix::io::Errno;
 
+use super::written::{Form, Written};
 use crate::attach::{Attach, Reply};
+use crate::audit;
 use crate::engine::Note;
-use crate::files::read_regular;
+use crate::files::open_regular;
 use crate::foothold::{
     bases, is_library_file, let_library_go, run_folder, stage_library, Held, PERFMAP,
 };
@@ -26,10 +27,9 @@ use crate::recording::Library;
 
 /// How long a JVM may take to tell its code.
 const ANSWER: Duration = Duration::from_secs(10);
-/// The largest map that is read, in bytes: less than the format's 256 MiB, since the maps of all JVMs that end together
-/// are in the agent's memory at once. One of 100,000 methods is not half of it.
-const MOST_MAP: u64 = 64 << 20;
 const MAP: &str = "map";
+/// Where there is no map.
+pub const NO_NAMES: &str = "Java methods have no names";
 
 /// What the JVM's options say of it.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ pub struct Asked<'a> {
 /// What was found out, and what could not be deleted.
 #[derive(Default)]
 pub struct Answer {
-    pub map: Option<JitMap>,
+    pub map: Option<Written>,
     pub notes: Vec<Note>,
     pub left: Vec<String>,
 }
@@ -105,11 +105,31 @@ impl Asked<'_> {
                     "Java methods are named by {} as it was found",
                     self.usual_path()
                 ),
-                None => "Java methods have no names".to_owned(),
+                None => NO_NAMES.to_owned(),
             };
             answer.notes.push(Note::degraded(names).because(failure));
         }
         answer
+    }
+
+    /// What would be said of the names, as far as that can be seen without asking.
+    pub fn foresee(&self) -> Vec<Note> {
+        if !self.java.is_hotspot {
+            return Vec::new();
+        }
+        let attach = Attach {
+            target: self.target,
+            shoes: self.shoes,
+        };
+        let no_attach = self.java.no_attach.clone().map_or(Ok(()), Err);
+        let unnamed = no_attach.and_then(|()| attach.foresee()).err();
+        let unnamed = unnamed.map(|failure| Note::degraded(NO_NAMES).because(failure));
+        let coarse = self
+            .java
+            .no_agents
+            .as_ref()
+            .map(|reason| no_inlined(reason));
+        unnamed.or(coarse).into_iter().collect()
     }
 
     /// Ask the JVM in one way after the other. Why none worked, if none did.
@@ -128,8 +148,7 @@ impl Asked<'_> {
         }
         match self.by_command() {
             Ok(map) => {
-                let why = format!("inlined Java methods are not seen: {}", tried[0]);
-                answer.notes.push(Note::plain(why));
+                answer.notes.push(no_inlined(&tried[0]));
                 answer.map = Some(map);
             }
             Err(reason) => tried.push(reason),
@@ -137,7 +156,7 @@ impl Asked<'_> {
         tried
     }
 
-    fn by_agent(&self, answer: &mut Answer) -> Result<JitMap, String> {
+    fn by_agent(&self, answer: &mut Answer) -> Result<Written, String> {
         if let Some(reason) = &self.java.no_agents {
             return Err(reason.clone());
         }
@@ -151,7 +170,12 @@ impl Asked<'_> {
     }
 
     /// Put the library in the first folder from which the JVM loads it, have the map written, and let the library go.
-    fn staged(&self, library: &Library, run: &Held, answer: &mut Answer) -> Result<JitMap, String> {
+    fn staged(
+        &self,
+        library: &Library,
+        run: &Held,
+        answer: &mut Answer,
+    ) -> Result<Written, String> {
         let mut tried = Vec::new();
         for base in bases(self.shoes) {
             let staged =
@@ -170,7 +194,7 @@ impl Asked<'_> {
             };
             answer.left.extend(let_go.err());
             match loaded.map_err(|failure| failure.reason)? {
-                Reply::Returned(_) => return self.written(run),
+                Reply::Returned(code) => return self.written(run, code),
                 Reply::Refused(text) => tried.push(text),
             }
         }
@@ -183,6 +207,7 @@ impl Asked<'_> {
         let name = self.file();
         openat(&run.dir, &name, flags, Mode::RUSR | Mode::WUSR)
             .map_err(|error| Failure::plain(format!("no file for the map: {error}")))?;
+        audit::note("file", || format!("{}/{name}", run.path));
         let attach = Attach {
             target: self.target,
             shoes: self.shoes,
@@ -195,15 +220,18 @@ impl Asked<'_> {
         format!("{}.{MAP}", self.target.file_stem())
     }
 
-    /// The map that the agent wrote, or its reason why not.
-    fn written(&self, run: &Held) -> Result<JitMap, String> {
-        let bytes = read_regular(&run.dir, &self.file(), Some(self.shoes.uid), MOST_MAP);
-        let bytes = bytes.map_err(|error| format!("the map cannot be read: {error}"))?;
-        JitMap::binary(&bytes[..]).map_err(|error| error.to_string())
+    /// The map that the agent wrote, whole if it returned 0; else its reason why not is in the file.
+    fn written(&self, run: &Held, code: i32) -> Result<Written, String> {
+        let written = Written::open(&run.dir, &self.file(), self.shoes.uid, Form::Binary)?;
+        if code == 0 {
+            return Ok(written);
+        }
+        let reason = written.read().err();
+        Err(reason.unwrap_or_else(|| format!("the agent in the JVM returned {code}")))
     }
 
     /// A map by the JVM's own command: 17 and later have it, and 25 writes it where it is told to.
-    fn by_command(&self) -> Result<JitMap, String> {
+    fn by_command(&self) -> Result<Written, String> {
         let attach = Attach {
             target: self.target,
             shoes: self.shoes,
@@ -224,14 +252,17 @@ impl Asked<'_> {
     }
 
     /// Versions that are told no path write to `/tmp`. A map that is there is not ours to delete.
-    fn by_command_in_tmp(&self, attach: &Attach) -> Result<JitMap, String> {
+    fn by_command_in_tmp(&self, attach: &Attach) -> Result<Written, String> {
         let (tmp, name) = (self.tmp()?, self.usual_name());
         let ours = match create(&tmp, &name) {
-            Ok(_) => true,
+            Ok(_) => {
+                audit::note("file", || self.usual_path());
+                true
+            }
             Err(Errno::EXIST) => {
                 // Anybody else's, or a link, the JVM must not be made to write to.
-                let there = read_regular(&tmp, &name, Some(self.shoes.uid), MOST_MAP);
-                there.map_err(|error| error.to_string())?;
+                open_regular(&tmp, &name, Some(self.shoes.uid), u64::MAX)
+                    .map_err(|error| error.to_string())?;
                 false
             }
             Err(error) => return Err(format!("{}: {error}", self.usual_path())),
@@ -246,19 +277,17 @@ impl Asked<'_> {
         };
         if ours {
             let _ = unlinkat(&tmp, &name, AtFlags::empty());
+            audit::note("removed", || self.usual_path());
         }
         map
     }
 
-    fn existing(&self) -> Option<JitMap> {
-        let map = self.text(&self.tmp().ok()?, &self.usual_name()).ok()?;
-        (!map.is_empty()).then_some(map)
+    fn existing(&self) -> Option<Written> {
+        self.text(&self.tmp().ok()?, &self.usual_name()).ok()
     }
 
-    fn text(&self, dir: &OwnedFd, name: &str) -> Result<JitMap, String> {
-        let bytes = read_regular(dir, name, Some(self.shoes.uid), MOST_MAP);
-        let bytes = bytes.map_err(|error| format!("the map cannot be read: {error}"))?;
-        JitMap::text(&bytes[..]).map_err(|error| error.to_string())
+    fn text(&self, dir: &OwnedFd, name: &str) -> Result<Written, String> {
+        Written::open(dir, name, self.shoes.uid, Form::Text)
     }
 
     fn tmp(&self) -> Result<OwnedFd, String> {
@@ -277,6 +306,10 @@ impl Asked<'_> {
             .display()
             .to_string()
     }
+}
+
+fn no_inlined(why: &str) -> Note {
+    Note::plain(format!("inlined Java methods are not seen: {why}"))
 }
 
 fn create(dir: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {

@@ -7,12 +7,15 @@ mod companion;
 mod events;
 mod find;
 mod java_map;
+mod often;
 mod quality;
 mod record;
 mod rights;
 pub mod shared;
 mod stream;
+mod together;
 mod words;
+mod written;
 
 use std::time::Duration;
 
@@ -21,12 +24,13 @@ use rustix::process::geteuid;
 
 use self::beside::Beside;
 use self::budget::Share;
+use self::companion::Companion;
 use self::events::Event;
 use self::java_map::Java;
 use self::record::{Command, Recording};
 use self::rights::Rights;
 use crate::engine::counters::refuse_missing;
-use crate::engine::{Engine, EventProfile, Folded, Note, Raw, Started, Stopped};
+use crate::engine::{Engine, EventProfile, Folded, Foreseen, Note, Raw, Started, Stopped};
 use crate::outcome::Failure;
 use crate::preflight::Findings;
 use crate::proc::target::Target;
@@ -42,20 +46,64 @@ const MAP: Duration = Duration::from_secs(15);
 const FOLD: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// What perf can do for a process.
+struct Looked {
+    share: Share,
+    beside: Beside,
+    command: Command,
+    events: Vec<Event>,
+    rights: Rights,
+    java: Java,
+    notes: Vec<Note>,
+}
+
 /// Make a process ready to be recorded by perf: what speaks against it is found before anything is recorded.
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn Engine>, Failure> {
-    refuse_other_user(&target)?;
+    let looked = look(job, &target, findings)?;
+    Ok(Box::new(PerfRecord {
+        _share: looked.share,
+        target,
+        beside: looked.beside,
+        command: looked.command,
+        events: looked.events,
+        rights: looked.rights,
+        java: looked.java,
+        notes: looked.notes,
+        recording: None,
+    }))
+}
+
+/// What `prepare` would make of a process, and what would be said of its names.
+pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foreseen, Failure> {
+    let mut looked = look(job, &target, findings)?;
+    let unnamed = |companion: &mut Companion| companion.foresee();
+    looked
+        .notes
+        .extend(looked.beside.do_now(FAREWELL, unnamed)?);
+    looked.notes.extend(quality::foreseen(&looked.java));
+    let events = looked.events.iter();
+    let sources = events.map(|event| (event.name.clone(), event.source(looked.rights.kernel)));
+    Ok(Foreseen {
+        sources: sources.collect(),
+        notes: looked.notes,
+        unable: None,
+    })
+}
+
+/// What can be recorded of a process, and why not the rest.
+fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failure> {
+    refuse_other_user(target)?;
     let (events, mut refused) = possible(&job.sampling.events);
-    let perf = job.perf.perf()?;
+    let perf = job.shared.perf.perf()?;
     let rights = Rights::of_agent();
     let beside = Beside::begin(job)?;
     let java = beside.do_now(FAREWELL, |companion| companion.java())?;
     let (events, better) = without_off_cpu(events, job, findings, &java);
     refused.extend(better);
     let mut command = Command::new(perf, target.pid, rights.kernel, &job.sampling);
-    let (events, same) = events::told_apart(events, rights.kernel);
-    refused.extend(same);
-    let (events, share) = fitting(job, &target, &mut command, events, &mut refused)?;
+    let (events, apart) = together::possible(events, rights.kernel);
+    refused.extend(apart);
+    let (events, share) = fitting(job, target, &mut command, events, &mut refused)?;
     let mut notes = command.notes();
     notes.extend(rights.note());
     if events.iter().any(Event::is_off_cpu) {
@@ -63,17 +111,15 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
     }
     refused.extend(without_effect(&job.sampling));
     notes.extend(refused.into_iter().map(Note::of));
-    Ok(Box::new(PerfRecord {
-        _share: share,
-        target,
+    Ok(Looked {
+        share,
         beside,
         command,
         events,
         rights,
         java,
         notes,
-        recording: None,
-    }))
+    })
 }
 
 /// The events that perf can record of this process, and the memory for their samples. Err where there is none.
@@ -89,10 +135,8 @@ fn fitting(
         return Err(all_refused(refused));
     }
     let bytes = command.memory(target.status.threads, events.len());
-    let share = job.perf.budget.take(bytes)?;
-    let trial = job.perf.trial();
-    let (events, impossible) = command.possible(events);
-    drop(trial);
+    let share = job.shared.perf.budget.take(bytes)?;
+    let (events, impossible) = command.possible(events, &job.shared.perf);
     refused.extend(impossible);
     match events.is_empty() {
         true => Err(all_refused(refused)),
@@ -135,6 +179,11 @@ fn without_effect(sampling: &Sampling) -> impl Iterator<Item = Failure> + '_ {
             format!("leave {option} out, or use --engine async-profiler for JVMs"),
         )
     })
+}
+
+/// What a user should know of what the kernel shows the agent.
+pub fn rights_note() -> Option<Note> {
+    Rights::of_agent().note()
 }
 
 fn refuse_other_user(target: &Target) -> Result<(), Failure> {
@@ -233,6 +282,10 @@ impl Engine for PerfRecord {
         })
     }
 
+    fn too_much(&self) -> Option<Failure> {
+        self.recording.as_ref()?.too_much()
+    }
+
     fn stop(&mut self) -> Result<Stopped, Failure> {
         let Some(recording) = self.recording.take() else {
             return Err(Failure::plain("nothing was started"));
@@ -254,9 +307,10 @@ impl Engine for PerfRecord {
         let recorded = self
             .beside
             .do_now(FOLD, |companion| companion.fold(kernel))?;
-        let recorded = recorded
+        let (recorded, unnamed) = recorded
             .map_err(|error| Failure::plain(format!("what perf wrote cannot be read: {error}")))?;
         let mut notes = std::mem::take(&mut self.notes);
+        notes.extend(unnamed);
         notes.extend(quality::notes(&recorded, &self.java));
         let missing = self.missing(&recorded.events);
         if recorded.events.is_empty() {

@@ -47,13 +47,25 @@ pub fn notes(recorded: &Recorded, java: &Java) -> Vec<Note> {
     notes
 }
 
+/// What of that is known before anything is recorded.
+pub fn foreseen(java: &Java) -> Option<Note> {
+    (java.is_hotspot && !java.frame_pointers)
+        .then(|| no_frame_pointers("most of the stacks will be broken"))
+}
+
+fn no_frame_pointers(what: &str) -> Note {
+    Note::of(Failure::new(
+        format!("{what}: the JVM keeps no frame pointers"),
+        "restart the JVM with -XX:+PreserveFramePointer, or use async-profiler",
+    ))
+}
+
 fn broken(event: &RecordedEvent, java: &Java, of: &str) -> Option<Note> {
     let percent = share(event.broken, event.taken);
     if java.is_hotspot && !java.frame_pointers && event.taken > 0 {
         let percent = percent.unwrap_or_else(|| "few".to_owned());
-        return Some(Note::of(Failure::new(
-            format!("{percent} of the stacks{of} are broken: the JVM keeps no frame pointers"),
-            "restart the JVM with -XX:+PreserveFramePointer, or use async-profiler",
+        return Some(no_frame_pointers(&format!(
+            "{percent} of the stacks{of} are broken"
         )));
     }
     percent.map(|percent| {

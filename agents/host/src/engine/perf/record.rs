@@ -1,8 +1,10 @@
 //! `perf record`: how it is called, tried out, started and ended.
 
 use std::process::ChildStdout;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::param::page_size;
 
@@ -11,6 +13,8 @@ use super::budget;
 use super::command::{self, Running};
 use super::events::{self, Event, CPU_CLOCK};
 use super::find::Perf;
+use super::often::Often;
+use super::shared::Shared;
 use super::stream;
 use super::words;
 use crate::engine::Note;
@@ -20,8 +24,9 @@ use crate::sampling::Sampling;
 
 /// perf stops by itself this long after the asked time, in seconds: should the agent be killed.
 const LEASE: u64 = 30;
-/// How long perf may take to open its events and to end.
-const OPEN: Duration = Duration::from_secs(10);
+/// How long perf may take to open its events, on a busy host, when it is tried out and when it is to record; and to end.
+const TRIAL: Duration = Duration::from_secs(10);
+const OPEN: Duration = Duration::from_secs(18);
 const END: Duration = Duration::from_secs(4);
 /// How long it may take to tell of what is there already.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -44,6 +49,14 @@ pub struct Command {
     seconds: u64,
     /// Of the buffer that each processor writes samples to.
     pages: u64,
+}
+
+/// What came of a trial: the events that can be recorded, why not the others, and the buffer that the kernel allows.
+#[derive(Debug, Clone, Default)]
+pub struct Tried {
+    pub events: Vec<Event>,
+    pub refused: Vec<Failure>,
+    pub pages: u64,
 }
 
 impl Command {
@@ -90,8 +103,7 @@ impl Command {
         notes
     }
 
-    /// `workload` is run by perf: it records until that ends.
-    fn arguments(&self, events: &[Event], workload: &[&str]) -> Vec<String> {
+    fn arguments(&self, events: &[Event]) -> Vec<String> {
         let fixed = ["record", "-o", "-", "--call-graph", "fp", "-B", "-N"];
         let mut arguments: Vec<String> = fixed.map(str::to_owned).to_vec();
         // Else perf takes a second longer to end: it waits for news of BPF programs.
@@ -103,27 +115,45 @@ impl Command {
         }
         arguments.extend(["-m".to_owned(), self.pages.to_string()]);
         arguments.extend(events::arguments(events, self.frequency, self.kernel));
-        arguments.extend(["-p".to_owned(), self.pid.to_string(), "--".to_owned()]);
+        arguments
+    }
+
+    /// What perf runs for a while, and whom it records meanwhile: what it runs itself where that is None.
+    fn of(process: Option<i32>, workload: &[&str]) -> Vec<String> {
+        let process = process.map(|pid| ["-p".to_owned(), pid.to_string()]);
+        let mut arguments: Vec<String> = process.into_iter().flatten().collect();
+        arguments.push("--".to_owned());
         arguments.extend(workload.iter().map(|&word| word.to_owned()));
         arguments
     }
 
-    /// Which of these events can be recorded, and why not the others. They are tried on the process itself, but nothing
-    /// is kept: so the user hears of what cannot be before the time that he waits for.
-    pub fn possible(&mut self, events: Vec<Event>) -> (Vec<Event>, Vec<Failure>) {
-        let together = self.attempt(&events);
-        match together {
-            Ok(()) => (events, Vec::new()),
-            Err(failure) if events.len() < 2 => (Vec::new(), vec![failure]),
-            Err(_) => self.one_by_one(events),
-        }
+    /// Which of these events can be recorded, and why not the others. perf is tried out once for all processes of a
+    /// session, on what it runs itself, and nothing is kept: so the user hears of what cannot be before the time that he
+    /// waits for.
+    pub fn possible(&mut self, events: Vec<Event>, shared: &Shared) -> (Vec<Event>, Vec<Failure>) {
+        let tried = shared.tried(self.arguments(&events), || {
+            let mut command = self.clone();
+            let together = command.attempt(&events, TRIAL);
+            let (events, refused) = match together {
+                Ok(()) => (events, Vec::new()),
+                Err(failure) if events.len() < 2 => (Vec::new(), vec![failure]),
+                Err(_) => command.one_by_one(events),
+            };
+            Tried {
+                events,
+                refused,
+                pages: command.pages,
+            }
+        });
+        self.pages = tried.pages;
+        (tried.events, tried.refused)
     }
 
     fn one_by_one(&mut self, events: Vec<Event>) -> (Vec<Event>, Vec<Failure>) {
         let mut refused = Vec::new();
         let mut fitting = Vec::new();
         for event in events {
-            match self.attempt(std::slice::from_ref(&event)) {
+            match self.attempt(std::slice::from_ref(&event), TRIAL) {
                 Ok(()) => fitting.push(event),
                 Err(failure) => refused.push(failure),
             }
@@ -131,13 +161,19 @@ impl Command {
         (fitting, refused)
     }
 
-    /// With ever smaller buffers, if that is what is wrong.
-    fn attempt(&mut self, events: &[Event]) -> Result<(), Failure> {
+    /// With ever smaller buffers, if that is what is wrong. Where perf has no time to answer, on a busy host, nothing
+    /// is known against the events: that shows when it is to record them.
+    fn attempt(&mut self, events: &[Event], patience: Duration) -> Result<(), Failure> {
         loop {
-            let arguments = self.arguments(events, &[&of_host("true")?]);
+            let begin = Instant::now();
+            let mut arguments = self.arguments(events);
+            arguments.extend(Self::of(None, &[&of_host("true")?]));
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            let ended = command::run(&self.perf.path, &arguments, OPEN)
-                .map_err(|error| Failure::plain(format!("perf {error}")))?;
+            let ended = match command::run(&self.perf.path, &arguments, patience) {
+                Ok(ended) => ended,
+                Err(_) if begin.elapsed() >= patience => return Ok(()),
+                Err(error) => return Err(Failure::plain(format!("perf {error}"))),
+            };
             match stream::events(&ended.output) {
                 opened if !opened.is_empty() => return refuse_in_place_of(events, &opened),
                 _ if words::is_memory(&ended.words) && self.pages > PAGES.0 => self.pages /= 4,
@@ -148,7 +184,8 @@ impl Command {
 
     fn start(&self, events: &[Event]) -> Result<(Running, ChildStdout), Failure> {
         let seconds = self.seconds.to_string();
-        let arguments = self.arguments(events, &[&of_host("sleep")?, &seconds]);
+        let mut arguments = self.arguments(events);
+        arguments.extend(Self::of(Some(self.pid), &[&of_host("sleep")?, &seconds]));
         Running::start(&self.perf.path, &arguments).map_err(|error| {
             let path = self.perf.path.display();
             Failure::new(
@@ -210,6 +247,9 @@ fn refuse_in_place_of(events: &[Event], opened: &[stream::Opened]) -> Result<(),
 pub struct Recording {
     running: Running,
     read: Receiver<Result<(), String>>,
+    begin: Instant,
+    samples: Arc<AtomicU64>,
+    often: Option<Often>,
 }
 
 impl Recording {
@@ -218,7 +258,9 @@ impl Recording {
         let (mut running, stream) = command.start(events)?;
         let (began, begin) = channel();
         let wanted = events::wanted(events, command.frequency, command.kernel);
-        let read = beside.ask(move |companion| companion.record(stream, wanted, began));
+        let samples = Arc::new(AtomicU64::new(0));
+        let counted = samples.clone();
+        let read = beside.ask(move |companion| companion.record(stream, wanted, began, counted));
         // Without a beginning the stream has ended, or perf hangs.
         if let Err(none) = begin.recv_timeout(OPEN) {
             let hangs = none == RecvTimeoutError::Timeout;
@@ -228,7 +270,20 @@ impl Recording {
         }
         // Older ones do not tell before there are samples, which an idle process has none of.
         let _ = begin.recv_timeout(SETTLE);
-        Ok(Self { running, read })
+        Ok(Self {
+            running,
+            read,
+            begin: Instant::now(),
+            samples,
+            often: Often::of(events, command.frequency),
+        })
+    }
+
+    /// Why it should end before its time: there are too many samples.
+    pub fn too_much(&self) -> Option<Failure> {
+        let samples = self.samples.load(Ordering::Relaxed);
+        let seconds = self.begin.elapsed().as_secs_f64();
+        self.often.as_ref()?.too_many(samples, seconds)
     }
 
     /// End it, and have its stream read to the end. What is to be said of that; `lives`: whether the process does.
@@ -267,6 +322,7 @@ impl Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn buffers_hold_half_a_second() {
@@ -275,6 +331,22 @@ mod tests {
         assert!((300 * SAMPLE / 2..300 * SAMPLE * 2).contains(&(pages(300, true) * size)));
         assert!(pages(300, false) * size >= OFTEN);
         assert_eq!(pages(u32::MAX, true), 2048);
+    }
+
+    #[test]
+    fn who_has_no_time_to_answer_is_not_refused() {
+        let _alone = command::tests::alone();
+        let path = std::env::temp_dir().join(format!("hprofiler-slow-{}", std::process::id()));
+        let events = [Event::new("cpu").unwrap()];
+        let attempt = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+            let sampling = Sampling::of("cpu");
+            let mut command = Command::new(Perf::at(path.clone()), 1, true, &sampling);
+            command.attempt(&events, Duration::from_millis(300))
+        };
+        assert!(attempt("#!/bin/sh\nexec sleep 600\n").is_ok());
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -1,34 +1,26 @@
-//! What the recordings of a session share where perf makes them: the program, the memory, and the turns to try it out.
+//! What the recordings of a session share where perf makes them: the program, the memory, and what it was tried out on.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::available_parallelism;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::budget::Budget;
 use super::find::{self, Perf};
+use super::record::Tried;
 use crate::outcome::Failure;
 
 pub struct Shared {
     pub budget: Arc<Budget>,
     perf: OnceLock<Result<Perf, Failure>>,
-    /// How many more may be tried out now: a perf that opens its events takes a processor for a good part of a second.
-    free: Mutex<usize>,
-    freed: Condvar,
+    /// By what perf was asked for.
+    trials: Mutex<HashMap<Vec<String>, Arc<OnceLock<Tried>>>>,
 }
-
-/// The right to try perf out, until this is dropped.
-pub struct Trial<'a>(&'a Shared);
 
 impl Shared {
     pub fn of_host() -> Self {
-        Self::new(available_parallelism().map_or(1, usize::from))
-    }
-
-    fn new(at_once: usize) -> Self {
         Self {
             budget: Budget::of_host(),
             perf: OnceLock::new(),
-            free: Mutex::new(at_once),
-            freed: Condvar::new(),
+            trials: Mutex::default(),
         }
     }
 
@@ -37,43 +29,41 @@ impl Shared {
         self.perf.get_or_init(find::find).clone()
     }
 
-    /// Wait until no more are tried out than there are processors.
-    pub fn trial(&self) -> Trial<'_> {
-        let none_free = |free: &mut usize| *free == 0;
-        let waited = self.freed.wait_while(self.free(), none_free);
-        *waited.unwrap_or_else(PoisonError::into_inner) -= 1;
-        Trial(self)
-    }
-
-    fn free(&self) -> MutexGuard<'_, usize> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Trial<'_> {
-    fn drop(&mut self) {
-        *self.0.free() += 1;
-        self.0.freed.notify_one();
+    /// What came of trying perf out with these arguments, which is done once: it takes a processor for a good part of a
+    /// second, and what the kernel lets it do is the same for all processes that it may record.
+    pub fn tried(&self, arguments: Vec<String>, trial: impl FnOnce() -> Tried) -> Tried {
+        let mut trials = self.trials.lock().unwrap_or_else(PoisonError::into_inner);
+        let tried = trials.entry(arguments).or_default().clone();
+        drop(trials);
+        tried.get_or_init(trial).clone()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::thread::{scope, yield_now};
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::thread::scope;
 
     #[test]
-    fn no_more_are_tried_out_than_may() {
-        let shared = Shared::new(2);
-        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let process = || {
-            let _trial = shared.trial();
-            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            yield_now();
-            now.fetch_sub(1, Ordering::SeqCst);
+    fn it_is_tried_out_once_for_all() {
+        let shared = Shared::of_host();
+        let trials = AtomicU64::new(0);
+        let tried = |arguments: &str| {
+            let trial = || Tried {
+                pages: trials.fetch_add(1, Ordering::SeqCst),
+                ..Tried::default()
+            };
+            shared.tried(vec![arguments.to_owned()], trial).pages
         };
-        scope(|scope| (0..16).for_each(|_| drop(scope.spawn(process))));
-        assert!((1..=2).contains(&most.into_inner()));
+        let both = || (tried("one"), tried("other"));
+        scope(|scope| {
+            let threads: Vec<_> = (0..16).map(|_| scope.spawn(both)).collect();
+            for thread in threads {
+                let (one, other) = thread.join().unwrap();
+                assert_eq!(one + other, 1);
+            }
+        });
+        assert_eq!(trials.into_inner(), 2);
     }
 }

@@ -8,7 +8,8 @@ const ATTR: u32 = 64;
 const TRACING_DATA: u32 = 66;
 /// Types that come once perf records: samples, the end of a round over the processors, the end of all that is told
 /// beforehand (which perf 5.15 and older do not tell).
-const RECORDING: [u32; 3] = [9, 68, 82];
+const RECORDING: [u32; 3] = [SAMPLE, 68, 82];
+const SAMPLE: u32 = 9;
 const RECORD: usize = 8;
 const SOFTWARE: u32 = 1;
 const CPU_CLOCK: u64 = 0;
@@ -57,13 +58,16 @@ fn opened(body: &[u8]) -> Option<Opened> {
     })
 }
 
-/// Follows a stream as it comes, up to where perf records.
+/// Follows a stream as it comes: whether perf records by now, and how many samples there were.
 pub struct Progress {
     /// Bytes to pass over.
     left: u64,
     /// The beginning of a record, as far as it has come.
     head: Vec<u8>,
     begun: bool,
+    /// What came made no sense, and is not followed any more.
+    lost: bool,
+    samples: u64,
 }
 
 impl Progress {
@@ -72,12 +76,14 @@ impl Progress {
             left: HEADER as u64,
             head: Vec::new(),
             begun: false,
+            lost: false,
+            samples: 0,
         }
     }
 
     /// Whether perf records by the end of these bytes.
     pub fn follow(&mut self, mut bytes: &[u8]) -> bool {
-        while !self.begun && !bytes.is_empty() {
+        while !self.lost && !bytes.is_empty() {
             let wanted = match self.left {
                 0 => self.needed() - self.head.len(),
                 left => usize::try_from(left).unwrap_or(usize::MAX),
@@ -93,6 +99,10 @@ impl Progress {
             }
         }
         self.begun
+    }
+
+    pub fn samples(&self) -> u64 {
+        self.samples
     }
 
     fn word(&self, at: usize) -> u32 {
@@ -115,8 +125,9 @@ impl Progress {
         } else {
             0
         };
-        // What makes no sense is not followed any more.
-        self.begun = RECORDING.contains(&self.word(0)) || size < self.head.len() as u64;
+        self.lost = size < self.head.len() as u64;
+        self.begun |= self.lost || RECORDING.contains(&self.word(0));
+        self.samples += u64::from(self.word(0) == SAMPLE);
         self.left = size.saturating_sub(self.head.len() as u64) + u64::from(behind);
         self.head.clear();
     }
@@ -184,5 +195,28 @@ mod tests {
             }
         }
         assert!(Progress::new().follow(&[0; 64]));
+    }
+
+    #[test]
+    fn samples_are_counted() {
+        let record = |kind: u32, size: u16| {
+            let head = [&kind.to_ne_bytes()[..], &[0; 2], &size.to_ne_bytes()].concat();
+            [head, vec![9; usize::from(size) - RECORD]].concat()
+        };
+        let records = [
+            vec![7; HEADER],
+            record(ATTR, 48),
+            record(SAMPLE, 40),
+            record(2, 64),
+            record(SAMPLE, 8),
+            record(SAMPLE, 4000),
+        ];
+        for step in [1, 7, 8192] {
+            let mut progress = Progress::new();
+            for part in records.concat().chunks(step) {
+                progress.follow(part);
+            }
+            assert_eq!(progress.samples(), 3);
+        }
     }
 }

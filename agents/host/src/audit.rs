@@ -1,0 +1,95 @@
+//! What the agent did on the host, for those who must show it: kept from the greeting on, where that asks for it.
+
+use std::cell::Cell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+/// More than this is only counted, and no text is longer, in characters.
+const MOST: usize = 10_000;
+const LONGEST: usize = 500;
+/// What stands before paths of a process whose files are seen through a descriptor.
+const SEEN_THROUGH: &str = "/proc/self/fd/";
+
+static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+
+thread_local! {
+    /// The process for which the thread works, if for one only.
+    static ABOUT: Cell<Option<i32>> = const { Cell::new(None) };
+}
+
+/// What was done; paths are as the process `pid` sees them, or as the host does where there is none.
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    time: f64,
+    what: &'static str,
+    pid: Option<i32>,
+    detail: String,
+}
+
+/// What was kept, and how many more there were.
+#[derive(Debug, Default, Serialize)]
+pub struct Kept {
+    entries: Vec<Entry>,
+    dropped: u64,
+}
+
+/// From now on all is kept.
+pub fn begin() {
+    kept().get_or_insert_default();
+}
+
+/// From now on the calling thread works for this process.
+pub fn about(pid: i32) {
+    ABOUT.set(Some(pid));
+}
+
+/// Keep what was done, or is about to be: `folder`, `file`, `removed`, `attach`, `signal`, `program`.
+pub fn note(what: &'static str, detail: impl FnOnce() -> String) {
+    if let Some(kept) = &mut *kept() {
+        if kept.entries.len() >= MOST {
+            kept.dropped += 1;
+            return;
+        }
+        kept.entries.push(Entry {
+            time: now(),
+            what,
+            pid: ABOUT.get(),
+            detail: plain(&detail()),
+        });
+    }
+}
+
+/// What was kept since this was last asked for.
+pub fn take() -> Kept {
+    kept().as_mut().map(std::mem::take).unwrap_or_default()
+}
+
+fn kept() -> MutexGuard<'static, Option<Kept>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Seconds since 1970.
+pub fn now() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0.0, |since| since.as_secs_f64())
+}
+
+fn plain(detail: &str) -> String {
+    let rest = detail.strip_prefix(SEEN_THROUGH);
+    let path = rest.and_then(|rest| rest.find('/').map(|at| &rest[at..]));
+    path.unwrap_or(detail).chars().take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_the_processes_own() {
+        assert_eq!(plain("/proc/self/fd/12/tmp/x"), "/tmp/x");
+        assert_eq!(plain("/tmp/x"), "/tmp/x");
+        assert_eq!(plain(&"x".repeat(900)).len(), LONGEST);
+    }
+}

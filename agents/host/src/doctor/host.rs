@@ -1,0 +1,147 @@
+//! What is worth knowing of a host before it is profiled.
+
+use rustix::fs::{access, statvfs, Access, StatVfsMountFlags};
+use rustix::process::geteuid;
+
+use super::Severity::{Error, Info, Ok as Fine, Warning};
+use super::{Finding, Severity};
+use crate::engine::counters::may_sample_itself;
+use crate::engine::perf::shared::Shared;
+use crate::engine::{async_profiler, perf};
+use crate::host;
+use crate::proc::read_text;
+use crate::proc::target::Target;
+use crate::proc::users::Users;
+use crate::sampling::Sampling;
+
+/// Where engines and JVMs write, best first.
+const FOLDERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+/// With less than this left a recording would be ended early, in bytes.
+const LITTLE_DISK: u64 = 64 << 20;
+const LITTLE_MEMORY: u64 = 256 << 20;
+/// With so many tasks that want to run for each processor a host is busy.
+const BUSY: f64 = 2.0;
+
+/// The host as the agent sees it. `shared` has the host's perf.
+pub fn findings(sampling: &Sampling, shared: &Shared) -> Vec<Finding> {
+    let mut findings = vec![user(), paranoid()];
+    findings.extend(perf::rights_note().map(|note| Finding::new(Info, "kernel", note.text)));
+    findings.extend(filtered());
+    if sampling.engine != async_profiler::NAME {
+        findings.push(of_perf(sampling, shared));
+    }
+    findings.extend(load());
+    findings.extend(memory());
+    findings.extend(FOLDERS.iter().map(|folder| place(folder)));
+    findings
+}
+
+fn user() -> Finding {
+    let uid = geteuid().as_raw();
+    let name = Users::read().name(uid);
+    match uid {
+        0 => Finding::new(Fine, "user", "the agent is root"),
+        _ => Finding::new(
+            Info,
+            "user",
+            format!(
+                "the agent is user {name}: it can attach to that user's processes and no others"
+            ),
+        )
+        .remedy("become root with --become sudo for processes of other users"),
+    }
+}
+
+fn paranoid() -> Finding {
+    let read = |name: &str| {
+        let text = read_text(format!("/proc/sys/kernel/{name}"), 64).unwrap_or_default();
+        text.trim().to_owned()
+    };
+    let (level, restrict) = (read("perf_event_paranoid"), read("kptr_restrict"));
+    let text = format!("kernel.perf_event_paranoid is {level}, kernel.kptr_restrict is {restrict}");
+    match level.parse::<i32>() {
+        Ok(..=2) => Finding::new(Fine, "kernel", text),
+        Ok(_) => Finding::new(Warning, "kernel", text).remedy(
+            "set kernel.perf_event_paranoid to 2 or less: above it users may have no perf events",
+        ),
+        Err(_) => Finding::new(
+            Warning,
+            "kernel",
+            "the kernel has no perf events, or hides them",
+        ),
+    }
+}
+
+/// What filters the agent's own system calls, as in a container.
+fn filtered() -> Option<Finding> {
+    let filtered = Target::own_status().is_some_and(|own| own.filtered);
+    (filtered && !may_sample_itself()).then(|| {
+        Finding::new(
+            Warning,
+            "seccomp",
+            "the agent's system calls are filtered, perf_event_open too",
+        )
+        .remedy("let the container call perf_event_open (seccomp)")
+    })
+}
+
+fn of_perf(sampling: &Sampling, shared: &Shared) -> Finding {
+    let missing = match sampling.engine.as_str() {
+        perf::NAME => Error,
+        _ => Info,
+    };
+    match shared.perf() {
+        Ok(perf) => Finding::new(
+            Fine,
+            "perf",
+            format!("perf {} ({})", perf.version, perf.path.display()),
+        ),
+        Err(failure) => Finding::new(missing, "perf", failure.reason).remedy(failure.remedy),
+    }
+}
+
+fn load() -> Option<Finding> {
+    let load = host::load()?;
+    let cpus = host::facts().cpus.max(1);
+    let text = format!("load {load:.2} on {cpus} processors");
+    Some(match load > BUSY * cpus as f64 {
+        true => Finding::new(Warning, "load", text)
+            .remedy("the host is busy: sampling takes its part of what is left"),
+        false => Finding::new(Fine, "load", text),
+    })
+}
+
+fn memory() -> Option<Finding> {
+    let free = host::memory_available()?;
+    let text = format!("{} MiB of memory free", free >> 20);
+    Some(match free < LITTLE_MEMORY {
+        true => Finding::new(Warning, "memory", text)
+            .remedy("free some: a recording ends early where memory is short"),
+        false => Finding::new(Fine, "memory", text),
+    })
+}
+
+fn place(folder: &str) -> Finding {
+    let about = |severity: Severity, text: String| Finding::new(severity, "folder", text);
+    let disk = match statvfs(folder) {
+        Ok(disk) => disk,
+        Err(error) => return about(Info, format!("{folder}: {error}")),
+    };
+    if let Err(error) = access(folder, Access::WRITE_OK | Access::EXEC_OK) {
+        return about(Info, format!("{folder} cannot be written to: {error}"));
+    }
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let text = format!("{folder} has {} MiB free", free >> 20);
+    if disk.f_flag.contains(StatVfsMountFlags::NOEXEC) {
+        return about(
+            Info,
+            format!("{text}, and is mounted noexec: no library is loaded from it"),
+        );
+    }
+    match free < LITTLE_DISK {
+        true => {
+            about(Warning, text).remedy("make room: a recording ends early where room is short")
+        }
+        false => about(Fine, text),
+    }
+}

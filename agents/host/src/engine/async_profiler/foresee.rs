@@ -1,0 +1,167 @@
+//! What a recording would come to, seen from outside: the decisions of `prepare` and `start`, and nothing is touched.
+
+use std::fs;
+
+use super::jvm::{no_folder, recording_file, start_failure};
+use super::loading::{already_profiled, bases, cannot_load, others_profile};
+use super::plan::{Choice, Plan};
+use super::rate::Rate;
+use super::{look, place, plan, Looked};
+use crate::attach::Attach;
+use crate::clean::is_in_use;
+use crate::engine::counters::may_sample_itself;
+use crate::engine::{Foreseen, Note, USER_CODE};
+use crate::foothold::{could_stage, ASYNC_PROFILER};
+use crate::outcome::Failure;
+use crate::preflight::Findings;
+use crate::proc::target::Target;
+use crate::recording::Job;
+
+/// As many files of a process are looked at.
+const MOST_FILES: usize = 1 << 16;
+const OF_PERF_EVENTS: &str = "anon_inode:[perf_event]";
+/// How a timer reads that signals one thread: the profiler's way where perf events cannot be had.
+const OF_THREAD: &str = "notify: signal/tid.";
+
+/// What `prepare` and `start` would make of a JVM. Err where it cannot be made ready.
+pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foreseen, Failure> {
+    // Some of this is only root's to see.
+    let at_work = is_sampled(&target);
+    let agent_filtered = Target::own_status().is_some_and(|own| own.filtered);
+    let looked = look(job, &target, findings)?;
+    let rate = Rate::begin(&looked.shoes.named, &findings.performance_data);
+    could_enter(&looked, &target, findings, &job.session, at_work)?;
+    let perf_events = PerfEvents::of(&target, findings.privileged, agent_filtered);
+    let threads = target.status.threads;
+    let named = looked.shoes.named;
+    let alloc = || rate.interval(&named, &findings.performance_data);
+    let (plan, mut notes) = plan(
+        job,
+        looked.events,
+        looked.left_out,
+        threads,
+        findings,
+        alloc,
+    );
+    Ok(match used(&plan, perf_events) {
+        Some((choice, why)) => {
+            notes.extend(choice.note.clone());
+            notes.extend(why.map(Note::plain));
+            let events = plan.events.iter();
+            Foreseen {
+                sources: events
+                    .map(|event| (event.clone(), plan.source(event, choice)))
+                    .collect(),
+                notes,
+                unable: None,
+            }
+        }
+        None => Foreseen {
+            unable: Some(start_failure(target.pid, perf_events.why())),
+            ..Foreseen::default()
+        },
+    })
+}
+
+/// What speaks against entering a JVM, in the order in which `Jvm::enter` would meet it.
+fn could_enter(
+    looked: &Looked,
+    target: &Target,
+    findings: &Findings,
+    session: &str,
+    at_work: bool,
+) -> Result<(), Failure> {
+    let (shoes, library) = (&looked.shoes, looked.library);
+    let bases = bases(shoes, findings, library);
+    place::foresee(shoes, &bases, session, &findings.memory)
+        .map_err(|tried| no_folder(target.pid, &tried))?;
+    let mut tried = Vec::new();
+    let staged = bases.iter().any(|base| {
+        could_stage(shoes, &ASYNC_PROFILER, base, &library.sha256)
+            .map_err(|reason| tried.push(reason))
+            .is_ok()
+    });
+    if !staged {
+        return Err(cannot_load(target.pid, &tried));
+    }
+    Attach { target, shoes }.foresee()?;
+    let foreign = findings.foreign.first().filter(|_| at_work);
+    if let Some(theirs) = foreign {
+        return Err(others_profile(target.pid, theirs));
+    }
+    match at_work && !findings.ours.is_empty() || is_in_use(shoes, &recording_file(target)) {
+        true => Err(already_profiled(target.pid)),
+        false => Ok(()),
+    }
+}
+
+/// Whether a profiler samples the process: by perf events of its own, or by timers of its threads.
+fn is_sampled(target: &Target) -> bool {
+    let timers = target.read("timers", 1 << 20).unwrap_or_default();
+    timers.contains(OF_THREAD) || holds_perf_events(target.pid)
+}
+
+fn holds_perf_events(pid: i32) -> bool {
+    let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return false; // gone, or not ours to see
+    };
+    files.take(MOST_FILES).flatten().any(|file| {
+        let link = fs::read_link(file.path());
+        link.is_ok_and(|link| link.as_os_str() == OF_PERF_EVENTS)
+    })
+}
+
+/// Whether a JVM may open perf events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PerfEvents {
+    Open,
+    /// Its user may not.
+    OfOthers,
+    /// What filters its system calls hardly lets this one through: it does in no usual container.
+    Filtered,
+}
+
+impl PerfEvents {
+    /// To be called by a thread that has the JVM's user, and no more rights. An agent that is filtered itself, as in the
+    /// JVM's container, has tried it by that.
+    fn of(target: &Target, privileged: bool, agent_filtered: bool) -> Self {
+        match privileged {
+            true => Self::Open,
+            false if !may_sample_itself() => Self::OfOthers,
+            false if target.status.filtered && !agent_filtered => Self::Filtered,
+            false => Self::Open,
+        }
+    }
+
+    fn why(self) -> &'static str {
+        match self {
+            Self::Open => "",
+            Self::OfOthers => "its user may not use perf events (perf_event_paranoid, seccomp)",
+            Self::Filtered => {
+                "its system calls are filtered (seccomp), most likely perf_event_open too"
+            }
+        }
+    }
+}
+
+/// Which of the plan's ways would be the first to work, and why not the one before.
+fn used(plan: &Plan, perf_events: PerfEvents) -> Option<(&Choice, Option<String>)> {
+    let of_perf = |choice: &&Choice| match choice.source.as_str() {
+        "perf_events" | USER_CODE => true,
+        "" | "ctimer" | "itimer" => false,
+        event => !is_method(event),
+    };
+    match perf_events {
+        PerfEvents::Open => plan.choices.first().map(|choice| (choice, None)),
+        closed => {
+            let choice = plan.choices.iter().find(|choice| !of_perf(choice))?;
+            let first = std::ptr::eq(choice, &plan.choices[0]);
+            Some((choice, (!first).then(|| closed.why().to_owned())))
+        }
+    }
+}
+
+/// A method of Java, which is counted without the kernel.
+fn is_method(event: &str) -> bool {
+    event.contains('.') && !event.contains([':', '/'])
+}

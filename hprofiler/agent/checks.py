@@ -1,0 +1,111 @@
+"""What a host says of a recording that nobody has begun; `parse_checked` makes types of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Mapping, Optional, Tuple
+
+from hprofiler.agent import fields
+from hprofiler.agent.events import ENGINES, ProcessOutcome, parse_outcome, parse_sources
+from hprofiler.agent.wire import BadEvent
+
+SEVERITIES = ("error", "warning", "info", "ok")
+"""The most important first."""
+MOST_FINDINGS = 100
+MOST_ENTRIES = 10_000
+LAST_SECOND = 1e11
+"""Later times are none that a clock tells."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing worth knowing of a host or a process; `about` is one word (perf, jvm, clock …)."""
+
+    severity: str
+    about: str
+    text: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class CheckedProcess:
+    """What the process's line of the ledger would be as far as it is known before anything is recorded.
+
+    `engine` is what would record it, "" where nothing would; `sources` is what it would use for each event.
+    """
+
+    outcome: ProcessOutcome
+    engine: str
+    sources: Mapping[str, str]
+    findings: Tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One host. `time` is its clock, in seconds since 1970."""
+
+    time: float
+    findings: Tuple[Finding, ...]
+    processes: Tuple[CheckedProcess, ...]
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """Something that an agent did; `time` by its host's clock, in seconds since 1970."""
+
+    time: float
+    what: str
+    pid: Optional[int]
+    detail: str
+
+
+def parse_audited(event: Mapping[str, Any]) -> Tuple[Tuple[AuditEntry, ...], int]:
+    """What an agent did, and how much more."""
+    entries = fields.objects(event, "entries")
+    if len(entries) > MOST_ENTRIES:
+        raise BadEvent(f"entries are more than {MOST_ENTRIES}")
+    did = tuple(
+        AuditEntry(
+            time=fields.seconds(entry, "time", LAST_SECOND),
+            what=fields.text(entry, "what", 40),
+            pid=fields.optional_pid(entry),
+            detail=fields.text(entry, "detail"),
+        )
+        for entry in entries
+    )
+    return did, fields.integer(event, "dropped")
+
+
+def parse_checked(event: Mapping[str, Any]) -> Checked:
+    return Checked(
+        time=fields.seconds(event, "time", LAST_SECOND),
+        findings=_findings(event),
+        processes=tuple(_process(item) for item in fields.objects(event, "processes")),
+    )
+
+
+def _process(item: Mapping[str, Any]) -> CheckedProcess:
+    outcome = parse_outcome(item)
+    if outcome.pid is None:
+        raise BadEvent("a process without a pid")
+    return CheckedProcess(
+        outcome=outcome,
+        engine=fields.choice(item, "engine", ("", *ENGINES)),
+        sources=parse_sources(item),
+        findings=_findings(item),
+    )
+
+
+def _findings(item: Mapping[str, Any]) -> Tuple[Finding, ...]:
+    found = fields.objects(item, "findings")
+    if len(found) > MOST_FINDINGS:
+        raise BadEvent(f"findings are more than {MOST_FINDINGS}")
+    return tuple(
+        Finding(
+            severity=fields.choice(finding, "severity", SEVERITIES),
+            about=fields.text(finding, "about", 40),
+            text=fields.text(finding, "text"),
+            remedy=fields.text(finding, "remedy"),
+        )
+        for finding in found
+    )

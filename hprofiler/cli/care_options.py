@@ -1,0 +1,75 @@
+"""The options that are for the sake of the hosts; imports argparse and nothing heavier."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional
+
+from hprofiler.cli import numbers
+from hprofiler.errors import UsageError
+
+if TYPE_CHECKING:
+    from hprofiler.collect import Audit, Care
+    from hprofiler.resolvers import Located
+
+MOST_HOSTS = 1000
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("with what care")
+    group.add_argument(
+        "--canary",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="record the first process of each JVM version alone for 2 s, and look at it, before all others "
+        "(default: no; see docs/security.md)",
+    )
+    group.add_argument(
+        "--max-hosts",
+        type=_hosts,
+        default=MOST_HOSTS,
+        metavar="N",
+        help=f"refuse to visit more hosts (default {MOST_HOSTS})",
+    )
+    group.add_argument(
+        "--force-busy",
+        action="store_true",
+        help="record on hosts with hardly any memory free, or a load above 200 for each processor, too",
+    )
+    add_audit_to(group)
+
+
+def add_audit_to(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--audit",
+        metavar="FILE",
+        help="add to FILE a line of JSON for each command, file and attach on each host (docs/security.md)",
+    )
+
+
+def care(options: argparse.Namespace) -> Care:
+    """What was chosen; a demo has none of these options."""
+    from hprofiler.collect import Care
+
+    return Care(getattr(options, "canary", False), getattr(options, "force_busy", True))
+
+
+def audit(options: argparse.Namespace) -> Optional[Audit]:
+    """The open record, where one is asked for."""
+    from hprofiler.collect import Audit
+
+    name = getattr(options, "audit", None)
+    return Audit.append_to(Path(name).expanduser()) if name else None
+
+
+def refuse_many(options: argparse.Namespace, located: Located) -> None:
+    """Raises UsageError for more hosts than the user agrees to."""
+    most, hosts = getattr(options, "max_hosts", MOST_HOSTS), len(located.hosts)
+    if hosts > most:
+        remedy = f"choose fewer, or agree to so many with --max-hosts {hosts}"
+        raise UsageError(f"{hosts} hosts are more than {most} (--max-hosts)", remedy)
+
+
+def _hosts(text: str) -> int:
+    return numbers.whole_number(text, 1, 1_000_000, "a number of hosts from 1 to 1000000")

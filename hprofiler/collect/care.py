@@ -1,0 +1,74 @@
+"""For the sake of the hosts: a busy one is left alone, and one process goes before all like it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Callable, Dict, Optional, Set, Tuple
+
+from hprofiler.errors import HostError
+from hprofiler.model import HostFacts
+
+BUSY = 200.0
+"""Tasks that want to run, for each processor, from which on a host is left alone."""
+LITTLE_MEMORY = 64 << 20
+"""Bytes that are to be free."""
+
+NO_CANARY = "look at the first before others are recorded; --no-canary records them all the same"
+
+Kind = Tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Care:
+    """`canary`: of each kind of JVM one is recorded alone first. `busy`: busy hosts are not left alone."""
+
+    canary: bool = False
+    busy: bool = False
+
+
+USUAL = Care()
+
+
+def refuse_busy(facts: HostFacts) -> None:
+    """Raises HostError for a host that has neither time nor room for anything more."""
+    remedy = "wait until it has less to do, or record all the same with --force-busy"
+    if facts.load > BUSY * facts.cpus:
+        raise HostError("find", f"the host is busy: load {facts.load:.0f} on {facts.cpus} processors", remedy)
+    free = facts.memory_available
+    if free is not None and free < LITTLE_MEMORY:
+        raise HostError("find", f"the host has only {free >> 20} MiB of memory free", remedy)
+
+
+class Canaries:
+    """Which kinds of JVM may be recorded. A kind is an architecture and a JVM's version."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._under_way: Set[Kind] = set()
+        self._verdicts: Dict[Kind, str] = {}
+
+    def verdict(self, kind: Kind, watch: Callable[[], Optional[str]], check: Callable[[], None]) -> str:
+        """Why processes of this kind are not to be recorded; "" where they may be.
+
+        Who asks first has a process of its own watched: `watch` gives the same, or None where nothing was
+        learnt, and then the next one who asks is the first. The others wait; `check` raises where they
+        shall wait no longer.
+        """
+        with self._changed:
+            while kind in self._under_way:
+                self._changed.wait(1.0)
+                check()
+            if kind in self._verdicts:
+                return self._verdicts[kind]
+            self._under_way.add(kind)
+        learnt: Optional[str] = None
+        try:
+            learnt = watch()
+        finally:
+            with self._changed:
+                self._under_way.discard(kind)
+                if learnt is not None:
+                    self._verdicts[kind] = learnt
+                self._changed.notify_all()
+        return learnt or ""

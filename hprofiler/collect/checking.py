@@ -1,0 +1,126 @@
+"""Visits that tell what a run would come to (`doctor`). Agents decide as in a run, and touch no process."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import List, Mapping, Optional, Sequence, Tuple
+
+from hprofiler.agent import Checked, CheckedProcess, Finding, Found, Ignored
+from hprofiler.collect import libraries
+from hprofiler.collect.care import USUAL, Care, refuse_busy
+from hprofiler.collect.stop import Stop
+from hprofiler.collect.visit import Crew, Listener, Reach, Visit, idle_reason, silent, visit_all
+from hprofiler.errors import HostError
+from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selector, Status
+
+SKEW = 1.0
+"""Seconds by which clocks may differ without a word."""
+
+
+@dataclass(frozen=True)
+class HostChecked:
+    """What a run would come to on one host; `outcomes` are the ledger lines of the host itself.
+
+    `processes` and `verdicts` go together. `clock` is how far the host's clock is ahead, in seconds, as far
+    as it is surely.
+    """
+
+    host: Host
+    facts: Optional[HostFacts] = None
+    processes: Tuple[Process, ...] = ()
+    verdicts: Tuple[CheckedProcess, ...] = ()
+    findings: Tuple[Finding, ...] = ()
+    ignored: Tuple[Ignored, ...] = ()
+    outcomes: Tuple[Outcome, ...] = ()
+    clock: float = 0.0
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+
+def check_only(
+    hosts: Sequence[Host],
+    selector: Selector,
+    sampling: Sampling,
+    reach: Reach,
+    listener: Listener = silent,
+    stop: Optional[Stop] = None,
+    care: Care = USUAL,
+) -> List[HostChecked]:
+    """Ask every host what it would do; one result a host, in their order."""
+    crew = Crew(reach, listener, stop or Stop())
+    visits = [_CheckingVisit(host, crew, selector, sampling, care) for host in hosts]
+
+    def interrupt(_: int) -> None:
+        for visit in visits:
+            visit.interrupt("interrupted")
+
+    visit_all(visits, crew, interrupt)
+    return [visit.result() for visit in visits]
+
+
+class _CheckingVisit(Visit):
+    def __init__(self, host: Host, crew: Crew, selector: Selector, sampling: Sampling, care: Care) -> None:
+        super().__init__(host, crew, selector)
+        self._selector = selector
+        self._sampling = sampling
+        self._care = care
+        self._found = Found(0, (), ())
+        self._checked: Optional[Checked] = None
+        self._clock_ahead = 0.0
+
+    def work(self) -> None:
+        session = self.open_session()
+        found = self.find(session, self._selector)
+        if not found.processes:
+            reason = idle_reason(found, self.host)
+            self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason))
+        needed: List[libraries.Library] = []
+        if found.processes:
+            needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
+        self.enter("prepare", self.reach.timeout)
+        asked = time.time()
+        checked = session.check(
+            self._sampling, libraries.hashes(needed), libraries.versions(needed), found.processes
+        )
+        self._clock_ahead = ahead(checked.time, asked, time.time())
+        self._found, self._checked = found, checked
+        if found.processes and not self._care.busy:
+            self._refuse_busy()
+        self.finish(session)
+        self.tell("done" if found.processes else "idle")
+
+    def _refuse_busy(self) -> None:
+        """A run would leave the host alone; it is looked at all the same."""
+        try:
+            if self.facts:
+                refuse_busy(self.facts)
+        except HostError as why:
+            self.outcomes.append(Outcome(self.host.name, Status.FAILED, why.stage, why.reason, why.remedy))
+
+    def result(self) -> HostChecked:
+        verdicts = self._checked.processes if self._checked else ()
+        return HostChecked(
+            host=self.host,
+            facts=self.facts,
+            processes=self._found.processes,
+            verdicts=verdicts,
+            findings=(*(self._checked.findings if self._checked else ()), *_of_clock(self._clock_ahead)),
+            ignored=self._found.ignored,
+            outcomes=tuple(self.outcomes),
+            clock=self._clock_ahead,
+            timings=dict(self.timings),
+        )
+
+
+def ahead(there: float, asked: float, answered: float) -> float:
+    """By how many seconds a clock that said `there` between two moments here is surely ahead."""
+    return there - min(max(there, asked), answered)
+
+
+def _of_clock(seconds: float) -> Tuple[Finding, ...]:
+    if abs(seconds) < SKEW:
+        return ()
+    where = "ahead of" if seconds > 0 else "behind"
+    text = f"the clock is {abs(seconds):.0f} s {where} this machine's"
+    remedy = "set it by NTP: the times of what the host writes are its own"
+    return (Finding("warning", "clock", text, remedy),)

@@ -1,0 +1,64 @@
+"""Which libraries a host needs for what is to be recorded."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import Dict, List, Mapping, NamedTuple
+
+from hprofiler.agent import AgentBinaries, Blob
+from hprofiler.errors import HostError
+
+# What the engines load into processes: the protocol's name -> the file's name, and the engines it serves.
+_LIBRARIES = {
+    "async-profiler": ("libasyncProfiler.so", ("auto", "async-profiler")),
+    "perfmap": ("libhprofilerPerfmap.so", ("auto", "perf")),
+}
+_RELEASE = re.compile(rb"[Aa]sync-profiler (\d{1,3}\.\d{1,3})")
+
+
+class Library(NamedTuple):
+    """One of them; `name` is the protocol's."""
+
+    name: str
+    file_name: str
+    blob: Blob
+
+
+def wanted(binaries: AgentBinaries, engine: str, arch: str) -> List[Library]:
+    """What an engine needs on a host of this architecture; perf manages without ours.
+
+    Raises HostError where there is none that it cannot do without.
+    """
+    found: List[Library] = []
+    for name, (file_name, engines) in _LIBRARIES.items():
+        blob = binaries.blobs.get(name, {}).get(arch) if engine in engines else None
+        if blob is not None:
+            found.append(Library(name, file_name, blob))
+        elif engine in engines and name == "async-profiler":
+            raise HostError(
+                "push",
+                f"there is no async-profiler library for the architecture {arch}",
+                "name one with --async-profiler, or record with --engine perf",
+            )
+    return found
+
+
+def hashes(libraries: List[Library]) -> Dict[str, str]:
+    """Their SHA-256 by name."""
+    return {library.name: library.blob.sha256 for library in libraries}
+
+
+def versions(libraries: List[Library]) -> Mapping[str, str]:
+    """async-profiler's release, as the library says it; nothing where it does not."""
+    releases = {
+        library.name: _release(library.blob.path) for library in libraries if library.name == "async-profiler"
+    }
+    return {name: release for name, release in releases.items() if release}
+
+
+@functools.lru_cache(maxsize=8)
+def _release(path: Path) -> str:
+    said = _RELEASE.search(path.read_bytes())
+    return said[1].decode() if said else ""

@@ -1,0 +1,271 @@
+"""What `check` says of a process is what a run of the same moment comes to; and nothing is touched for it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import pytest
+
+from tests.burners.burner import Burner
+from tests.contract.agent_driver import FREQUENCY, Agent, Event, good, leftovers
+from tests.contract.conftest import OTHER_USER, namespace_tmp
+from tests.contract.perf_engine import FRAME_POINTERS, perfmap, processes
+from tests.contract.test_agent_namespaces import OWN_TMP, burn_contained  # noqa: F401
+from tests.contract.test_agent_perf_refuses import WRAPPER, program, with_another
+from tests.lab import attach, procs
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
+
+NO_ATTACH = "-XX:+DisableAttachMechanism"
+WITHOUT_PERF_EVENTS = [sys.executable, str(Path(__file__).with_name("without_perf_events.py"))]
+
+
+def sampling(events: Sequence[str] = ("cpu",), engine: str = "auto", **more: Any) -> Dict[str, Any]:
+    intervals = dict.fromkeys(("alloc_interval", "lock_threshold", "wall_interval"))
+    fixed = {"frequency": FREQUENCY, "duration": 0.3, "keep_raw": False}
+    return {"engine": engine, "events": list(events), **fixed, **intervals, **more}
+
+
+def chosen(found: Sequence[Event]) -> List[Event]:
+    return [{key: one[key] for key in ("pid", "start_time", "label", "labels")} for one in found]
+
+
+class Both:
+    """Asks an agent what would come of a process, and then lets it come."""
+
+    def __init__(self, agent: Agent, library: bytes) -> None:
+        self._agent = agent
+        self._library = library
+
+    def check(self, found: Sequence[Event], wanted: Dict[str, Any], version: Optional[str] = None) -> Event:
+        """All that `check` tells. The library is only named: the agent need not have it."""
+        blobs = {"async-profiler": hashlib.sha256(self._library).hexdigest()}
+        request = {"sampling": wanted, "blobs": blobs, "processes": chosen(found)}
+        self._agent.send("check", **request, versions={"async-profiler": version} if version else {})
+        return self._agent.expect("checked")
+
+    def run(
+        self, found: Sequence[Event], wanted: Dict[str, Any], version: Optional[str]
+    ) -> Tuple[Event, Event]:
+        """The outcome of the only process, and its `started` event or {}."""
+        blobs = {"async-profiler": self._agent.put(self._library), "perfmap": self._agent.put(perfmap())}
+        request = {"sampling": wanted, "blobs": blobs, "processes": chosen(found)}
+        self._agent.send("prepare", **request, versions={"async-profiler": version} if version else {})
+        told: List[Event] = []
+        while (event := self._agent.next()[0])["type"] != "ready":
+            told.append(event)
+        self._agent.send("start")
+        result = self._agent.collect()
+        (outcome,) = [*told, *result.outcomes.values()]
+        return outcome, result.started.get(found[0]["pid"], {})
+
+    def agree(self, target: Any, version: Optional[str] = None, **wanted: Any) -> Event:
+        """What `check` says of a process, which is what a run comes to."""
+        (found,) = processes(self._agent, target)
+        before = traces(found["pid"])
+        (checked,) = self.check([found], sampling(**wanted), version)["processes"]
+        assert traces(found["pid"]) == before
+        outcome, started = self.run([found], sampling(**wanted), version)
+        same(checked, outcome, started)
+        return checked
+
+
+def traces(pid: int) -> Tuple[Any, ...]:
+    """What an attach, a signal or a file beside a process would change."""
+    tmp = Path(f"/proc/{pid}/root/tmp")
+    own = sorted(
+        path.name for path in tmp.iterdir() if path.name.startswith((".hprofiler-", ".attach", ".java_"))
+    )
+    return attach.profiler_libraries(pid), own, leftovers(held=True), procs.Identity.of(pid)
+
+
+def same(checked: Event, outcome: Event, started: Event) -> None:
+    """That what was foreseen is what came."""
+    if outcome["status"] == "failed":
+        keys = ("status", "stage", "reason", "remedy")
+        assert {key: checked[key] for key in keys} == {key: outcome[key] for key in keys}
+        return
+    assert (checked["engine"], checked["sources"]) == (started["engine"], started["sources"]), outcome
+    if checked["status"] == "ok":
+        assert good(outcome)
+        return
+    assert (checked["status"], outcome["status"]) == ("degraded", "degraded"), outcome
+    for remedy in filter(None, checked["remedy"].split("; ")):
+        assert remedy in outcome["remedy"], (checked, outcome)
+
+
+@pytest.fixture
+def both(agent, library_file):
+    return Both(agent, library_file.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A JVM that nothing speaks against."""
+    made = Burner(load=0.2)
+    yield made
+    made.kill()
+
+
+@pytest.mark.parametrize(
+    ("events", "engine", "status"),
+    [
+        (["cpu"], "auto", "ok"),
+        (["cpu", "alloc", "lock", "wall"], "async-profiler", "ok"),
+        (["page-faults", "cpu"], "auto", "degraded"),
+        (["cpu", "minor-faults"], "async-profiler", "degraded"),
+        (["no:such"], "perf", "failed"),
+        (["alloc"], "perf", "failed"),
+        (["cpu"], "perf", "degraded"),
+        (["cpu", "alloc"], "perf", "degraded"),
+        (["sched:*"], "auto", "failed"),
+    ],
+)
+def test_of_a_plain_jvm(both, plain, events, engine, status):
+    checked = both.agree(plain, events=events, engine=engine)
+    assert checked["status"] == status, checked
+
+
+@pytest.mark.parametrize("engine", ["auto", "async-profiler", "perf"])
+@pytest.mark.parametrize("option", [NO_ATTACH, "-XX:-EnableDynamicAgentLoading"])
+def test_where_attach_is_disabled(both, burn, option, engine):
+    checked = both.agree(burn(options=[option, FRAME_POINTERS], load=0.2), engine=engine)
+    agents = engine == "perf" or engine == "auto"
+    assert checked["engine"] == ("perf" if agents else ""), checked
+    assert any(option in finding["text"] for finding in checked["findings"])
+
+
+def test_of_a_stopped_jvm(both, burn):
+    burner = burn()
+    burner.outer.suspend()
+    assert "is stopped" in both.agree(burner, engine="async-profiler")["reason"]
+
+
+def test_of_a_jvm_whose_perf_events_are_filtered(both, burn):
+    checked = both.agree(burn(user=OTHER_USER, prefix=WITHOUT_PERF_EVENTS, load=0.2))
+    assert (checked["status"], checked["sources"]) == ("degraded", {"cpu": "ctimer"})
+    assert any(finding["about"] == "seccomp" for finding in checked["findings"])
+
+
+def test_of_another_users_jvm(start_agent, library_file, burn):
+    burner = burn(user=OTHER_USER)
+    for user, status in ((OTHER_USER + 1, "failed"), (OTHER_USER, "ok")):
+        agent = start_agent(user=user)
+        agent.hello()
+        checked = Both(agent, library_file.read_bytes()).agree(burner)
+        assert checked["status"] == status, checked
+        assert agent.bye() == 0
+
+
+@pytest.mark.parametrize(("begin", "status"), [("start,event=ctimer", "failed"), ("status", "ok")])
+def test_where_somebody_else_profiles(both, burn, library_file, tmp_path, begin, status):
+    theirs = tmp_path / "libasyncProfiler.so"
+    shutil.copy(library_file, theirs)
+    burner = burn()
+    attach.execute(burner.outer.pid, "load", str(theirs), "true", f"{begin},file={tmp_path}/out")
+    checked = both.agree(burner, engine="async-profiler")
+    assert checked["status"] == status, checked
+    assert any(str(theirs) in finding["text"] for finding in checked["findings"])
+
+
+def test_where_another_session_is_at_work(start_agent, both, agent, library_file, burn):
+    burner = burn()
+    first = start_agent()
+    first.hello()
+    found = processes(first, burner)
+    ready, _ = first.prepare(first.put(library_file.read_bytes()), found, duration=60)
+    assert ready and first.start()
+    assert "another hprofiler session" in both.agree(burner, engine="async-profiler")["reason"]
+    first.send("stop")
+    first.collect()
+
+
+def test_of_another_vendors_profiler(both, burn, tmp_path):
+    mapped = Path("/proc/self/maps").read_text().split()
+    some = next(path for path in mapped if path.endswith(".so.6") and "/libm" in path)
+    fake = tmp_path / "libyjpagent.so"
+    shutil.copy(some, fake)
+    checked = both.agree(burn(env={"LD_PRELOAD": str(fake)}), engine="async-profiler")
+    assert "YourKit" in checked["reason"]
+
+
+NOEXEC = "mount -t tmpfs -o mode=1777,noexec tmpfs"
+
+
+@pytest.mark.parametrize(
+    ("setup", "mapped", "status"),
+    [
+        (OWN_TMP, False, "ok"),
+        (OWN_TMP, True, "ok"),
+        (f"{NOEXEC} /tmp && mount -t tmpfs -o mode=1777 tmpfs /var/tmp", False, "ok"),
+        (f"{NOEXEC} /tmp && {NOEXEC} /var/tmp && {NOEXEC} /dev/shm && cd /proc", False, "failed"),
+        ("mount -o remount,bind,ro / && mount -t tmpfs -o ro tmpfs /tmp && cd /", False, "failed"),
+    ],
+)
+def test_in_namespaces(both, burn_contained, setup, mapped, status):  # noqa: F811
+    burner = burn_contained(setup, user=OTHER_USER, mapped=mapped)
+    checked = both.agree(burner, engine="async-profiler")
+    assert checked["status"] == status, checked
+    assert namespace_tmp(burner) == []
+
+
+@pytest.mark.parametrize("events", [["live"], ["cpu", "live"]])
+def test_of_what_an_old_jvm_cannot(both, burn, events):
+    checked = both.agree(burn(jdk=8), events=events, engine="async-profiler")
+    assert "live needs JDK 11" in checked["reason"]
+
+
+def test_of_a_profiler_that_is_known_to_crash_it(both, burn):
+    checked = both.agree(burn(jdk=25), version="3.0", engine="async-profiler")
+    assert "known to crash JDK 25" in checked["reason"] and checked["remedy"]
+
+
+def test_of_what_is_no_jvm(both):
+    sleeper = subprocess.Popen(["sleep", "600"])
+    try:
+        target = type("Program", (), {"outer": type("Outer", (), {"pid": sleeper.pid})})
+        assert both.agree(target, engine="async-profiler")["status"] == "failed"
+        assert both.agree(target)["engine"] == "perf"
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_where_perf_is_no_use(private, library_file, plain, tmp_path):
+    agent = Agent([str(word) for word in (*with_another(program(tmp_path / "perf", WRAPPER)), private)])
+    try:
+        agent.hello()
+        two = Both(agent, library_file.read_bytes())
+        assert "perf not found for kernel" in two.agree(plain, engine="perf")["reason"]
+        told = two.check([], sampling(engine="perf"))["findings"]
+        (of_perf,) = [finding for finding in told if finding["about"] == "perf"]
+        assert of_perf["severity"] == "error" and of_perf["remedy"]
+    finally:
+        agent.end()
+
+
+def test_of_a_process_that_has_ended(both, agent, plain):
+    (found,) = processes(agent, plain)
+    gone = {**found, "start_time": found["start_time"] - 1}
+    (checked,) = both.check([gone], sampling())["processes"]
+    assert (checked["status"], checked["stage"]) == ("failed", "prepare")
+    assert "now belongs to another" in checked["reason"]
+
+
+def test_of_the_host_and_the_jvm(both, agent, plain):
+    told = both.check(processes(agent, plain), sampling())
+    about = {finding["about"] for finding in told["findings"]}
+    assert {"user", "kernel", "perf", "load", "memory", "folder"} <= about
+    (jvm,) = [one for one in told["processes"][0]["findings"] if one["about"] == "jvm"]
+    assert "JDK" in jvm["text"] and "threads" in jvm["text"]
+
+
+def test_a_sampling_that_makes_no_sense(both, plain):
+    checked = both.agree(plain, frequency=0)
+    assert checked["status"] == "failed"

@@ -1,0 +1,218 @@
+"""For the sake of the hosts: canaries, busy hosts, too many hosts, and the record of what was done."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import threading
+from typing import Any, Dict, List
+
+import pytest
+
+from hprofiler.agent.checks import parse_audited
+from hprofiler.agent.wire import BadEvent
+from hprofiler.cli import care_options
+from hprofiler.collect import Audit, Care, collect
+from hprofiler.collect.audit import in_words
+from hprofiler.collect.care import Canaries, refuse_busy
+from hprofiler.errors import HostError, UsageError
+from hprofiler.model import Host, HostFacts, Status, Target
+from hprofiler.resolvers import Located
+from tests.unit.stand_in import ANY, Fleet, StandIns
+
+KIND = ("x86_64", "17")
+
+
+@pytest.fixture
+def stand_ins(tmp_path):
+    made = StandIns(tmp_path)
+    yield made
+    made.clean()
+
+
+def nothing() -> None:
+    pass
+
+
+def test_one_canary_speaks_for_its_kind():
+    canaries = Canaries()
+    assert canaries.verdict(KIND, lambda: None, nothing) == ""
+    assert canaries.verdict(KIND, lambda: "it died", nothing) == "it died"
+    assert canaries.verdict(KIND, lambda: pytest.fail("watched again"), nothing) == "it died"
+    assert canaries.verdict(("x86_64", "21"), lambda: "", nothing) == ""
+
+
+def test_the_others_wait_for_it():
+    canaries, begun, over = Canaries(), threading.Event(), threading.Event()
+    told: List[str] = []
+
+    def watch() -> str:
+        begun.set()
+        assert over.wait(30)
+        return "it died"
+
+    first = threading.Thread(target=lambda: told.append(canaries.verdict(KIND, watch, nothing)))
+    first.start()
+    assert begun.wait(30)
+    second = threading.Thread(
+        target=lambda: told.append(canaries.verdict(KIND, lambda: "not asked", nothing))
+    )
+    second.start()
+    assert not told
+    over.set()
+    first.join(30)
+    second.join(30)
+    assert told == ["it died", "it died"]
+
+
+def test_who_cannot_watch_hands_on():
+    canaries = Canaries()
+    with pytest.raises(HostError):
+        canaries.verdict(KIND, lambda: (_ for _ in ()).throw(HostError("prepare", "lost")), nothing)
+    assert canaries.verdict(KIND, lambda: "it died", nothing) == "it died"
+
+
+RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', left=[]); read()"
+
+
+def canary(status: str, stage: str) -> str:
+    say = f"say('watched', pid=7, status={status!r}, stage={stage!r}, reason='process 7 ended', remedy='')"
+    return f"""
+while read()["type"] != "canary":
+    say("stored", sha256=LIBRARY)
+{say}
+"""
+
+
+@pytest.mark.parametrize(("status", "recorded"), [("ok", 2), ("failed", 0)])
+def test_a_bad_canary_keeps_its_kind_from_being_recorded(stand_ins, status, recorded):
+    """Whichever of the hosts is asked for it, it is asked once."""
+    body = f"""
+hello(); found(7)
+request = read()
+while request["type"] == "put":
+    say("stored", sha256=LIBRARY)
+    request = read()
+if request["type"] == "canary":
+    open({str(stand_ins.folder / "canaries")!r}, "a").write("x")
+    say("watched", pid=7, status={status!r}, stage="record", reason="process 7 ended", remedy="")
+    request = read()
+say("ready", processes=[{{"pid": one["pid"]}} for one in request["processes"]])
+if not request["processes"]:
+    read(); sys.exit()
+recording(7); profile(7, b"x"); outcome(7); say("done", left=[]); read()
+"""
+    fleet = Fleet(stand_ins, 20, {"a": body, "b": body})
+    results = collect(
+        fleet.hosts,
+        ANY,
+        fleet.sampling,
+        fleet.reach,
+        fleet.sink,
+        fleet.listener,
+        fleet.stop,
+        Care(canary=True),
+    )
+    assert (stand_ins.folder / "canaries").read_text() == "x"
+    assert sum(len(result.recordings) for result in results) == recorded
+    if not recorded:
+        lines = [line for result in results for line in result.outcomes]
+        assert {line.status for line in lines} == {Status.FAILED}
+        assert all("process 7 ended" in line.reason and "--no-canary" in line.remedy for line in lines)
+
+
+def facts(load: float, free: int) -> HostFacts:
+    return HostFacts("h", "x86_64", "6.1", 4, 1 << 30, "root", load=load, memory_available=free)
+
+
+def test_a_host_without_time_or_room_is_left_alone():
+    refuse_busy(facts(800.0, 1 << 30))
+    refuse_busy(HostFacts("h", "x86_64", "6.1", 4, 1 << 30, "root"))
+    for busy, words in ((facts(801.0, 1 << 30), "load 801"), (facts(1.0, 9 << 20), "9 MiB")):
+        with pytest.raises(HostError) as refused:
+            refuse_busy(busy)
+        assert words in refused.value.reason and "--force-busy" in refused.value.remedy
+
+
+@pytest.mark.parametrize(("forced", "recorded"), [(False, 0), (True, 1)])
+def test_a_busy_host_of_a_run(stand_ins, forced, recorded):
+    body = f"HOST['load'] = 1e6; hello(); found(7); {RECORDS}"
+    fleet = Fleet(stand_ins, 20, {"a": body})
+    care = Care(busy=forced)
+    (result,) = collect(
+        fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, fleet.listener, fleet.stop, care
+    )
+    assert len(result.recordings) == recorded
+    assert any("busy" in line.reason for line in result.outcomes) is not forced
+
+
+def test_more_hosts_than_agreed():
+    located = Located(Target("hosts", "many"), tuple(Host(str(n), "") for n in range(4)))
+    care_options.refuse_many(argparse.Namespace(max_hosts=4), located)
+    with pytest.raises(UsageError) as refused:
+        care_options.refuse_many(argparse.Namespace(max_hosts=3), located)
+    assert "--max-hosts 4" in (refused.value.remedy or "")
+
+
+def audited(stand_ins: StandIns, body: str) -> List[Dict[str, Any]]:
+    from dataclasses import replace
+
+    out = io.StringIO()
+    fleet = Fleet(stand_ins, 20, {"a": body})
+    fleet.reach = replace(fleet.reach, audit=Audit(out))
+    fleet.collect()
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def test_what_was_done_is_recorded(stand_ins):
+    entry = {"time": 1e9, "what": "attach", "pid": 7, "detail": "load /tmp/x.so"}
+    audit = f"assert read()['type'] == 'audit'; say('audited', entries=[{entry!r}], dropped=3); read()"
+    lines = audited(stand_ins, f"hello(); found(7); {RECORDS.rpartition(';')[0]}; {audit}")
+    assert {line["host"] for line in lines} == {"a"}
+    whats = [(line["by"], line["what"]) for line in lines]
+    assert whats[:2] == [("coordinator", "connect"), ("coordinator", "command")]
+    requests = [line["detail"].split()[0] for line in lines if line["what"] == "request"]
+    assert requests[0] == "hello" and requests[-2:] == ["audit", "bye"]
+    assert {"find", "put", "prepare", "start"} <= set(requests)
+    (attach,) = [line for line in lines if line["by"] == "agent"]
+    assert (attach["pid"], attach["detail"], attach["time"][:4]) == (7, "load /tmp/x.so", "2001")
+    assert any(line["what"] == "dropped" and "3 more" in line["detail"] for line in lines)
+
+
+def test_an_agents_record_that_is_lost_is_told(stand_ins):
+    lines = audited(stand_ins, "hello(); found(7); read(); sys.exit(9)")
+    assert lines[-1]["what"] == "dropped" and "broke off" in lines[-1]["detail"]
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"entries": [{"time": 1, "what": "x"}] * 10_001},
+        {"entries": [{"time": "now", "what": "x"}]},
+        {"entries": [{"time": 1, "what": 7}]},
+        {"dropped": -1},
+    ],
+)
+def test_an_agents_record_is_checked(lie):
+    with pytest.raises(BadEvent):
+        parse_audited({"entries": [], "dropped": 0, **lie})
+
+
+def test_requests_are_told_without_their_bulk():
+    sampling = {"events": ["cpu", "alloc"]}
+    told = in_words({"type": "prepare", "sampling": sampling, "processes": [{"pid": 7}], "blobs": {}})
+    assert told == "prepare events=cpu,alloc pids=7"
+    assert (
+        in_words({"type": "put", "name": "x", "sha256": "ab", "size": 3}) == 'put name="x" sha256="ab" size=3'
+    )
+
+
+def test_the_record_is_its_owners_alone(tmp_path):
+    audit = Audit.append_to(tmp_path / "audit")
+    audit.note("h", "connect", "h")
+    Audit.append_to(tmp_path / "audit").note("h", "connect", "h")
+    assert (tmp_path / "audit").stat().st_mode & 0o777 == 0o600
+    assert len((tmp_path / "audit").read_text().splitlines()) == 2
+    with pytest.raises(UsageError):
+        Audit.append_to(tmp_path / "no" / "folder")

@@ -1,0 +1,184 @@
+"""`doctor` without a JVM: what agents tell is checked, counted, sorted and told."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any, Dict
+
+import pytest
+
+from hprofiler.agent import CheckedProcess, Finding, ProcessOutcome
+from hprofiler.agent.checks import parse_checked
+from hprofiler.agent.wire import BadEvent
+from hprofiler.cli.doctor import _record, verdict
+from hprofiler.cli.exits import Exit
+from hprofiler.cli.findings import print_table
+from hprofiler.collect import HostChecked, check_only
+from hprofiler.collect.checking import ahead
+from hprofiler.collect.libraries import versions, wanted
+from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status
+from tests.unit.stand_in import ANY, Fleet, StandIns
+
+FINDING = {"severity": "info", "about": "perf", "text": "perf 6.1", "remedy": ""}
+VERDICT = {
+    "pid": 7,
+    "status": "ok",
+    "stage": "record",
+    "reason": "",
+    "remedy": "",
+    "engine": "async-profiler",
+    "sources": {"cpu": "perf_events"},
+    "findings": [FINDING],
+}
+CHECKED = {"time": 1e9, "findings": [FINDING], "processes": [VERDICT]}
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"time": -1},
+        {"time": 1e12},
+        {"findings": [FINDING] * 101},
+        {"findings": [{**FINDING, "severity": "fatal"}]},
+        {"findings": "none"},
+        {"processes": [{**VERDICT, "pid": None}]},
+        {"processes": [{**VERDICT, "engine": "magic"}]},
+        {"processes": [{**VERDICT, "status": "idle"}]},
+        {"processes": [{**VERDICT, "sources": {str(n): "x" for n in range(17)}}]},
+    ],
+)
+def test_what_an_agent_tells_is_checked(lie):
+    with pytest.raises(BadEvent):
+        parse_checked({**CHECKED, **lie})
+
+
+def test_what_a_terminal_would_obey_is_not_told():
+    told = parse_checked({**CHECKED, "findings": [{**FINDING, "text": "\x1b[2Jgone" + "x" * 9000}]})
+    (finding,) = told.findings
+    assert "\x1b" not in finding.text and len(finding.text) < 9000
+
+
+@pytest.fixture
+def stand_ins(tmp_path):
+    made = StandIns(tmp_path)
+    yield made
+    made.clean()
+
+
+def check_by(stand_ins: StandIns, bodies: Dict[str, str]):
+    fleet = Fleet(stand_ins, 20, bodies)
+    checked = check_only(fleet.hosts, ANY, Sampling(("cpu",), 99, 1.0), fleet.reach)
+    return {host.host.name: host for host in checked}
+
+
+def test_each_host_says_for_itself(stand_ins):
+    tells = "request = read(); assert request['type'] == 'check' and request['processes'][0]['pid'] == 7"
+    say = f"say('checked', **{CHECKED!r})"
+    checked = check_by(
+        stand_ins,
+        {
+            "good": f"hello(); found(7); {tells}; {say}; read()",
+            "lies": f"hello(); found(8); read(); {say}; read()",
+            "idle": f"hello(); found(); read(); say('checked', **{dict(CHECKED, processes=[])!r}); read()",
+            "dead": "sys.exit(3)",
+        },
+    )
+    good = checked["good"]
+    assert [one.outcome.status for one in good.verdicts] == [Status.OK] and not good.outcomes
+    assert good.clock < -1e7 and any(finding.about == "clock" for finding in good.findings)
+    for name, words in (("lies", "checked other processes"), ("dead", "ended with status 3")):
+        (line,) = checked[name].outcomes
+        assert line.status is Status.FAILED and words in line.reason, line
+    assert [line.status for line in checked["idle"].outcomes] == [Status.IDLE]
+    assert checked["idle"].findings
+    assert verdict(list(checked.values())) is Exit.PARTIAL
+
+
+@pytest.mark.parametrize(("there", "want"), [(105.0, 0.0), (99.0, -1.0), (112.0, 2.0)])
+def test_a_clock_is_wrong_by_what_is_sure(there, want):
+    assert ahead(there, 100.0, 110.0) == want
+
+
+def test_the_profilers_release_is_its_own_word(stand_ins):
+    stand_ins.library.write_bytes(b"\x7fELF\0Async-profiler 3.0 built on\0")
+    binaries = stand_ins.binaries("pass")
+    needed = wanted(binaries, "auto", "x86_64")
+    assert [library.name for library in needed] == ["async-profiler"]
+    assert versions(needed) == {"async-profiler": "3.0"}
+    assert not wanted(binaries, "perf", "x86_64")
+
+
+def host(name: str, *statuses: Status, lines=(), findings=()) -> HostChecked:
+    processes, verdicts = [], []
+    for pid, status in enumerate(statuses, start=10):
+        processes.append(Process(name, pid, 1, 0, "yarn", f"executor {pid}"))
+        reason = f"process {pid} was started with -XX:+X" if status is not Status.OK else ""
+        remedy = "restart it" if reason else ""
+        outcome = ProcessOutcome(pid, status, "prepare", reason, remedy)
+        verdicts.append(CheckedProcess(outcome, "async-profiler", {"cpu": "ctimer"}, ()))
+    facts = HostFacts(name, "x86_64", "6.1", 2, 1 << 30, "root")
+    return HostChecked(Host(name, name), facts, tuple(processes), tuple(verdicts), tuple(findings), (), lines)
+
+
+def failed_host(name: str) -> HostChecked:
+    return HostChecked(Host(name, name), outcomes=(Outcome(name, Status.FAILED, "connect", "refused"),))
+
+
+@pytest.mark.parametrize(
+    ("hosts", "want"),
+    [
+        ([host("a", Status.OK), host("b")], Exit.OK),
+        ([host("a", Status.OK), failed_host("b")], Exit.PARTIAL),
+        ([host("a", Status.OK, Status.FAILED)], Exit.PARTIAL),
+        ([host("a", Status.DEGRADED)], Exit.PARTIAL),
+        ([host("a", Status.FAILED), host("b")], Exit.NOTHING),
+        ([failed_host("a")], Exit.NOTHING),
+    ],
+)
+def test_the_exit_code_says_how_much_would_be_recorded(hosts, want):
+    assert verdict(hosts) is want
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(*hosts: HostChecked, out: Any = None) -> str:
+    out = out or io.StringIO()
+    print_table(hosts, out)
+    return str(out.getvalue())
+
+
+def test_the_worst_comes_first_and_what_is_alike_is_told_once():
+    fine = Finding("ok", "load", "load 0.1 on 2 processors")
+    text = shown(
+        host("calm", Status.OK, findings=[fine]),
+        host("bad", *[Status.OK, *[Status.FAILED] * 5], findings=[fine]),
+    )
+    lines = text.splitlines()
+    assert lines[0] == "bad: 1 of 6 processes would be recorded as asked, 5 not at all"
+    first = "executor 11 (pid 11), executor 12 (pid 12), executor 13 (pid 13) and 2 more"
+    assert lines[1].split(None, 2) == ["error", "run", f"{first}: the process was started with -XX:+X"]
+    assert lines[2].split() == ["→", "restart", "it"]
+    assert lines[3].split()[0] == "ok" and "cpu (ctimer) by async-profiler" in lines[3]
+    assert lines[-1] == "2 hosts: 2 of 7 processes would be recorded as asked, 5 not at all"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "coloured"), [("NO_COLOR", "1", False), ("NO_COLOR", "", True)]
+)
+def test_colour_is_for_terminals(monkeypatch, variable, value, coloured):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv(variable, value)
+    assert ("\x1b[" in shown(host("a", Status.OK), out=Terminal())) is coloured
+    assert "\x1b" not in shown(host("a", Status.OK))
+
+
+def test_the_json_has_the_documented_shape():
+    record = json.loads(json.dumps(_record([host("a", Status.OK, Status.DEGRADED), failed_host("b")])))
+    assert record["processes"] == {"found": 2, "ok": 1, "degraded": 1, "failed": 0}
+    first, second = record["hosts"]
+    assert first["processes"][1]["verdict"] == "degraded" and first["processes"][1]["remedy"] == "restart it"
+    assert second["outcomes"][0]["reason"] == "refused" and second["kernel"] == ""
