@@ -60,7 +60,7 @@ class Reader:
     def _added(
         self, merged: Optional[HostProfile], host: HostFacts, recording: RecordingFacts
     ) -> HostProfile:
-        profile = self._read(host, recording)
+        profile = self.read(host, recording)
         shown, compared = profile.total(), self.comparison.whole(profile)
         if self._roots:
             profile = profile.below(self._roots)
@@ -73,7 +73,11 @@ class Reader:
         merged.samples += samples
         return merged
 
-    def _read(self, host: HostFacts, recording: RecordingFacts) -> Profile:
+    def read(self, host: HostFacts, recording: RecordingFacts) -> Profile:
+        """A process's profile as it was stored, not trimmed; its values are the event's, the one shown first.
+
+        Raises OSError, ValueError or RuntimeError for one that cannot be used.
+        """
         measure = measure_of(self._facts.event)
         path = self._folder.profile_path(host.key, recording.pid, self._facts.event)
         labels = {"host": host.name, "pid": str(recording.pid), "process": recording.label}
