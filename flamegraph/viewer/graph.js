@@ -1,10 +1,12 @@
 // @ts-check
-/** The flame graph: which part of it is in view, what is under the pointer, and the glide from one view to the next. */
+/** A flame graph: which part of it is in view, what is under the pointer, and the glide from one view to the next. */
 
-import { part } from "./dom.js";
+import { make } from "./dom.js";
+import { walk } from "./keys.js";
 import { deepest, nodeAt } from "./layout.js";
 import { Painter, ROW } from "./painter.js";
 
+/** @typedef {import("./colors.js").Coloring} Coloring */
 /** @typedef {import("./profile.js").Profile} Profile */
 /** @typedef {import("./search.js").Matches} Matches */
 
@@ -15,28 +17,49 @@ const ROWS_ABOVE = 2;
 const SOME_WIDTH = 1200;
 
 /**
- * What the graph tells the page.
+ * What a graph tells.
  * @typedef {object} GraphEvents
  * @property {(node: number) => void} zoom a frame was chosen
  * @property {(node: number, x: number, y: number) => void} point a frame is under the pointer, -1 for none; client pixels
+ * @property {() => void} enter the pointer or the focus came to this graph
+ * @property {(node: number) => void} open a frame was double-clicked
+ */
+
+/**
+ * How a profile looks, beside its numbers.
+ * @typedef {object} Look
+ * @property {string} label what the root's frame says
+ * @property {((node: number) => string) | null} [tint] the frames' CSS colours, instead of the usual ones
+ * @property {((node: number) => [string, string][]) | null} [rows] more lines for a frame's tooltip: what, how much
+ * @property {boolean} [only] the tooltip has these lines alone
  */
 
 export class Graph {
-  /** @param {GraphEvents} events */
-  constructor(events) {
+  /**
+   * @param {HTMLElement} element is filled with it
+   * @param {string} label
+   * @param {GraphEvents} events
+   */
+  constructor(element, label, events) {
     this.events = events;
-    this.scroller = part("graph-scroller", HTMLDivElement);
-    this.canvas = part("graph-canvas", HTMLCanvasElement);
-    this.spacer = part("graph-spacer", HTMLDivElement);
-    this.outline = part("graph-outline", HTMLDivElement);
+    this.scroller = make("div", "graph-scroller");
+    this.canvas = document.createElement("canvas");
+    this.spacer = make("div");
+    this.outline = make("div", "graph-outline");
+    this.build(element, label);
     this.painter = new Painter(this.canvas);
     /** @type {Profile | null} */
     this.profile = null;
     /** @type {Matches | null} */
     this.matches = null;
-    this.rootLabel = "";
+    /** @type {Look} */
+    this.look = { label: "" };
     this.flame = false;
+    /** Whether the root is at the bottom, by what the reader chose for flame graphs. */
+    this.turnedBy = (/** @type {boolean} */ flame) => flame;
     this.zoomed = 0;
+    /** Where this graph was zoomed before, when it zooms by itself. @type {number[]} */
+    this.trail = [];
     this.from = 0;
     this.to = 1;
     this.rows = 1;
@@ -49,13 +72,33 @@ export class Graph {
     this.listen();
   }
 
+  /**
+   * @param {HTMLElement} element
+   * @param {string} label
+   */
+  build(element, label) {
+    const { scroller, canvas, spacer, outline } = this;
+    element.classList.add("graph");
+    scroller.id = `${element.id}-scroller`;
+    canvas.id = `${element.id}-canvas`;
+    canvas.width = canvas.height = 1;
+    scroller.tabIndex = 0;
+    scroller.setAttribute("role", "group");
+    scroller.setAttribute("aria-label", `${label}: arrow keys walk over frames, Enter zooms, Backspace goes back`);
+    outline.hidden = true;
+    scroller.append(canvas, spacer);
+    element.replaceChildren(scroller, outline);
+  }
+
   listen() {
     new ResizeObserver(() => this.measure()).observe(this.scroller);
     this.scroller.addEventListener("scroll", () => {
       this.point(-1, 0, 0);
       this.redraw();
     });
+    this.scroller.addEventListener("focus", () => this.events.enter());
     this.canvas.addEventListener("mousemove", (event) => {
+      this.events.enter();
       this.point(this.nodeUnder(event), event.clientX, event.clientY);
     });
     this.canvas.addEventListener("mouseleave", () => this.point(-1, 0, 0));
@@ -63,33 +106,68 @@ export class Graph {
       const node = this.nodeUnder(event);
       if (node >= 0) this.events.zoom(node);
     });
+    this.canvas.addEventListener("dblclick", (event) => this.events.open(this.nodeUnder(event)));
+    this.scroller.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || !this.key(event.key)) return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+  }
+
+  /**
+   * @param {string} key
+   * @returns {boolean} whether it meant something here
+   */
+  key(key) {
+    if (key === "Enter" && this.selected >= 0) {
+      this.events.zoom(this.selected);
+      return true;
+    }
+    if (key === "Backspace" && this.trail.length > 0) {
+      this.zoom(this.trail.pop() ?? 0);
+      return true;
+    }
+    return walk(this, key);
   }
 
   /**
    * @param {Profile} profile
-   * @param {string} rootLabel what the bottom frame says
+   * @param {Look} look
+   * @param {number} [zoomed] the node that fills the width
    */
-  show(profile, rootLabel) {
+  show(profile, look, zoomed = 0) {
     this.profile = profile;
-    this.rootLabel = rootLabel;
-    this.matches = null;
-    this.zoomed = 0;
+    this.look = look;
+    this.trail = [];
     this.selected = -1;
     this.point(-1, 0, 0);
-    this.fitRows(profile);
+    this.jump(zoomed);
     this.scroller.style.setProperty("--content", `${this.rows * ROW}px`);
     this.measure();
-    this.jump(0);
   }
 
-  /** @param {boolean} dark */
-  recolor(dark) {
-    this.painter.recolor(dark);
+  /**
+   * The same with more detail, or less: what is in view stays in view.
+   * @param {Profile} profile
+   * @param {(node: number) => number} moved where a node of the profile before is now
+   */
+  replace(profile, moved) {
+    this.profile = profile;
+    this.trail = this.trail.map(moved);
+    this.selected = this.selected >= 0 ? moved(this.selected) : -1;
+    this.point(-1, 0, 0);
+    this.jump(moved(this.zoomed));
+  }
+
+  /** @param {Coloring} coloring */
+  recolor(coloring) {
+    this.painter.recolor(coloring);
     this.redraw();
   }
 
-  /** @param {boolean} flame */
-  turn(flame) {
+  /** @param {boolean} chosen what the reader chose */
+  turn(chosen) {
+    const flame = this.turnedBy(chosen);
     if (this.flame === flame) return;
     this.flame = flame;
     this.settle();
@@ -99,6 +177,16 @@ export class Graph {
   highlight(matches) {
     this.matches = matches;
     this.redraw();
+  }
+
+  /**
+   * Zooms by itself, and remembers the way back.
+   * @param {number} node
+   */
+  go(node) {
+    if (node === this.zoomed) return;
+    this.trail.push(this.zoomed);
+    this.zoom(node);
   }
 
   /**
@@ -209,7 +297,7 @@ export class Graph {
     if (!profile || this.width === 0) return;
     const ends = [this.depthAt(0), this.depthAt(this.height)];
     this.painter.paint({
-      profile, matches: this.matches, zoomed: this.zoomed, rootLabel: this.rootLabel,
+      profile, matches: this.matches, zoomed: this.zoomed, look: this.look,
       from: this.from, to: this.to, width: this.width, height: this.height,
       first: Math.max(0, Math.min(...ends)), last: Math.max(...ends),
       top: (depth) => this.top(depth),
@@ -228,6 +316,20 @@ export class Graph {
   }
 
   /**
+   * The method a frame is of; "" for the root and for none.
+   * @param {number} node
+   */
+  methodOf(node) {
+    return this.profile && node > 0 ? this.profile.nameOf(node) : "";
+  }
+
+  /** The frame meant by a key: under the pointer, chosen by arrows, or in view; -1 without a profile. */
+  meant() {
+    if (!this.profile) return -1;
+    return this.hovered >= 0 ? this.hovered : this.selected >= 0 ? this.selected : this.zoomed;
+  }
+
+  /**
    * @param {number} node
    * @param {number} x
    * @param {number} y
@@ -241,8 +343,7 @@ export class Graph {
 
   /** The frame under the pointer, or the one chosen by keys, gets a line around it. */
   placeOutline() {
-    const node = this.hovered >= 0 ? this.hovered : this.selected;
-    const box = this.boxOf(node);
+    const box = this.boxOf(this.hovered >= 0 ? this.hovered : this.selected);
     this.outline.hidden = box === null;
     if (!box) return;
     this.outline.style.transform = `translate(${box.x}px, ${box.y}px)`;

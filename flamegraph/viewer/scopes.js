@@ -1,0 +1,280 @@
+// @ts-check
+/** Scopes: the cluster, its mean, hosts, processes, groups of them by label, threads. Each is a sum of weighted columns. */
+
+import { Profile } from "./profile.js";
+
+/** @typedef {import("./data.js").PageInfo} PageInfo */
+/** @typedef {import("./tree.js").Tree} Tree */
+
+/**
+ * What is shown: `key` as in the URL. `run` is the index of the run that sums and groups are of.
+ * @typedef {object} Scope
+ * @property {string} key
+ * @property {"sum" | "mean" | "host" | "rest" | "process" | "label" | "thread"} kind
+ * @property {number} run
+ * @property {number} index of the host, process or thread; 0 for others
+ * @property {string} group the label's key
+ * @property {string} value the label's value
+ * @property {string} label for people
+ * @property {string} section under which it is listed
+ */
+
+/** How many profiles are kept: of 1,000,000 nodes each takes 24 MB. */
+const KEPT = 4;
+const SECTIONS = { sum: "Cluster", mean: "Cluster", host: "Hosts", rest: "Cluster", process: "Processes", label: "", thread: "Threads" };
+
+export class Scopes {
+  /**
+   * @param {PageInfo} page
+   * @param {Tree} tree
+   */
+  constructor(page, tree) {
+    this.page = page;
+    this.tree = tree;
+    /** @type {Map<string, Profile>} least recently used first */
+    this.kept = new Map();
+    /** Sum of each column, NaN until it was read once. */
+    this.sums = new Float64Array(page.columns.length).fill(NaN);
+    /** Sums of the processes by event and threads. @type {Map<string, Float64Array>} */
+    this.processes = new Map();
+  }
+
+  /**
+   * The scope of a key of the URL; null where this page has none of that name.
+   * @param {string} key `[RUN/](sum|mean|host:N|rest:N|process:N|label:KEY=VALUE|thread:N)`; "" is sum
+   * @returns {Scope | null}
+   */
+  parse(key) {
+    const parts = /^(?:(\d+)\/)?(?:(sum|mean)|(host|rest|process|thread):(\d+)|(label):([^=]*)=(.*))$/s.exec(key || "sum");
+    if (!parts) return null;
+    const [, runText, whole, kindText, indexText, , group = "", value = ""] = parts;
+    const { page } = this;
+    const kind = /** @type {Scope["kind"]} */ (whole ?? kindText ?? "label");
+    const index = Number(indexText ?? 0);
+    const list = kind === "host" || kind === "rest" ? page.hosts : kind === "process" ? page.processes : page.threads;
+    if (kindText && index >= list.length) return null;
+    let run = Number(runText ?? 0);
+    if (kind === "host" || kind === "rest") run = page.hosts[index].run;
+    if (kind === "process") run = this.runOf(index);
+    if (run >= page.runs.length) return null;
+    const scope = { key: "", kind, run, index, group, value, label: "", section: SECTIONS[kind] || group };
+    if (kind === "label" && !page.processes.some((_, process) => this.holds(scope, process))) return null;
+    scope.key = formatScope(scope);
+    scope.label = this.labelOf(scope);
+    return scope;
+  }
+
+  /** @param {number} process */
+  runOf(process) {
+    return this.page.hosts[this.page.processes[process].host].run;
+  }
+
+  /** @param {Scope} scope */
+  labelOf(scope) {
+    const { page } = this;
+    const run = page.runs.length > 1 ? `${page.runs[scope.run]}: ` : "";
+    const name = scope.kind === "host" || scope.kind === "rest" ? page.hosts[scope.index].name : "";
+    switch (scope.kind) {
+      case "sum": return run + (this.hostsOf(scope.run) > 1 ? "Cluster, sum" : this.lonelyHost(scope.run));
+      case "mean": return `${run}Cluster, average`;
+      case "host": return run + name;
+      case "rest": return `${run}All but ${name}`;
+      case "process": return run + this.processLabel(scope.index);
+      case "label": return run + (scope.value || "(none)");
+      case "thread": return run + page.threads[scope.index];
+    }
+  }
+
+  /** @param {number} run */
+  hostsOf(run) {
+    return this.page.hosts.filter((host) => host.run === run).length;
+  }
+
+  /** @param {number} run */
+  lonelyHost(run) {
+    return this.page.hosts.find((host) => host.run === run)?.name || "Everything";
+  }
+
+  /** @param {number} process */
+  processLabel(process) {
+    const { name, pid, host } = this.page.processes[process];
+    const where = this.page.hosts.length > 1 ? ` on ${this.page.hosts[host].name}` : "";
+    return pid ? `${name || "process"} (${pid})${where}` : `${name}${where}`;
+  }
+
+  /**
+   * All that one may choose, in the order in which it is listed; threads are a choice of their own.
+   * @returns {Scope[]}
+   */
+  all() {
+    const { page } = this;
+    const keys = [];
+    for (let run = 0; run < page.runs.length; run++) {
+      const prefix = run ? `${run}/` : "";
+      keys.push(`${prefix}sum`);
+      if (this.hostsOf(run) > 1) keys.push(`${prefix}mean`);
+    }
+    if (page.hosts.length > page.runs.length) page.hosts.forEach((_, host) => keys.push(`host:${host}`));
+    keys.push(...this.labelKeys());
+    if (page.processes.length > page.hosts.length) page.processes.forEach((_, process) => keys.push(`process:${process}`));
+    return keys.map((key) => this.parse(key)).filter((scope) => scope !== null);
+  }
+
+  /** Labels that tell processes apart, and do not tell each from all others. */
+  labelKeys() {
+    const { page } = this;
+    /** @type {Map<string, Set<string>>} */
+    const values = new Map();
+    page.processes.forEach(({ labels }, process) => {
+      for (const [key, value] of Object.entries(labels)) {
+        const known = values.get(key) ?? new Set();
+        known.add(`${this.runOf(process) ? `${this.runOf(process)}/` : ""}label:${key}=${value}`);
+        values.set(key, known);
+      }
+    });
+    return [...values.values()].filter((one) => one.size > 1).flatMap((one) => [...one].sort(inOrder));
+  }
+
+  /** @param {number} event @returns {number[]} threads that the event's columns know */
+  threadsOf(event) {
+    const threads = new Set(this.page.columns.filter((one) => one.event === event).map((one) => one.thread));
+    return [...threads].filter((thread) => thread !== null).sort((a, b) => a - b);
+  }
+
+  /**
+   * @param {Scope} scope
+   * @param {number} process
+   */
+  holds(scope, process) {
+    const { host, labels } = this.page.processes[process];
+    if (this.runOf(process) !== scope.run) return false;
+    if (scope.kind === "host") return host === scope.index;
+    if (scope.kind === "rest") return host !== scope.index;
+    if (scope.kind === "process") return process === scope.index;
+    return scope.kind !== "label" || labels[scope.group] === scope.value;
+  }
+
+  /**
+   * Columns of an event in a scope, and the weight of each.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread -1 for all
+   * @returns {{column: number, weight: number}[]}
+   */
+  columns(scope, event, thread = -1) {
+    /** @type {{column: number, weight: number}[]} */
+    const chosen = [];
+    const only = scope.kind === "thread" ? scope.index : thread;
+    this.page.columns.forEach((info, column) => {
+      const meant = info.event === event && (only < 0 || info.thread === only) && this.holds(scope, info.process);
+      if (meant) chosen.push({ column, weight: 1 });
+    });
+    if (scope.kind === "mean") this.weigh(chosen);
+    return chosen;
+  }
+
+  /**
+   * Every host weighs the same; together they are what one host has on average.
+   * @param {{column: number, weight: number}[]} chosen
+   */
+  weigh(chosen) {
+    const hosts = new Float64Array(this.page.hosts.length);
+    const hostOf = (/** @type {number} */ column) => this.page.processes[this.page.columns[column].process].host;
+    for (const { column } of chosen) hosts[hostOf(column)] += this.sumOf(column);
+    const busy = hosts.filter((sum) => sum > 0);
+    const all = busy.reduce((sum, one) => sum + one, 0);
+    for (const one of chosen) one.weight = all / (busy.length ** 2 * (hosts[hostOf(one.column)] || 1));
+  }
+
+  /** @param {number} column */
+  sumOf(column) {
+    if (Number.isNaN(this.sums[column])) this.sums[column] = this.tree.sumOf(column);
+    return this.sums[column];
+  }
+
+  /**
+   * What a scope adds up to.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} [thread] -1 for all
+   */
+  amount(scope, event, thread = -1) {
+    const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
+    const held = sums.map((sum, process) => (this.holds(scope, process) ? sum : 0));
+    const all = held.reduce((sum, one) => sum + one, 0);
+    if (scope.kind !== "mean") return all;
+    const busy = new Set(this.page.processes.filter((_, process) => held[process] > 0).map(({ host }) => host));
+    return all / Math.max(1, busy.size);
+  }
+
+  /**
+   * What each process adds up to.
+   * @param {number} event
+   * @param {number} thread -1 for all
+   */
+  processSums(event, thread) {
+    const key = `${event} ${thread}`;
+    let sums = this.processes.get(key);
+    if (!sums) {
+      this.processes.set(key, (sums = new Float64Array(this.page.processes.length)));
+      for (const [column, info] of this.page.columns.entries()) {
+        if (info.event === event && (thread < 0 || info.thread === thread)) sums[info.process] += this.sumOf(column);
+      }
+    }
+    return sums;
+  }
+
+  /**
+   * The tree with the numbers of a scope. A few are kept.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread -1 for all
+   * @returns {Profile}
+   */
+  profileOf(scope, event, thread = -1) {
+    const key = `${event} ${thread} ${scope.key}`;
+    const profile = this.kept.get(key) ?? this.makeProfile(scope, event, thread);
+    this.kept.delete(key);
+    this.kept.set(key, profile);
+    for (const oldest of this.kept.keys()) {
+      if (this.kept.size <= KEPT) break;
+      this.kept.delete(oldest);
+    }
+    return profile;
+  }
+
+  /**
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread
+   */
+  makeProfile(scope, event, thread) {
+    const self = new Float64Array(this.tree.count);
+    for (const { column, weight } of this.columns(scope, event, thread)) {
+      this.sums[column] = this.tree.addTo(column, weight, self);
+    }
+    return new Profile(this.tree, this.page.events[event], self);
+  }
+}
+
+/**
+ * The key of a scope, without what goes without saying.
+ * @param {{kind: Scope["kind"], run: number, index: number, group: string, value: string}} scope
+ */
+export function formatScope({ kind, run, index, group, value }) {
+  if (kind === "host" || kind === "rest" || kind === "process") return `${kind}:${index}`;
+  const prefix = run ? `${run}/` : "";
+  if (kind === "label") return `${prefix}label:${group}=${value}`;
+  return prefix + (kind === "thread" ? `thread:${index}` : kind);
+}
+
+/**
+ * Numbers within names count as numbers: host2 comes before host10.
+ * @param {string} a
+ * @param {string} b
+ */
+export function inOrder(a, b) {
+  return collator.compare(a, b);
+}
+
+const collator = new Intl.Collator("en", { numeric: true });

@@ -1,0 +1,13 @@
+// @ts-check
+/** All views, in one list: a new one is a module, a line here, and its tab and panel in explorer.html; it gets its panel. */
+
+import { GraphView } from "./graph_view.js";
+
+/** @typedef {import("./context.js").Context} Context */
+/** @typedef {import("./context.js").View} View */
+/** @typedef {import("./state.js").ViewName} ViewName */
+
+/** @type {Partial<Record<ViewName, new (context: Context, panel: HTMLElement) => View>>} */
+export const VIEWS_BY_NAME = {
+  graph: GraphView,
+};
