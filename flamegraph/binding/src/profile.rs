@@ -220,6 +220,10 @@ impl Profile {
         self.derived(py, |profile| profile.by_thread_group(NameRules::builtin()))
     }
 
+    fn without_threads(&self, py: Python<'_>) -> PyResult<Profile> {
+        self.derived(py, flamegraph::Profile::without_threads)
+    }
+
     fn invert(&self, py: Python<'_>) -> PyResult<Profile> {
         self.derived(py, flamegraph::Profile::inverted)
     }
