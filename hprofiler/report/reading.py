@@ -52,7 +52,7 @@ class Reader:
             try:
                 merged = self._added(merged, host, recording)
             except (OSError, ValueError, RuntimeError) as error:
-                self.problems.append(_unreadable(recording, error))
+                self.problems.append(unreadable(recording, error))
         if merged is not None and merged.profile.total():
             self.comparison.add_host(host, merged.profile, merged.samples)
         return merged
@@ -89,7 +89,8 @@ class Reader:
         return profile.select(measure.shown_first) if measure.shown else profile
 
 
-def _unreadable(recording: RecordingFacts, error: Exception) -> Outcome:
+def unreadable(recording: RecordingFacts, error: Exception) -> Outcome:
+    """The line of the ledger for a stored profile that cannot be used."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return Outcome(
         host=recording.host,
