@@ -94,8 +94,7 @@ export class Difference {
    * @param {number} change
    */
   change(change) {
-    const sign = change > 0 ? "+" : change < 0 ? "−" : "±";
-    return sign + this.size(Math.abs(change));
+    return change === 0 ? "0" : `${change > 0 ? "+" : "−"}${this.size(Math.abs(change))}`;
   }
 
   /** @param {number} size */

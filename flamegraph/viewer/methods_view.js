@@ -55,7 +55,7 @@ export class MethodsView {
     const { context } = this;
     const outermost = outermostOf(context.tree);
     this.profile = profile;
-    this.methods = collectMethods(profile, outermost);
+    this.methods = collectMethods(profile, outermost).sort((a, b) => b.total - a.total || b.self - a.self);
     const key = `${context.event} ${context.thread} ${context.scope.run}`;
     if (key === this.hostsKey) return;
     this.hostsKey = key;

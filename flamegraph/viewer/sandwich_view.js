@@ -27,12 +27,13 @@ export class SandwichView {
     this.method = null;
     /** @type {Method[]} */
     this.methods = [];
-    const choice = named("div", "sandwich-method");
+    const choice = make("div");
+    choice.id = "sandwich-method";
     this.cost = make("p", "cost");
     this.none = make("p", "none");
     this.graphs = make("div", "sandwich");
     const head = make("div", "controls");
-    head.append(make("label", "", "Method"), choice, this.cost);
+    head.append(make("span", "soft", "Method"), choice, this.cost);
     panel.replaceChildren(head, this.none, this.graphs);
     this.box = new Combobox(choice, "Method", () => this.options(), (name) => context.openMethod(name));
     this.callers = this.addGraph("callers", "Callers");
@@ -46,7 +47,8 @@ export class SandwichView {
    * @param {string} title
    */
   addGraph(id, title) {
-    const element = named("div", id);
+    const element = make("div");
+    element.id = id;
     const part = make("section", "half");
     part.append(make("h3", "", title), element);
     this.graphs.append(part);
@@ -98,14 +100,4 @@ export class SandwichView {
     this.callers.show(merged.callers, shortName(method));
     this.callees.show(merged.callees, shortName(method));
   }
-}
-
-/**
- * @param {string} tag
- * @param {string} id
- */
-function named(tag, id) {
-  const element = make(tag);
-  element.id = id;
-  return element;
 }

@@ -1,0 +1,224 @@
+// @ts-check
+/** Two scopes side by side: one graph coloured by difference, what changed most, what only one of them has. */
+
+import { Combobox } from "./combobox.js";
+import { averageSelf, loneFrames, methodChanges, sidesOf } from "./compare.js";
+import { ChangesTable } from "./changes_table.js";
+import { Difference } from "./difference.js";
+import { make } from "./dom.js";
+import { quantity } from "./format.js";
+import { collectMethods } from "./methods.js";
+import { outermostOf } from "./outermost.js";
+import { likelyOther, othersOf } from "./others.js";
+import { Profile } from "./profile.js";
+import { nameElement } from "./tooltip.js";
+
+/** @typedef {import("./compare.js").Lone} Lone */
+/** @typedef {import("./context.js").Context} Context */
+/** @typedef {import("./scopes.js").Scope} Scope */
+/** @typedef {import("./state.js").State} State */
+
+const LONE_PATHS = 12;
+/** Frames of a lone path that are told besides its own. */
+const CALLERS_TOLD = 2;
+
+export class CompareView {
+  /**
+   * @param {Context} context
+   * @param {HTMLElement} panel
+   */
+  constructor(context, panel) {
+    this.context = context;
+    this.shown = "";
+    /** @type {Difference | null} */
+    this.difference = null;
+    const choice = make("div");
+    choice.id = "compare-with";
+    this.first = make("b");
+    this.swap = make("button", "", "Swap");
+    this.swap.id = "compare-swap";
+    this.shares = make("button", "", "Shares");
+    this.shares.title = "Each as a share of its own whole";
+    this.amounts = make("button", "", "Amounts");
+    this.amounts.title = "How much each has in all";
+    this.facts = make("p", "lead");
+    this.ramp = make("p", "ramp");
+    const element = make("div");
+    element.id = "compare";
+    this.graph = context.makeGraph(element, "Flame graph coloured by difference", (node) => context.go({ zoom: node }));
+    this.changes = new ChangesTable(context);
+    this.lone = make("div", "lone");
+    this.none = make("p", "none", "There is nothing to compare with: all that was recorded is one process. “hprofiler diff BEFORE AFTER” compares two runs.");
+    const head = make("div", "controls");
+    const measures = make("div", "switch");
+    measures.id = "compare-measure";
+    measures.setAttribute("role", "group");
+    measures.setAttribute("aria-label", "What is compared");
+    measures.append(this.shares, this.amounts);
+    head.append(this.first, make("span", "soft", "compared with"), choice, this.swap, measures);
+    this.body = make("div");
+    this.body.append(head, this.facts, element, this.ramp, this.lone, this.changes.element);
+    panel.replaceChildren(this.none, this.body);
+    this.box = new Combobox(choice, "Compared with", () => othersOf(context), (id) => this.choose(id));
+    this.listen();
+  }
+
+  listen() {
+    const { context } = this;
+    this.swap.addEventListener("click", () => {
+      const other = this.other();
+      if (other) context.go({ scope: inAddress(other), with: context.scope.key });
+    });
+    this.shares.addEventListener("click", () => context.set({ normalize: true }));
+    this.amounts.addEventListener("click", () => context.set({ normalize: false }));
+  }
+
+  /** What the scope is compared with; null where there is nothing else. */
+  other() {
+    const { context } = this;
+    const asked = context.state.with ? context.scopes.parse(context.state.with) : null;
+    return asked && asked.key !== context.scope.key ? asked : likelyOther(context);
+  }
+
+  /**
+   * What was before is what is compared with, whichever of two runs was chosen first.
+   * @param {Scope} other
+   */
+  isTurned(other) {
+    return other.run > this.context.scope.run;
+  }
+
+  /** @param {string} key */
+  choose(key) {
+    const { context } = this;
+    const other = this.other();
+    if (other && this.isTurned(other)) context.go({ scope: inAddress({ key }), with: other.key });
+    else context.go({ with: key });
+  }
+
+  /** @param {State} state */
+  update(state) {
+    const { context } = this;
+    const other = this.other();
+    this.none.hidden = other !== null;
+    this.body.hidden = other === null;
+    if (!other) return;
+    this.shares.setAttribute("aria-pressed", String(state.normalize));
+    this.amounts.setAttribute("aria-pressed", String(!state.normalize));
+    const shown = `${context.event} ${context.thread} ${context.scope.key} ${other.key} ${state.normalize}`;
+    const turned = this.isTurned(other);
+    if (shown !== this.shown) this.compare(turned ? other : context.scope, turned ? context.scope : other, state);
+    else if (this.graph.profile) this.graph.zoom(this.graph.profile.present(state.zoom));
+    this.shown = shown;
+    this.changes.update(state);
+  }
+
+  /**
+   * @param {Scope} scope
+   * @param {Scope} other
+   * @param {State} state
+   */
+  compare(scope, other, state) {
+    const { context } = this;
+    const [here, there] = [context.profileOf(scope), context.profileOf(other)];
+    const sides = sidesOf(here, there, state.normalize);
+    const difference = new Difference(sides, state.normalize, scope.label, other.label);
+    const profile = new Profile(context.tree, here.event, averageSelf(sides));
+    const outermost = outermostOf(context.tree);
+    this.first.replaceChildren(make("bdi", "", scope.label));
+    this.swap.hidden = scope.run !== other.run;
+    this.box.show(other.key, other.label);
+    this.facts.textContent =
+      `${quantity(here.sum(), here.event)} and ${quantity(there.sum(), here.event)}. ` +
+      "A frame is as wide as both have it on average, so nothing that only one has is hidden.";
+    this.graph.show(profile, {
+      label: "both, on average", only: true, tint: (node) => difference.tint(node), rows: (node) => difference.rows(node),
+    }, profile.present(state.zoom));
+    this.showRamp(difference);
+    this.showLone(difference);
+    this.changes.show(difference, methodChanges(collectMethods(here, outermost), collectMethods(there, outermost), sides));
+  }
+
+  /** @param {Difference} difference */
+  showRamp(difference) {
+    const swatches = make("span", "swatches");
+    for (let part = -1; part <= 1; part += 0.25) {
+      const swatch = make("i");
+      swatch.dataset.part = String(part);
+      swatches.append(swatch);
+    }
+    const less = make("bdi", "", `more in ${difference.thereName}`);
+    const more = make("bdi", "", `more in ${difference.hereName}`);
+    const strongest = make("span", "soft", `the strongest colours are ${difference.size(difference.largest)} apart`);
+    this.ramp.replaceChildren(less, swatches, more, strongest);
+    this.ramp.hidden = difference.largest === 0;
+    this.difference = difference;
+    this.recolor();
+  }
+
+  /** The strip of colours follows dark and light. */
+  recolor() {
+    const { difference } = this;
+    if (!difference) return;
+    for (const swatch of this.ramp.querySelectorAll("i")) {
+      const part = Number(swatch.dataset.part);
+      swatch.style.background = difference.colorOf(Math.sign(part) * part * part * difference.largest);
+    }
+  }
+
+  /** @param {Difference} difference */
+  showLone(difference) {
+    const { here, there, hereWhole, thereWhole } = difference.sides;
+    const appeared = loneFrames(here, there, hereWhole, LONE_PATHS);
+    const vanished = loneFrames(there, here, thereWhole, LONE_PATHS);
+    if (appeared.count + vanished.count === 0) return this.lone.replaceChildren(make("p", "soft", "Both have the same paths."));
+    this.lone.replaceChildren(
+      this.loneList("only-here", `Only in ${difference.hereName}`, appeared, difference),
+      this.loneList("only-there", `Only in ${difference.thereName}`, vanished, difference),
+    );
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} title
+   * @param {{paths: Lone[], count: number}} found
+   * @param {Difference} difference
+   */
+  loneList(id, title, found, difference) {
+    const section = make("section");
+    const heading = make("h3");
+    const list = make("ul");
+    section.id = id;
+    heading.append(make("bdi", "", title), make("span", "soft", ` ${found.count.toLocaleString("en-US")} paths`));
+    list.append(...found.paths.map((path) => this.lonePath(path, difference)));
+    if (found.count > found.paths.length) list.append(make("li", "soft", `and ${found.count - found.paths.length} thinner ones`));
+    section.append(heading, found.count ? list : make("p", "soft", "Nothing."));
+    return section;
+  }
+
+  /**
+   * @param {Lone} path
+   * @param {Difference} difference
+   */
+  lonePath({ node, part }, difference) {
+    const { context } = this;
+    const { here } = difference.sides;
+    const callers = here.pathOf(node).slice(0, -1);
+    const item = make("li");
+    const button = make("button", "link");
+    button.append(nameElement(here.nameOf(node)));
+    button.title = "Zoom to it in the graph";
+    button.addEventListener("click", () => context.go({ zoom: node }));
+    item.append(make("b", "", difference.part(part)), " ", button);
+    if (callers.length) {
+      const told = callers.slice(-CALLERS_TOLD).reverse().map((at) => here.nameOf(at).slice(0, 120));
+      item.append(make("span", "soft path", ` called by ${told.join(" ← ")}${callers.length > CALLERS_TOLD ? " ← …" : ""}`));
+    }
+    return item;
+  }
+}
+
+/** @param {{key: string}} scope */
+function inAddress({ key }) {
+  return key === "sum" ? "" : key;
+}
