@@ -49,7 +49,7 @@ def write(page: Page, out: Path) -> None:
     slots = {
         "policy": text(bundle.policy(script)),
         "title": text(page.title),
-        "style": viewer_file("style.css"),
+        "style": viewer_file("style.css") + viewer_file("views.css"),
         "script": script,
         **page.sections,
     }
