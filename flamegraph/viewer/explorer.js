@@ -4,6 +4,7 @@
 import { Coloring } from "./colors.js";
 import { Context } from "./context.js";
 import { part } from "./dom.js";
+import { startExport } from "./export_menu.js";
 import { copyName, copyStack, showFrame } from "./frame_line.js";
 import { listKeys, obeyKeys } from "./key_list.js";
 import { showLegend } from "./legend.js";
@@ -40,6 +41,7 @@ export class Explorer {
     this.coloring = new Coloring(isDark(), "kind");
     this.search = new SearchBox((change) => this.store.set(change));
     this.scopes = new ScopeBox(this.context);
+    startExport(this.context, (error) => this.fail("That cannot be saved", error));
     this.context.pointed = (graph, node, x, y) => this.pointAt(graph, node, x, y);
     for (const tab of /** @type {const} */ (["graph", "reversed", "sandwich", "methods", "hosts", "compare", "run"])) {
       part(`view-${tab}`, HTMLButtonElement).hidden = !(tab in VIEWS_BY_NAME);
@@ -125,17 +127,25 @@ export class Explorer {
    */
   show(state, before) {
     const { context } = this;
-    const failure = part("failure", HTMLParagraphElement);
-    failure.hidden = true;
+    part("failure", HTMLParagraphElement).hidden = true;
     try {
       this.update(state, before);
     } catch (error) {
-      failure.textContent = `This picture cannot be shown: ${error instanceof Error ? error.message : error}`;
-      failure.hidden = false;
+      this.fail("This picture cannot be shown", error);
     }
     showFrame(context.active, context.active?.zoomed ?? -1);
     part("back", HTMLButtonElement).disabled = this.store.steps === 0;
     part("reset", HTMLButtonElement).disabled = state.zoom === 0 && state.query === "";
+  }
+
+  /**
+   * @param {string} what
+   * @param {unknown} error
+   */
+  fail(what, error) {
+    const failure = part("failure", HTMLParagraphElement);
+    failure.textContent = `${what}: ${error instanceof Error ? error.message : error}`;
+    failure.hidden = false;
   }
 
   /**
