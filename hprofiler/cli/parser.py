@@ -7,7 +7,7 @@ import importlib
 from typing import Any, Callable, List, Optional, Sequence
 
 from hprofiler import __version__
-from hprofiler.cli import convert_options, kubernetes_options, sampling_options, yarn_options
+from hprofiler.cli import convert_options, diff_options, kubernetes_options, sampling_options, yarn_options
 from hprofiler.cli.numbers import whole_number
 
 # verb -> (module in hprofiler.cli, one line for the help)
@@ -18,6 +18,7 @@ VERBS = {
     "selectors": ("selectors", "list the selectors that -j knows by name"),
     "convert": ("convert", "merge profiles and write them in another format"),
     "report": ("report", "make the pictures and the page of a run folder again"),
+    "diff": ("diff", "tell what changed from one run, or profile, to another"),
     "outliers": ("outliers", "tell which hosts and processes of a run folder are unlike the others"),
     "cleanup": ("cleanup", "remove whatever hprofiler left on hosts, its cached agent too"),
     "demo": ("demo", "start a small JVM job on this machine and profile it"),
@@ -318,6 +319,7 @@ _VERB_OPTIONS = {
     "selectors": _selectors_options,
     "convert": convert_options.add_to,
     "report": _report_options,
+    "diff": diff_options.add_to,
     "outliers": _outliers_options,
     "cleanup": _cleanup_options,
     "demo": _demo_options,

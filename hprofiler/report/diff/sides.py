@@ -1,0 +1,157 @@
+"""The two sides of a comparison: a run folder's processes, or one file, read one profile at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable, Dict, List, Optional, Union
+
+from hprofiler._flamegraph import Profile
+from hprofiler.errors import ProfileError, UsageError
+from hprofiler.measures import Column, amount, counted, measure_of
+from hprofiler.model import Outcome
+from hprofiler.report.diff.spread import Spread
+from hprofiler.report.facts import RecordingFacts, RunFacts, read_facts
+from hprofiler.report.reading import Names, Reader, unreadable
+from hprofiler.store import RUN_FILE, RunFolder
+
+# Told the side, how many profiles of it were read, and of how many.
+Listener = Callable[[str, int, int], None]
+# Of these the first value counts samples.
+_TIMES = ("cpu", "wall", "offcpu")
+_EVENTS = (*_TIMES, "lock", "alloc", "live", "nativemem")
+
+
+@dataclass
+class Side:
+    """All of one side: the sum of its parts, and how much each method's cost varies from part to part.
+
+    `problems` are stored profiles that could not be used.
+    """
+
+    name: str
+    merged: Optional[Profile] = None
+    facts: Optional[RunFacts] = None
+    spread: Spread = field(default_factory=Spread)
+    problems: List[Outcome] = field(default_factory=list)
+
+    def add(self, profile: Profile, samples: int) -> None:
+        """A process's profile with the value compared alone; `samples` is 0 where nobody knows."""
+        self.spread.add(profile, samples)
+        if self.merged is None:
+            self.merged = profile
+        else:
+            self.merged.merge(profile)
+
+    @property
+    def profile(self) -> Profile:
+        if self.merged is None:
+            raise ProfileError(f"no profile in {self.name} can be used")
+        return self.merged
+
+    @property
+    def column(self) -> Column:
+        return self.profile.values[0]
+
+    def in_words(self) -> str:
+        """ "results (39,123 samples, 4 processes)"."""
+        told = [amount(self.spread.total, self.column)]
+        if self.column[1] != "count" and self.spread.samples:
+            told.append(counted(self.spread.samples, "samples"))
+        if self.facts is not None:
+            told.append(counted(self.spread.parts, "processes"))
+        return f"{self.name} ({', '.join(told)})"
+
+
+class RunSource:
+    """A run folder as a side."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        self._folder = RunFolder.open(path)
+        self._facts = read_facts(self._folder.run)
+        self.events: Dict[str, Column] = {
+            event: measure_of(event).column
+            for event in self._facts.events
+            if any(host.recordings for host in self._facts.of(event).hosts)
+        }
+
+    def read(self, event: str, listener: Listener) -> Side:
+        """Everything of an event. Raises ProfileError where there is not one sample."""
+        facts = self._facts.of(event)
+        reader = Reader(self._folder, facts, Names())
+        return _with_samples(_read_run(self.name, facts, reader, listener), event)
+
+
+def _read_run(name: str, facts: RunFacts, reader: Reader, listener: Listener) -> Side:
+    side = Side(name, None, facts)
+    recordings = [(host, one) for host in facts.hosts for one in host.recordings]
+    for number, (host, recording) in enumerate(recordings):
+        listener(name, number, len(recordings))
+        try:
+            profile = reader.read(host, recording)
+            side.add(profile.select(0), _behind(facts.event, recording, profile))
+        except (OSError, ValueError, RuntimeError) as error:
+            side.problems.append(unreadable(recording, error))
+    return side
+
+
+def _behind(event: str, recording: RecordingFacts, profile: Profile) -> int:
+    """How many samples stand behind a process's profile."""
+    counts = measure_of(event).columns[0][0]
+    return profile.total(counts) if event in _TIMES else recording.samples.taken
+
+
+class FileSource:
+    """One file of any format that the core reads, as a side."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        try:
+            self._profile = Profile.open(path)
+        except ValueError as error:
+            raise ProfileError(f"cannot read {path}: {error}") from error
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+        self.events: Dict[str, Column] = {}
+        for column in self._profile.values:
+            if self._profile.total(column[0]):
+                self.events[_event_of(column)] = column
+
+    def read(self, event: str, listener: Listener) -> Side:
+        """The file's value of an event, whose name may be the value's own."""
+        side = Side(self.name)
+        side.add(self._profile.canonical().select(self.events[event][0]), self._samples(event))
+        return _with_samples(side, event)
+
+    def _samples(self, event: str) -> int:
+        """Times stand for as many samples as were counted beside them; objects and bytes are estimates."""
+        if event in _EVENTS and event not in _TIMES:
+            return 0
+        name, unit = measure_of(event).columns[0] if event in _TIMES else self.events[event]
+        known = unit == "count" and (name, unit) in self._profile.values
+        return self._profile.total(name) if known else 0
+
+
+Source = Union[RunSource, FileSource]
+
+
+def open_side(path: Path) -> Source:
+    """A run folder or a file. Raises UsageError for what is neither, ProfileError for no profile."""
+    if not path.exists():
+        raise UsageError(f"{path} does not exist", "name two run folders, or two profiles")
+    if path.is_dir() or path.name == RUN_FILE:
+        return RunSource(path if path.is_dir() else path.parent)
+    return FileSource(path)
+
+
+def _event_of(column: Column) -> str:
+    known = (event for event in _EVENTS if measure_of(event).column == column)
+    return next(known, column[0])
+
+
+def _with_samples(side: Side, event: str) -> Side:
+    if not side.spread.total:
+        why = f": {side.problems[0].reason}" if side.problems else ""
+        raise ProfileError(f"no samples of {event} in {side.name}{why}", "there is nothing to compare")
+    return side
