@@ -268,6 +268,17 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
     parser.add_argument("folder", metavar="DIR", help="a run folder (it has a run.json)")
     _picture_options(parser)
+    parser.add_argument("--open", action="store_true", help="show the page in your browser")
+    parser.add_argument(
+        "--serve",
+        nargs="?",
+        const=0,
+        type=_any_port,
+        metavar="PORT",
+        help="serve the page to browsers on this machine (127.0.0.1) until Ctrl-C, and tell the address and "
+        "how to see it from another machine; a free port unless one is named",
+    )
+    parser.epilog = "examples:\n  hprofiler report results --open\n  hprofiler report results --serve 8080"
 
 
 def _outliers_options(parser: argparse.ArgumentParser) -> None:
@@ -334,6 +345,10 @@ def _command(module: str) -> Callable[[argparse.Namespace], int]:
 
 def _port(text: str) -> int:
     return whole_number(text, 1, 65_535, "a port from 1 to 65535")
+
+
+def _any_port(text: str) -> int:
+    return whole_number(text, 0, 65_535, "a port from 0 (any that is free) to 65535; name DIR before --serve")
 
 
 def _positive(text: str) -> int:
