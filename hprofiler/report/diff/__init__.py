@@ -35,7 +35,7 @@ def _event(sources: tuple[Source, Source], wanted: Optional[str]) -> str:
         return wanted
     if wanted is None and both:
         return both[0]
-    what = "they have no event in common" if wanted is None else f"they have not both an event {wanted!r}"
+    what = "they have no event in common" if wanted is None else f"not both have the event {wanted!r}"
     has = "; ".join(f"{one.name} has {', '.join(one.events) or 'none'}" for one in sources)
     raise UsageError(f"{before.name} and {after.name} cannot be compared: {what}", has)
 

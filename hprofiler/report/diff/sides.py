@@ -20,6 +20,8 @@ Listener = Callable[[str, int, int], None]
 # Of these the first value counts samples.
 _TIMES = ("cpu", "wall", "offcpu")
 _EVENTS = (*_TIMES, "lock", "alloc", "live", "nativemem")
+# What is counted in these stands for more than the samples were.
+_ESTIMATES = {column for event in _EVENTS if event not in _TIMES for column in measure_of(event).columns}
 
 
 @dataclass
@@ -110,13 +112,14 @@ class FileSource:
         try:
             self._profile = Profile.open(path)
         except ValueError as error:
-            raise ProfileError(f"cannot read {path}: {error}") from error
+            raise ProfileError(f"cannot read: {error}") from error
         except OSError as error:
             raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
-        self.events: Dict[str, Column] = {}
-        for column in self._profile.values:
-            if self._profile.total(column[0]):
-                self.events[_event_of(column)] = column
+        values = [column for column in self._profile.values if self._profile.total(column[0])]
+        known = {event: measure_of(event).column for event in _EVENTS}
+        self.events = {event: column for event, column in known.items() if column in values}
+        for column in values:
+            self.events.setdefault(column[0], column)
 
     def read(self, event: str, listener: Listener) -> Side:
         """The file's value of an event, whose name may be the value's own."""
@@ -126,11 +129,9 @@ class FileSource:
 
     def _samples(self, event: str) -> int:
         """Times stand for as many samples as were counted beside them; objects and bytes are estimates."""
-        if event in _EVENTS and event not in _TIMES:
-            return 0
-        name, unit = measure_of(event).columns[0] if event in _TIMES else self.events[event]
-        known = unit == "count" and (name, unit) in self._profile.values
-        return self._profile.total(name) if known else 0
+        column = measure_of(event).columns[0] if event in _TIMES else self.events[event]
+        known = column[1] == "count" and column not in _ESTIMATES and column in self._profile.values
+        return self._profile.total(column[0]) if known else 0
 
 
 Source = Union[RunSource, FileSource]
@@ -143,11 +144,6 @@ def open_side(path: Path) -> Source:
     if path.is_dir() or path.name == RUN_FILE:
         return RunSource(path if path.is_dir() else path.parent)
     return FileSource(path)
-
-
-def _event_of(column: Column) -> str:
-    known = (event for event in _EVENTS if measure_of(event).column == column)
-    return next(known, column[0])
 
 
 def _with_samples(side: Side, event: str) -> Side:

@@ -74,7 +74,8 @@ class Spread:
             return 0.0
         if absolute:
             return sums.sampled
-        return sums.sampled * (1 - self.share(sums)) / self.total**2
+        # Of a share of 0 or 1 nobody is sure either: one sample might have been another.
+        return max(sums.sampled * (1 - self.share(sums)), self.per_sample**2) / self.total**2
 
     def between(self, sums: Sums) -> float:
         """The variance of a method's share as the parts tell it; of one part 0."""
