@@ -52,6 +52,28 @@ export class ByteReader {
     return new ByteReader(this.bytes, from, this.at);
   }
 
+  /**
+   * That many numbers, which are all there are; most take one byte. The reader itself stays where it is.
+   * @param {Int32Array | Float64Array} into
+   * @param {number} count
+   */
+  unpack(into, count) {
+    const { bytes, to } = this;
+    const rest = new ByteReader(bytes, this.at, to);
+    let at = this.at;
+    for (let i = 0; i < count; i++) {
+      if (at >= to) throw new Error(CUT_SHORT);
+      let value = bytes[at++];
+      if (value > 127) {
+        rest.at = at;
+        value = rest.longer(value & 127);
+        at = rest.at;
+      }
+      into[i] = value;
+    }
+    if (at !== to) throw new Error("the profile's data is damaged: there are more numbers than meant");
+  }
+
   /** All has been read. */
   get done() {
     return this.at === this.to;

@@ -13,6 +13,8 @@ import { Painter, ROW } from "./painter.js";
 const ZOOM_MILLISECONDS = 170;
 /** How many of the rows a zoomed frame stands on stay in sight. */
 const ROWS_ABOVE = 2;
+/** A canvas has no room for more. */
+const MOST_PRINTED_ROWS = 400;
 /** Pixels, as long as the graph is not on the page. */
 const SOME_WIDTH = 1200;
 
@@ -268,6 +270,16 @@ export class Graph {
     this.draw();
   }
 
+  /**
+   * Paper does not scroll: for printing all rows are drawn.
+   * @param {boolean} whole
+   */
+  unroll(whole) {
+    this.scroller.style.height = whole ? `${Math.min(this.rows, MOST_PRINTED_ROWS) * ROW}px` : "";
+    this.measure();
+    this.draw();
+  }
+
   redraw() {
     if (this.pending) return;
     this.pending = requestAnimationFrame(() => {
@@ -295,12 +307,14 @@ export class Graph {
   draw() {
     const { profile } = this;
     if (!profile || this.width === 0) return;
+    const zero = this.top(0); // asking where the scroller stands costs a layout
+    const step = this.flame ? -ROW : ROW;
     const ends = [this.depthAt(0), this.depthAt(this.height)];
     this.painter.paint({
       profile, matches: this.matches, zoomed: this.zoomed, look: this.look,
       from: this.from, to: this.to, width: this.width, height: this.height,
       first: Math.max(0, Math.min(...ends)), last: Math.max(...ends),
-      top: (depth) => this.top(depth),
+      top: (depth) => zero + depth * step,
     });
     this.placeOutline();
   }

@@ -19,8 +19,9 @@ import { Profile } from "./profile.js";
  * @property {string} section under which it is listed
  */
 
-/** How many profiles are kept: of 1,000,000 nodes each takes 24 MB. */
-const KEPT = 4;
+/** How many profiles are kept: of 1,000,000 nodes each takes 24 MB. The whole cluster's are the longest to make. */
+const KEPT = 5;
+const WHOLE = / (?:\d+\/)?(?:sum|mean)$/;
 const SECTIONS = { sum: "Cluster", mean: "Cluster", host: "Hosts", rest: "Cluster", process: "Processes", label: "", thread: "Threads" };
 
 export class Scopes {
@@ -236,9 +237,9 @@ export class Scopes {
     const profile = this.kept.get(key) ?? this.makeProfile(scope, event, thread);
     this.kept.delete(key);
     this.kept.set(key, profile);
-    for (const oldest of this.kept.keys()) {
-      if (this.kept.size <= KEPT) break;
-      this.kept.delete(oldest);
+    if (this.kept.size > KEPT) {
+      const keys = [...this.kept.keys()].slice(0, -1);
+      this.kept.delete(keys.find((one) => !WHOLE.test(one)) ?? keys[0]);
     }
     return profile;
   }

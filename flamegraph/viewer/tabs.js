@@ -21,6 +21,11 @@ export function startTabs(chosen) {
   });
 }
 
+/** @param {(view: ViewName) => boolean} wanted */
+export function hideTabs(wanted) {
+  for (const tab of allTabs()) tab.hidden = !wanted(viewOf(tab));
+}
+
 /** @param {ViewName} view */
 export function showTab(view) {
   for (const tab of allTabs()) {

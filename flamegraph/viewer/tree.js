@@ -27,6 +27,8 @@ export class Tree {
     this.end = new Int32Array(count);
     /** @type {Column[]} */
     this.columns = [];
+    this.nodes = new Int32Array(0);
+    this.values = new Float64Array(0);
   }
 
   /**
@@ -36,18 +38,20 @@ export class Tree {
    * @param {Float64Array} self
    */
   addTo(column, weight, self) {
+    const { count, nodes, values } = this.unpack(column);
     let sum = 0;
-    this.eachEntry(column, (node, value) => {
-      self[node] += value * weight;
-      sum += value;
-    });
+    for (let i = 0; i < count; i++) {
+      self[nodes[i]] += values[i] * weight;
+      sum += values[i];
+    }
     return sum;
   }
 
   /** @param {number} column */
   sumOf(column) {
+    const { count, values } = this.unpack(column);
     let sum = 0;
-    this.eachEntry(column, (_, value) => (sum += value));
+    for (let i = 0; i < count; i++) sum += values[i];
     return sum;
   }
 
@@ -57,16 +61,29 @@ export class Tree {
    * @param {(node: number, value: number) => void} entry
    */
   eachEntry(column, entry) {
+    const { count, nodes, values } = this.unpack(column);
+    for (let i = 0; i < count; i++) entry(nodes[i], values[i]);
+  }
+
+  /**
+   * A column's nodes and values, good until the next one is unpacked.
+   * @param {number} column
+   */
+  unpack(column) {
     const { entries, nodes, values } = this.columns[column];
-    const where = new ByteReader(nodes.bytes, nodes.at, nodes.to);
-    const what = new ByteReader(values.bytes, values.at, values.to);
+    if (this.nodes.length < entries) {
+      this.nodes = new Int32Array(entries);
+      this.values = new Float64Array(entries);
+    }
+    nodes.unpack(this.nodes, entries);
+    values.unpack(this.values, entries);
     let node = 0;
     for (let i = 0; i < entries; i++) {
-      node += where.varint();
-      if (node >= this.count) throw new Error("the profile's data is damaged: an unknown node");
-      entry(node, what.varint());
+      node += this.nodes[i];
+      if (this.nodes[i] < 0 || node >= this.count) throw new Error("the profile's data is damaged: an unknown node");
+      this.nodes[i] = node;
     }
-    if (!where.done || !what.done) throw new Error("the profile's data is damaged: a column is too long");
+    return { count: entries, nodes: this.nodes, values: this.values };
   }
 }
 
@@ -133,13 +150,14 @@ function readFrames(reader, names) {
 function readNodes(tree, frames, frameOf) {
   const { name, kind, count } = tree;
   name[0] = NO_NAME;
+  const below = name.subarray(1);
+  frameOf.unpack(below, count - 1);
   for (let node = 1; node < count; node++) {
-    const frame = frameOf.varint();
-    if (frame >= frames.name.length) throw new Error("the profile's data is damaged: an unknown frame");
+    const frame = name[node];
+    if (frame < 0 || frame >= frames.name.length) throw new Error("the profile's data is damaged: an unknown frame");
     name[node] = frames.name[frame];
     kind[node] = frames.kind[frame];
   }
-  if (!frameOf.done) throw new Error("the profile's data is damaged: frames without a node");
 }
 
 /**
@@ -150,12 +168,12 @@ function readNodes(tree, frames, frameOf) {
 function readShape(tree, children) {
   const { parent, depth, end, count } = tree;
   const pending = new Int32Array(count);
+  children.unpack(pending, count);
   let open = -1;
   for (let node = 0; node < count; node++) {
     if (open < 0 && node > 0) throw new Error("the profile's data is damaged: two roots");
     parent[node] = open;
     depth[node] = open < 0 ? 0 : depth[open] + 1;
-    pending[node] = children.varint();
     open = node;
     while (open >= 0 && pending[open] === 0) {
       end[open] = node + 1;
@@ -163,7 +181,7 @@ function readShape(tree, children) {
       if (open >= 0) pending[open]--;
     }
   }
-  if (open >= 0 || !children.done) throw new Error("the profile's data is damaged: its tree is not whole");
+  if (open >= 0) throw new Error("the profile's data is damaged: its tree is not whole");
 }
 
 /** @param {ByteReader} reader */
@@ -171,7 +189,7 @@ function readColumns(reader) {
   /** @type {Column[]} */
   const columns = new Array(reader.count());
   for (let i = 0; i < columns.length; i++) {
-    const entries = reader.varint();
+    const entries = reader.count();
     columns[i] = { entries, nodes: reader.piece(), values: reader.piece() };
   }
   if (!reader.done) throw new Error("the profile's data is damaged: something follows it");
