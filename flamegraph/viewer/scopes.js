@@ -22,7 +22,7 @@ import { Profile } from "./profile.js";
 /** How many profiles are kept: of 1,000,000 nodes each takes 24 MB. The whole cluster's are the longest to make. */
 const KEPT = 5;
 const WHOLE = / (?:\d+\/)?(?:sum|mean)$/;
-const SECTIONS = { sum: "Cluster", mean: "Cluster", host: "Hosts", rest: "Cluster", process: "Processes", label: "", thread: "Threads" };
+const SECTION_OF = { sum: "Cluster", mean: "Cluster", host: "Hosts", rest: "Cluster", process: "Processes", label: "", thread: "Threads" };
 
 export class Scopes {
   /**
@@ -58,7 +58,7 @@ export class Scopes {
     if (kind === "host" || kind === "rest") run = page.hosts[index].run;
     if (kind === "process") run = this.runOf(index);
     if (run >= page.runs.length) return null;
-    const scope = { key: "", kind, run, index, group, value, label: "", section: SECTIONS[kind] || group };
+    const scope = { key: "", kind, run, index, group, value, label: "", section: SECTION_OF[kind] || group };
     if (kind === "label" && !page.processes.some((_, process) => this.holds(scope, process))) return null;
     scope.key = formatScope(scope);
     scope.label = this.labelOf(scope);
