@@ -79,7 +79,7 @@ def _problems(changes: Changes) -> List[str]:
 
 
 def _grew(one: MethodChange, changes: Changes) -> str:
-    from hprofiler.report.hottest import printable
+    from hprofiler.report.words import printable
 
     own, total = (100 * moved.change / changes.whole for moved in (one.own, one.total))
     return f"{printable(one.name)} grew: {own:+.1f} points by itself, {total:+.1f} with all it calls"

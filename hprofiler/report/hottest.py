@@ -8,7 +8,7 @@ from hprofiler._flamegraph import Method, Profile
 from hprofiler.report.gather import Shares
 from hprofiler.report.html import method as method_html
 from hprofiler.report.html import share_cell, table, text, view_link
-from hprofiler.report.words import percent, stands_out
+from hprofiler.report.words import percent, plain, printable, stands_out
 
 _LISTED = 12
 _MOST_CELLS = 100
@@ -98,13 +98,3 @@ def _most(one: Method, hosts: Sequence[Shares], total: int) -> str:
     if not stands_out(most.share(one.name), one.self_value / total):
         return f'<td class="soft">up to {share}</td>'
     return f'<td class="most"><b><bdi>{text(most.name)}</bdi></b> {share}</td>'
-
-
-def plain(share: str) -> str:
-    """A share without its narrow space."""
-    return share.replace("\u202f", "")
-
-
-def printable(name: str) -> str:
-    """The name without what a terminal would obey."""
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in name)

@@ -8,8 +8,7 @@ from hprofiler._flamegraph import Change
 from hprofiler.measures import amount, measure_of
 from hprofiler.report.diff.changes import Changes, MethodChange, Moved
 from hprofiler.report.diff.sides import Side
-from hprofiler.report.hottest import plain, printable
-from hprofiler.report.words import percent, short_name
+from hprofiler.report.words import percent, plain, printable, short_name
 
 _WITHIN_SHOWN = 3
 _KINDS = {"own": "by itself", "total": "with all it calls"}
