@@ -38,6 +38,8 @@ export class Context {
     this.active = null;
     /** @type {(graph: Graph, node: number, x: number, y: number) => void} */
     this.pointed = () => {};
+    /** @type {(graph: Graph) => void} */
+    this.moved = () => {};
   }
 
   get state() {
@@ -92,6 +94,7 @@ export class Context {
     const graph = new Graph(element, label, {
       zoom: zoomed ?? ((node) => graph.go(node)),
       point: (node, x, y) => this.pointed(graph, node, x, y),
+      moved: () => this.moved(graph),
       enter: () => (this.active = graph),
       open: (node) => this.openMethod(graph.methodOf(node)),
     });

@@ -55,7 +55,7 @@ function frame(graph, profile, node, x, y, width) {
   const total = profile.total[0][node];
   const cost = [percent(total, profile.sum()), ...amounts(total, profile.event)].join(", ");
   const box = rect(x, y, width > 2 ? width - 0.8 : width, fillOf({ profile, matches, look }, painter.coloring, node), dimmed ? DIMMED : 1);
-  const text = width < TEXT_FROM ? "" : label(painter.fitName(name, width - 2 * PADDING), x + PADDING, y + ROW / 2, dimmed);
+  const text = width < TEXT_FROM ? "" : label(painter.fitNode({ profile, look }, node, width - 2 * PADDING), x + PADDING, y + ROW / 2, dimmed);
   return `<g><title>${escaped(name.slice(0, LONGEST_TITLE))} (${cost})</title>${box}${text}</g>\n`;
 }
 

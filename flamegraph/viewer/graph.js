@@ -23,6 +23,7 @@ const SOME_WIDTH = 1200;
  * @typedef {object} GraphEvents
  * @property {(node: number) => void} zoom a frame was chosen
  * @property {(node: number, x: number, y: number) => void} point a frame is under the pointer, -1 for none; client pixels
+ * @property {() => void} moved another frame fills the width
  * @property {() => void} enter the pointer or the focus came to this graph
  * @property {(node: number) => void} open a frame was double-clicked
  */
@@ -125,11 +126,14 @@ export class Graph {
       this.events.zoom(this.selected);
       return true;
     }
-    if (key === "Backspace" && this.trail.length > 0) {
-      this.zoom(this.trail.pop() ?? 0);
-      return true;
-    }
-    return walk(this, key);
+    return (key === "Backspace" && this.stepBack()) || walk(this, key);
+  }
+
+  /** @returns {boolean} whether this graph remembered a way back */
+  stepBack() {
+    const node = this.trail.pop();
+    if (node !== undefined) this.zoom(node);
+    return node !== undefined;
   }
 
   /**
@@ -203,6 +207,7 @@ export class Graph {
     this.point(-1, 0, 0);
     if (still) this.jump(node);
     else this.glide(this.profile.start[node], this.profile.start[node] + this.profile.total[0][node]);
+    this.events.moved();
   }
 
   /** @param {number} node */

@@ -86,8 +86,7 @@ export class Painter {
     context.fillRect(x, y, width > 2 ? width - 0.8 : width, ROW - 1);
     if (width < TEXT_FROM) return;
     context.globalAlpha = dimmed ? DIMMED_TEXT : 1;
-    const name = node === 0 ? picture.look.label : profile.nameOf(node);
-    this.name(name, x + PADDING, y + ROW / 2, width - 2 * PADDING);
+    this.name(this.fitNode(picture, node, width - 2 * PADDING), x + PADDING, y + ROW / 2);
   }
 
   /**
@@ -104,15 +103,12 @@ export class Painter {
   }
 
   /**
-   * The package soft and the rest firm; where there is no room the package goes first, then the end.
-   * @param {string} name
+   * @param {[string, string]} name its package, which is soft, and the rest
    * @param {number} x
    * @param {number} y
-   * @param {number} room in pixels
    */
-  name(name, x, y, room) {
+  name([soft, firm], x, y) {
     const { context, coloring } = this;
-    const [soft, firm] = this.fitName(name, room);
     if (soft) {
       context.fillStyle = coloring.soft;
       context.fillText(soft, x, y);
@@ -123,12 +119,15 @@ export class Painter {
   }
 
   /**
-   * What of a name there is room for: its package, and the rest.
-   * @param {string} name
+   * What of a frame's name there is room for: its package, and the rest. The package goes first, then the end.
+   * @param {{profile: Profile, look: Look}} picture
+   * @param {number} node
    * @param {number} room in pixels
    * @returns {[string, string]}
    */
-  fitName(name, room) {
+  fitNode({ profile, look }, node, room) {
+    if (node === 0) return ["", this.fit(look.label, room)];
+    const name = profile.nameOf(node);
     const cut = packageLength(name);
     const prefix = name.slice(0, cut);
     const firm = name.slice(cut);

@@ -81,7 +81,7 @@ export class ScopeBox {
     const sum = /** @type {Scope} */ (scopes.parse(scope.run ? `${scope.run}/sum` : "sum"));
     const [part, whole] = [scopes.amount(scope, event, thread), scopes.amount(sum, event)];
     const what = page.events[event];
-    return `${quantity(part, what)} of ${quantity(whole, what)}, ${percent(part, whole)}${this.labels(scope)}.`;
+    return `${ofWhole(quantity(part, what), quantity(whole, what))}, ${percent(part, whole)}${this.labels(scope)}.`;
   }
 
   /**
@@ -93,4 +93,14 @@ export class ScopeBox {
     const { labels } = this.context.page.processes[scope.index];
     return Object.entries(labels).map(([key, value]) => ` · ${key} ${value}`).join("");
   }
+}
+
+/**
+ * "100 of 400 samples", "20 ms of 3.0 s": a unit that is the same is said once.
+ * @param {string} part
+ * @param {string} whole
+ */
+function ofWhole(part, whole) {
+  const unit = whole.slice(whole.indexOf(" "));
+  return `${part.endsWith(unit) ? part.slice(0, -unit.length) : part} of ${whole}`;
 }
