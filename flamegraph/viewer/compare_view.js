@@ -6,10 +6,11 @@ import { averageSelf, loneFrames, methodChanges, sidesOf } from "./compare.js";
 import { ChangesTable } from "./changes_table.js";
 import { Difference } from "./difference.js";
 import { make } from "./dom.js";
-import { quantity } from "./format.js";
+import { quantity, shortName } from "./format.js";
 import { collectMethods } from "./methods.js";
 import { outermostOf } from "./outermost.js";
 import { likelyOther, othersOf } from "./others.js";
+import { plainOf, plainProfile } from "./plain.js";
 import { Profile } from "./profile.js";
 import { nameElement } from "./tooltip.js";
 
@@ -21,6 +22,7 @@ import { nameElement } from "./tooltip.js";
 const LONE_PATHS = 12;
 /** Frames of a lone path that are told besides its own. */
 const CALLERS_TOLD = 2;
+const LONGEST_CALLER = 120;
 
 export class CompareView {
   /**
@@ -30,8 +32,6 @@ export class CompareView {
   constructor(context, panel) {
     this.context = context;
     this.shown = "";
-    /** @type {Difference | null} */
-    this.difference = null;
     const choice = make("div");
     choice.id = "compare-with";
     this.first = make("b");
@@ -45,7 +45,7 @@ export class CompareView {
     this.ramp = make("p", "ramp");
     const element = make("div");
     element.id = "compare";
-    this.graph = context.makeGraph(element, "Flame graph coloured by difference", (node) => context.go({ zoom: node }));
+    this.graph = context.makeGraph(element, "Flame graph coloured by difference", (node) => this.zoom(node));
     this.changes = new ChangesTable(context);
     this.lone = make("div", "lone");
     this.none = make("p", "none", "There is nothing to compare with: all that was recorded is one process. “hprofiler diff BEFORE AFTER” compares two runs.");
@@ -108,7 +108,7 @@ export class CompareView {
     const shown = `${context.event} ${context.thread} ${context.scope.key} ${other.key} ${state.normalize}`;
     const turned = this.isTurned(other);
     if (shown !== this.shown) this.compare(turned ? other : context.scope, turned ? context.scope : other, state);
-    else if (this.graph.profile) this.graph.zoom(this.graph.profile.present(state.zoom));
+    else if (this.graph.profile) this.graph.zoom(this.graph.profile.present(this.plainNode(state.zoom)));
     this.shown = shown;
     this.changes.update(state);
   }
@@ -120,11 +120,12 @@ export class CompareView {
    */
   compare(scope, other, state) {
     const { context } = this;
-    const [here, there] = [context.profileOf(scope), context.profileOf(other)];
+    const plain = plainOf(context.tree);
+    const [here, there] = [scope, other].map((one) => plainProfile(context.profileOf(one), plain));
     const sides = sidesOf(here, there, state.normalize);
     const difference = new Difference(sides, state.normalize, scope.label, other.label);
-    const profile = new Profile(context.tree, here.event, averageSelf(sides));
-    const outermost = outermostOf(context.tree);
+    const profile = new Profile(plain.shape, here.event, averageSelf(sides));
+    const outermost = outermostOf(plain.shape);
     this.first.replaceChildren(make("bdi", "", scope.label));
     this.swap.hidden = scope.run !== other.run;
     this.box.show(other.key, other.label);
@@ -133,10 +134,25 @@ export class CompareView {
       "A frame is as wide as both have it on average, so nothing that only one has is hidden.";
     this.graph.show(profile, {
       label: "both, on average", only: true, tint: (node) => difference.tint(node), rows: (node) => difference.rows(node),
-    }, profile.present(state.zoom));
+    }, profile.present(this.plainNode(state.zoom)));
     this.showRamp(difference);
     this.showLone(difference);
     this.changes.show(difference, methodChanges(collectMethods(here, outermost), collectMethods(there, outermost), sides));
+  }
+
+  /**
+   * The address has nodes of the page's tree.
+   * @param {number} node of the comparison's
+   */
+  zoom(node) {
+    const same = plainOf(this.context.tree).node;
+    this.context.go({ zoom: same ? same.indexOf(node) : node });
+  }
+
+  /** @param {number} node of the page's tree */
+  plainNode(node) {
+    const same = plainOf(this.context.tree).node;
+    return same ? same[node] ?? 0 : node;
   }
 
   /** @param {Difference} difference */
@@ -144,7 +160,7 @@ export class CompareView {
     const swatches = make("span", "swatches");
     for (let part = -1; part <= 1; part += 0.25) {
       const swatch = make("i");
-      swatch.dataset.part = String(part);
+      swatch.style.background = difference.colorsOf(Math.sign(part) * part * part * difference.largest);
       swatches.append(swatch);
     }
     const less = make("bdi", "", `more in ${difference.thereName}`);
@@ -152,18 +168,6 @@ export class CompareView {
     const strongest = make("span", "soft", `the strongest colours are ${difference.size(difference.largest)} apart`);
     this.ramp.replaceChildren(less, swatches, more, strongest);
     this.ramp.hidden = difference.largest === 0;
-    this.difference = difference;
-    this.recolor();
-  }
-
-  /** The strip of colours follows dark and light. */
-  recolor() {
-    const { difference } = this;
-    if (!difference) return;
-    for (const swatch of this.ramp.querySelectorAll("i")) {
-      const part = Number(swatch.dataset.part);
-      swatch.style.background = difference.colorOf(Math.sign(part) * part * part * difference.largest);
-    }
   }
 
   /** @param {Difference} difference */
@@ -201,17 +205,16 @@ export class CompareView {
    * @param {Difference} difference
    */
   lonePath({ node, part }, difference) {
-    const { context } = this;
     const { here } = difference.sides;
     const callers = here.pathOf(node).slice(0, -1);
     const item = make("li");
     const button = make("button", "link");
     button.append(nameElement(here.nameOf(node)));
     button.title = "Zoom to it in the graph";
-    button.addEventListener("click", () => context.go({ zoom: node }));
+    button.addEventListener("click", () => this.zoom(node));
     item.append(make("b", "", difference.part(part)), " ", button);
     if (callers.length) {
-      const told = callers.slice(-CALLERS_TOLD).reverse().map((at) => here.nameOf(at).slice(0, 120));
+      const told = callers.slice(-CALLERS_TOLD).reverse().map((at) => shortName(here.nameOf(at)).slice(0, LONGEST_CALLER));
       item.append(make("span", "soft path", ` called by ${told.join(" ← ")}${callers.length > CALLERS_TOLD ? " ← …" : ""}`));
     }
     return item;

@@ -61,7 +61,22 @@ export class Difference {
 
   /** @param {number} change */
   colorOf(change) {
-    const { more, less } = isDark() ? DARK : LIGHT;
+    return this.shadeOf(isDark() ? DARK : LIGHT, change);
+  }
+
+  /**
+   * For style sheets: the colour in light and in dark.
+   * @param {number} change
+   */
+  colorsOf(change) {
+    return `light-dark(${this.shadeOf(LIGHT, change)}, ${this.shadeOf(DARK, change)})`;
+  }
+
+  /**
+   * @param {{more: string[], less: string[]}} ramps
+   * @param {number} change
+   */
+  shadeOf({ more, less }, change) {
     const least = this.normalised ? SAME : SAME * this.largest;
     if (Math.abs(change) <= least) return more[0];
     const step = Math.min(STEPS, 1 + Math.floor(Math.sqrt(Math.abs(change) / this.largest) * STEPS));

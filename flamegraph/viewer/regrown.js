@@ -1,6 +1,7 @@
 // @ts-check
 /** A tree of branches as the graph draws it: a profile of its own shape, the widest children first. */
 
+import { endsOf } from "./plain.js";
 import { Profile } from "./profile.js";
 
 /** @typedef {import("./branches.js").Branch} Branch */
@@ -86,14 +87,10 @@ function inPreorder(root) {
 function shapeOf(base, branches, parent) {
   const count = branches.length;
   const depth = new Int32Array(count);
-  const end = new Int32Array(count);
   for (let node = 1; node < count; node++) depth[node] = depth[parent[node]] + 1;
-  for (let node = count - 1; node >= 0; node--) {
-    end[node] ||= node + 1;
-    if (node > 0) end[parent[node]] ||= end[node];
-  }
   return {
-    count, parent, depth, end,
+    count, parent, depth,
+    end: endsOf(parent, count),
     names: base.names,
     name: Int32Array.from(branches, (branch) => branch.name),
     kind: Uint8Array.from(branches, ({ name, origin }) => (name < 0 ? 0 : base.kind[origin])),

@@ -3,8 +3,10 @@
 
 import { CompareView } from "./compare_view.js";
 import { GraphView } from "./graph_view.js";
+import { HostsView } from "./hosts_view.js";
 import { MethodsView } from "./methods_view.js";
 import { ReversedView } from "./reversed.js";
+import { RunView } from "./run_view.js";
 import { SandwichView } from "./sandwich_view.js";
 
 /** @typedef {import("./context.js").Context} Context */
@@ -17,5 +19,7 @@ export const VIEWS_BY_NAME = {
   reversed: ReversedView,
   sandwich: SandwichView,
   methods: MethodsView,
+  hosts: HostsView,
   compare: CompareView,
+  run: RunView,
 };
