@@ -1,5 +1,5 @@
 // @ts-check
-/** The tables of hosts that the page was written with, alive: they sort, and lead to each host and what is odd there. */
+/** The tables of hosts that the page was written with, alive: they sort, and lead to each host and to what is odd there. */
 
 import { make } from "./dom.js";
 import { percent, shortName } from "./format.js";
@@ -7,11 +7,19 @@ import { percent, shortName } from "./format.js";
 /** @typedef {import("./context.js").Context} Context */
 /** @typedef {import("./context.js").View} View */
 /** @typedef {import("./data.js").Difference} Difference */
+/** @typedef {import("./data.js").HostNumbers} HostNumbers */
 /** @typedef {import("./state.js").State} State */
 
 /** Methods that are told of a host that is unlike the others. */
 const DIFFERENCES = 3;
-const words = new Intl.Collator("en", { numeric: true });
+/** Puts all outliers before all others. */
+const OUTLIER = 1e6;
+/** What the units of the page's amounts stand for. @type {Record<string, number>} */
+const UNITS = {
+  "": 1, "%": 1, of: 1, bytes: 1, byte: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40,
+  ns: 1e-9, "µs": 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600,
+};
+const letters = new Intl.Collator("en", { numeric: true });
 
 /** @implements {View} */
 export class HostsView {
@@ -20,8 +28,9 @@ export class HostsView {
    * @param {HTMLElement} panel
    */
   constructor(context, panel) {
-    this.context = context;
-    this.tables = [...panel.querySelectorAll("table")].map((table) => new HostsTable(context, table));
+    this.tables = [...panel.querySelectorAll("table.hosts")]
+      .filter((table) => table instanceof HTMLTableElement)
+      .map((table) => new HostsTable(context, table));
   }
 
   /** @param {State} state */
@@ -30,7 +39,7 @@ export class HostsView {
   }
 }
 
-/** One event's table. Columns are named by their number in the address. */
+/** One event's table. In the address a column is a number. */
 class HostsTable {
   /**
    * @param {Context} context
@@ -38,13 +47,14 @@ class HostsTable {
    */
   constructor(context, table) {
     this.context = context;
-    this.table = table;
     this.body = table.tBodies[0];
-    /** As the page has them: the odd ones first. */
     this.rows = [...this.body.rows];
     this.heads = [...(table.tHead?.rows[0].cells ?? [])];
+    const event = Number(table.closest(".of-event")?.getAttribute("data-event") ?? 0);
+    /** @type {HostNumbers[]} */
+    this.numbers = (context.page.hosts_by_event[event] ?? []).filter((one) => one.taken > 0);
     this.heads.forEach((head, column) => this.liven(head, column));
-    for (const row of this.rows) this.link(row);
+    if (this.numbers.length > 1) this.rows.forEach((row) => this.link(row));
   }
 
   /**
@@ -55,31 +65,28 @@ class HostsTable {
     const button = make("button", "", head.textContent ?? "");
     button.title = "Sort by this column";
     button.addEventListener("click", () => {
-      const { sort } = this.context.state;
-      this.context.set({ sort: sort === String(column) ? `-${column}` : String(column) });
+      const turned = head.getAttribute("aria-sort") !== "none" && !this.context.state.sort.startsWith("-");
+      this.context.set({ sort: `${turned ? "-" : ""}${column}` });
     });
     head.replaceChildren(button);
   }
 
   /**
-   * What differs on a host leads to its comparison with the rest.
+   * A host leads to its comparison with the rest, and so does what differs there.
    * @param {HTMLTableRowElement} row
    */
   link(row) {
-    const { context } = this;
-    const host = Number(row.dataset.host ?? NaN);
-    const event = Number(this.table.closest(".of-event")?.getAttribute("data-event") ?? 0);
-    const numbers = context.page.hosts_by_event[event]?.find((one) => one.host === host);
-    const several = context.page.hosts_by_event[event]?.filter((one) => one.taken > 0).length > 1;
+    const host = hostOf(row);
+    const numbers = this.numbers.find((one) => one.host === host);
     const cell = row.cells[row.cells.length - 1];
-    if (!numbers || !several || numbers.taken === 0) return;
+    if (!numbers || row.cells.length < this.heads.length) return;
+    cell.dataset.sort = String(numbers.distance + (numbers.outlier ? OUTLIER : 0));
     const list = make("ul", "differs");
     if (numbers.outlier) list.append(...numbers.differs.slice(0, DIFFERENCES).map((one) => this.difference(host, one)));
-    const rest = make("button", "rest", "Compare with the rest");
+    const rest = make("button", "", "Compare with the rest");
     rest.addEventListener("click", () => this.compare(host, ""));
-    const item = make("li");
-    item.append(rest);
-    list.append(item);
+    list.append(inItem(rest));
+    cell.querySelector(".soft")?.remove();
     cell.append(list);
   }
 
@@ -88,13 +95,11 @@ class HostsTable {
    * @param {Difference} difference
    */
   difference(host, { method, share, usual }) {
-    const item = make("li");
     const button = make("button", "link");
     button.append(make("bdi", "", shortName(method)));
     button.title = "Compare this host with the rest, this method marked";
     button.addEventListener("click", () => this.compare(host, method));
-    item.append(button, make("span", "soft", ` ${percent(share, 1)} here, ${percent(usual, 1)} elsewhere`));
-    return item;
+    return inItem(button, make("span", "soft", ` ${percent(share, 1)} here, ${percent(usual, 1)} elsewhere`));
   }
 
   /**
@@ -106,40 +111,58 @@ class HostsTable {
     this.context.go({ view: "compare", scope: `host:${host}`, with: `rest:${host}`, query, regexp: false, zoom: 0, sort: "" });
   }
 
-  /** @param {string} sort a column's number, with "-" before it for the other direction; the page's own order for others */
+  /** @param {string} sort a column's number, "-" before it for the other direction; else the least alike come first */
   sort(sort) {
-    const found = /^(-?)(\d+)$/.exec(sort);
-    const column = found ? Number(found[2]) : -1;
-    const rows = this.rows.slice();
-    const numbers = column >= 0 && rows.some((row) => typeof valueOf(row, column) === "number");
-    const way = found?.[1] ? -1 : 1;
-    if (column < this.heads.length && column >= 0) rows.sort((a, b) => way * compareCells(valueOf(a, column), valueOf(b, column)));
-    this.body.replaceChildren(...rows);
+    const asked = /^(-?)(\d+)$/.exec(sort);
+    const column = asked ? Number(asked[2]) : this.numbers.length > 1 ? this.heads.length - 1 : -1;
+    const way = asked?.[1] ? -1 : 1;
+    const keyed = this.rows.map((row) => ({ row, value: valueOf(row.cells[column]) }));
+    const numeric = keyed.some(({ value }) => typeof value === "number");
+    keyed.sort((a, b) => compareValues(a.value, b.value, way));
+    this.body.replaceChildren(...keyed.map(({ row }) => row));
     this.heads.forEach((head, index) => {
-      const order = numbers === (way > 0) ? "descending" : "ascending";
+      const order = numeric === way > 0 ? "descending" : "ascending";
       head.setAttribute("aria-sort", index === column ? order : "none");
     });
   }
 }
 
+/** @param {(HTMLElement)[]} content */
+function inItem(...content) {
+  const item = make("li");
+  item.append(...content);
+  return item;
+}
+
 /**
- * What a cell sorts by: the number it was written with, or its text. Empty cells are null.
+ * The host that a row's link leads to.
  * @param {HTMLTableRowElement} row
- * @param {number} column
  */
-function valueOf(row, column) {
-  const cell = row.cells[column];
+function hostOf(row) {
+  const link = row.querySelector("a");
+  const scope = new URLSearchParams(link?.hash.slice(1)).get("scope") ?? "";
+  return scope.startsWith("host:") ? Number(scope.slice(5)) : -1;
+}
+
+/**
+ * What a cell sorts by: an amount, else its text; null for nothing.
+ * @param {HTMLTableCellElement | undefined} cell
+ */
+function valueOf(cell) {
+  if (cell?.dataset.sort) return Number(cell.dataset.sort);
   const text = cell?.textContent?.trim() ?? "";
-  if (cell?.dataset.sort !== undefined) return Number(cell.dataset.sort);
+  const amount = /^([\d,]*\.?\d+)\s*([a-zA-Zµ%]*)/.exec(text);
+  if (amount && amount[2] in UNITS) return Number(amount[1].replaceAll(",", "")) * UNITS[amount[2]];
   return text || null;
 }
 
 /**
- * Numbers from the largest, text from A, nothing last.
+ * Numbers from the largest, text from A, nothing always last.
  * @param {number | string | null} a
  * @param {number | string | null} b
+ * @param {number} way
  */
-function compareCells(a, b) {
+function compareValues(a, b, way) {
   if (a === null || b === null) return Number(a === null) - Number(b === null);
-  return typeof a === "number" && typeof b === "number" ? b - a : words.compare(String(a), String(b));
+  return way * (typeof a === "number" && typeof b === "number" ? b - a : letters.compare(String(a), String(b)));
 }
