@@ -10,8 +10,9 @@ import { listKeys, obeyKeys } from "./key_list.js";
 import { showLegend } from "./legend.js";
 import { ScopeBox } from "./scope_box.js";
 import { SearchBox } from "./search_box.js";
+import { adoptSections, hasSections } from "./sections.js";
 import { parseHash } from "./state.js";
-import { showTab, startTabs } from "./tabs.js";
+import { hideTabs, showTab, startTabs } from "./tabs.js";
 import { isDark, startTheme } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 import { VIEWS_BY_NAME } from "./views.js";
@@ -36,16 +37,18 @@ export class Explorer {
   constructor(page, tree) {
     this.context = new Context(page, tree);
     this.store = this.context.store;
-    /** @type {Map<ViewName, View>} */
+    /** Views that were looked at, each with the graphs in it. @type {Map<ViewName, {view: View, graphs: Graph[]}>} */
     this.views = new Map();
     this.coloring = new Coloring(isDark(), "kind");
+    /** What the legend tells: of which profile, in which colours. @type {unknown[]} */
+    this.told = [];
     this.search = new SearchBox((change) => this.store.set(change));
     this.scopes = new ScopeBox(this.context);
     startExport(this.context, (error) => this.fail("That cannot be saved", error));
     this.context.pointed = (graph, node, x, y) => this.pointAt(graph, node, x, y);
-    for (const tab of /** @type {const} */ (["graph", "reversed", "sandwich", "methods", "hosts", "compare", "run"])) {
-      part(`view-${tab}`, HTMLButtonElement).hidden = !(tab in VIEWS_BY_NAME);
-    }
+    this.context.moved = (graph) => this.moved(graph);
+    adoptSections();
+    hideTabs((view) => view in VIEWS_BY_NAME && hasSections(view));
     startTabs((view) => this.store.go({ view }));
     startTheme(part("theme", HTMLButtonElement), () => this.recolor(this.store.state));
     this.store.listen((state, before) => this.show(state, before));
@@ -60,8 +63,8 @@ export class Explorer {
     const { store } = this;
     /** @type {Record<string, () => void>} */
     const buttons = {
-      back: () => store.back(),
-      reset: () => store.go({ zoom: 0, query: "" }),
+      back: () => this.back(),
+      reset: () => this.reset(),
       turn: () => store.set({ flame: !store.state.flame }),
       color: () => this.turnColor(),
       expand: () => this.expand(),
@@ -77,6 +80,8 @@ export class Explorer {
     listKeys(shortcuts);
     obeyKeys(shortcuts);
     document.addEventListener("click", (event) => this.follow(event));
+    window.addEventListener("beforeprint", () => this.print(true));
+    window.addEventListener("afterprint", () => this.print(false));
   }
 
   /** @returns {Shortcut[]} */
@@ -88,7 +93,7 @@ export class Explorer {
       { keys: ["Escape"], shown: ["Esc"], what: "end the search, then the zoom", act: () => this.escape() },
       { keys: [], shown: ["←", "→", "↑", "↓"], what: "walk over frames, in a graph" },
       { keys: [], shown: ["Enter"], what: "zoom to the chosen frame" },
-      { keys: ["Backspace"], what: "one step back", act: () => store.back() },
+      { keys: ["Backspace"], what: "one step back", act: () => this.back() },
       { keys: ["0"], what: "zoom all the way out", act: () => this.zoomOut() },
       { keys: ["g"], what: "flame graph", act: view("graph") },
       { keys: ["r"], what: "reversed: from the leaves to their callers", act: view("reversed") },
@@ -126,16 +131,26 @@ export class Explorer {
    * @param {State | null} before null at the start
    */
   show(state, before) {
-    const { context } = this;
     part("failure", HTMLParagraphElement).hidden = true;
     try {
       this.update(state, before);
     } catch (error) {
       this.fail("This picture cannot be shown", error);
     }
-    showFrame(context.active, context.active?.zoomed ?? -1);
-    part("back", HTMLButtonElement).disabled = this.store.steps === 0;
-    part("reset", HTMLButtonElement).disabled = state.zoom === 0 && state.query === "";
+    this.moved(this.context.active);
+  }
+
+  /**
+   * Another frame fills the width of a graph, or another graph is spoken of.
+   * @param {Graph | null} graph
+   */
+  moved(graph) {
+    if (graph !== this.context.active) return;
+    const { zoom, query } = this.store.state;
+    const zoomed = graph?.zoomed ?? 0;
+    showFrame(graph, zoomed);
+    part("back", HTMLButtonElement).disabled = this.store.steps === 0 && !graph?.trail.length;
+    part("reset", HTMLButtonElement).disabled = zoom === 0 && zoomed === 0 && query === "";
   }
 
   /**
@@ -172,14 +187,17 @@ export class Explorer {
   /** @param {ViewName} name */
   viewOf(name) {
     const known = name in VIEWS_BY_NAME ? name : "graph";
-    const found = this.views.get(known);
-    if (found) return found;
-    const make = /** @type {new (context: Context, panel: HTMLElement) => View} */ (VIEWS_BY_NAME[known]);
-    const { graphs } = this.context;
-    const first = graphs.length;
-    const view = new make(this.context, part(`${known}-panel`, HTMLDivElement));
-    this.views.set(known, view);
-    this.context.active = graphs[first] ?? this.context.active;
+    const { context } = this;
+    let shown = this.views.get(known);
+    if (!shown) {
+      const make = /** @type {new (context: Context, panel: HTMLElement) => View} */ (VIEWS_BY_NAME[known]);
+      const before = context.graphs.length;
+      const view = new make(context, part(`${known}-panel`, HTMLDivElement));
+      shown = { view, graphs: context.graphs.slice(before) };
+      this.views.set(known, shown);
+    }
+    const { view, graphs } = shown;
+    if (!context.active || !graphs.includes(context.active)) context.active = graphs[0] ?? null;
     return view;
   }
 
@@ -246,7 +264,19 @@ export class Explorer {
     const dark = isDark();
     if (dark !== this.coloring.dark || state.color !== this.coloring.by) this.coloring = new Coloring(dark, state.color);
     for (const graph of context.graphs) graph.recolor(this.coloring);
-    if (!part("legend", HTMLUListElement).hidden) showLegend(context.profile, this.coloring);
+    const told = this.told[0] === context.profile && this.told[1] === this.coloring;
+    if (told || part("legend", HTMLUListElement).hidden) return;
+    this.told = [context.profile, this.coloring];
+    showLegend(context.profile, this.coloring);
+  }
+
+  /** @param {boolean} begins whether the page is about to be printed, or has been */
+  print(begins) {
+    const coloring = begins ? new Coloring(false, this.store.state.color) : this.coloring;
+    for (const graph of this.context.graphs) {
+      graph.recolor(coloring);
+      graph.unroll(begins);
+    }
   }
 
   expand() {
@@ -260,10 +290,19 @@ export class Explorer {
     else help.showModal();
   }
 
+  /** Out of a graph that zooms by itself, else to what was shown before. */
+  back() {
+    if (!this.context.active?.stepBack()) this.store.back();
+  }
+
+  reset() {
+    if (this.store.state.view !== "graph") this.context.active?.go(0);
+    this.store.go({ zoom: 0, query: "" });
+  }
+
   zoomOut() {
-    const { active } = this.context;
-    if (this.store.state.view === "graph") this.store.go({ zoom: 0 });
-    else active?.go(0);
+    if (this.store.state.view !== "graph") this.context.active?.go(0);
+    else this.store.go({ zoom: 0 });
   }
 
   /** Out of whatever is innermost: search, then zoom, then the full window. */

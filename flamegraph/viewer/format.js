@@ -76,7 +76,7 @@ function plain(value, what) {
 function duration(seconds) {
   if (seconds >= 7200) return `${(seconds / 3600).toFixed(1)} h`;
   if (seconds >= 120) return `${(seconds / 60).toFixed(1)} min`;
-  if (seconds >= 1) return `${seconds.toFixed(1)} s`;
+  if (seconds >= 0.9995) return `${seconds.toFixed(1)} s`;
   return `${(seconds * 1000).toFixed(seconds >= 0.01 ? 0 : 2)} ms`;
 }
 
