@@ -11,6 +11,7 @@ import { showLegend } from "./legend.js";
 import { ScopeBox } from "./scope_box.js";
 import { SearchBox } from "./search_box.js";
 import { adoptSections, hasSections } from "./sections.js";
+import { shortcutsOf } from "./shortcuts.js";
 import { parseHash } from "./state.js";
 import { hideTabs, showTab, startTabs } from "./tabs.js";
 import { isDark, startTheme } from "./theme.js";
@@ -20,7 +21,6 @@ import { VIEWS_BY_NAME } from "./views.js";
 /** @typedef {import("./context.js").View} View */
 /** @typedef {import("./data.js").PageInfo} PageInfo */
 /** @typedef {import("./graph.js").Graph} Graph */
-/** @typedef {import("./key_list.js").Shortcut} Shortcut */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").ViewName} ViewName */
 /** @typedef {import("./tree.js").Tree} Tree */
@@ -48,7 +48,7 @@ export class Explorer {
     this.context.pointed = (graph, node, x, y) => this.pointAt(graph, node, x, y);
     this.context.moved = (graph) => this.moved(graph);
     adoptSections();
-    hideTabs((view) => view in VIEWS_BY_NAME && hasSections(view));
+    hideTabs(hasSections);
     startTabs((view) => this.store.go({ view }));
     startTheme(part("theme", HTMLButtonElement), () => this.recolor(this.store.state));
     this.store.listen((state, before) => this.show(state, before));
@@ -76,40 +76,12 @@ export class Explorer {
     for (const [id, action] of Object.entries(buttons)) {
       part(id, HTMLButtonElement).addEventListener("click", action);
     }
-    const shortcuts = this.shortcuts();
+    const shortcuts = shortcutsOf(this);
     listKeys(shortcuts);
     obeyKeys(shortcuts);
     document.addEventListener("click", (event) => this.follow(event));
     window.addEventListener("beforeprint", () => this.print(true));
     window.addEventListener("afterprint", () => this.print(false));
-  }
-
-  /** @returns {Shortcut[]} */
-  shortcuts() {
-    const { store } = this;
-    const view = (/** @type {ViewName} */ name) => () => name in VIEWS_BY_NAME && store.go({ view: name });
-    return [
-      { keys: ["/"], what: "search", act: () => this.search.focus() },
-      { keys: ["Escape"], shown: ["Esc"], what: "end the search, then the zoom", act: () => this.escape() },
-      { keys: [], shown: ["←", "→", "↑", "↓"], what: "walk over frames, in a graph" },
-      { keys: [], shown: ["Enter"], what: "zoom to the chosen frame" },
-      { keys: ["Backspace"], what: "one step back", act: () => this.back() },
-      { keys: ["0"], what: "zoom all the way out", act: () => this.zoomOut() },
-      { keys: ["g"], what: "flame graph", act: view("graph") },
-      { keys: ["r"], what: "reversed: from the leaves to their callers", act: view("reversed") },
-      { keys: ["s"], what: "callers and callees of the frame", act: () => this.openMethod(this.meant()) },
-      { keys: ["m"], what: "methods", act: view("methods") },
-      { keys: ["h"], what: "hosts", act: view("hosts") },
-      { keys: ["d"], what: "compare two scopes", act: view("compare") },
-      { keys: ["w"], what: "choose what is shown: cluster, host, process", act: () => this.scopes.focus() },
-      { keys: ["c"], what: "copy the frame's name", act: () => void copyName(this.context.active, this.meant()) },
-      { keys: ["C"], shown: ["Shift", "c"], what: "copy the whole stack", act: () => void copyStack(this.context.active, this.meant()) },
-      { keys: ["i"], what: "root at the top or the bottom", act: () => store.set({ flame: !store.state.flame }) },
-      { keys: ["p"], what: "colours by kind or by package", act: () => this.turnColor() },
-      { keys: ["e"], what: "fill the window", act: () => this.expand() },
-      { keys: ["t"], what: "dark or light", act: () => part("theme", HTMLButtonElement).click() },
-      { keys: ["?"], what: "this list", act: () => this.help() },
-    ];
   }
 
   /**
@@ -170,11 +142,12 @@ export class Explorer {
   update(state, before) {
     const { context } = this;
     const profile = context.profile;
-    this.showTools(state);
-    showTab(state.view in VIEWS_BY_NAME ? state.view : "graph");
+    const name = hasSections(state.view) ? state.view : "graph";
+    this.showTools({ ...state, view: name });
+    showTab(name);
     this.scopes.update();
     context.matches = this.search.run(profile, state);
-    const view = this.viewOf(state.view);
+    const view = this.viewOf(name);
     for (const graph of context.graphs) {
       graph.turn(state.flame);
       graph.highlight(context.matches);
@@ -186,15 +159,13 @@ export class Explorer {
 
   /** @param {ViewName} name */
   viewOf(name) {
-    const known = name in VIEWS_BY_NAME ? name : "graph";
     const { context } = this;
-    let shown = this.views.get(known);
+    let shown = this.views.get(name);
     if (!shown) {
-      const make = /** @type {new (context: Context, panel: HTMLElement) => View} */ (VIEWS_BY_NAME[known]);
       const before = context.graphs.length;
-      const view = new make(context, part(`${known}-panel`, HTMLDivElement));
+      const view = new VIEWS_BY_NAME[name](context, part(`${name}-panel`, HTMLDivElement));
       shown = { view, graphs: context.graphs.slice(before) };
-      this.views.set(known, shown);
+      this.views.set(name, shown);
     }
     const { view, graphs } = shown;
     if (!context.active || !graphs.includes(context.active)) context.active = graphs[0] ?? null;
@@ -251,7 +222,7 @@ export class Explorer {
   /** @param {number} node */
   openMethod(node) {
     const method = this.context.active?.methodOf(node) || this.store.state.method;
-    if ("sandwich" in VIEWS_BY_NAME) this.store.go({ view: "sandwich", method });
+    this.store.go({ view: "sandwich", method });
   }
 
   turnColor() {

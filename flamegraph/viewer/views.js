@@ -13,7 +13,7 @@ import { SandwichView } from "./sandwich_view.js";
 /** @typedef {import("./context.js").View} View */
 /** @typedef {import("./state.js").ViewName} ViewName */
 
-/** @type {Partial<Record<ViewName, new (context: Context, panel: HTMLElement) => View>>} */
+/** @type {Record<ViewName, new (context: Context, panel: HTMLElement) => View>} */
 export const VIEWS_BY_NAME = {
   graph: GraphView,
   reversed: ReversedView,
