@@ -12,6 +12,8 @@ from hprofiler.report.diff.spread import Noise, Spread
 _EVERYTHING = 2**31 - 1
 # A total that changed by as much as the own cost did, but for so small a part of the whole.
 _SAME = 1e-9
+# A share of less tells little of how much larger or smaller all shares are.
+_TELLING = 0.005
 
 
 @dataclass(frozen=True)
@@ -91,15 +93,28 @@ class Changes:
         changed = [one for one in self.methods if one.of(kind).change]
         return sorted(changed, key=lambda one: (-abs(one.of(kind).change), one.name))
 
+    @property
+    def unchanged(self) -> float:
+        """How many times its share before the usual method has: the median of what matters on both sides.
+
+        Shares add up to one: where something costs less, all else has a larger share without costing more.
+        """
+        shares = [] if self.absolute else [one.own for one in self.methods]
+        telling = (one for one in shares if min(one.before, one.after) >= _TELLING)
+        times = sorted(one.after / one.before for one in telling)
+        return times[(len(times) - 1) // 2] if times else 1.0
+
     def grew_over(self, limit: float) -> List[MethodChange]:
         """Methods whose own cost or total grew by more than this part of the whole, and beyond noise.
 
-        Where nobody knows what noise is, the limit alone counts.
+        What only fills the room that others left has not grown. Where nobody knows what noise is, the limit
+        alone counts.
         """
+        room = max(1.0, self.unchanged)
 
         def over(moved: Moved) -> bool:
             known = moved.noise is None or moved.beyond
-            return known and moved.change > limit * self.whole
+            return known and moved.after - moved.before * room > limit * self.whole
 
         found = [one for one in self.methods if over(one.own) or over(one.total)]
         return sorted(found, key=lambda one: (-one.own.change, -one.total.change, one.name))

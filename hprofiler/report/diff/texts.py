@@ -13,6 +13,8 @@ from hprofiler.report.words import percent, plain, printable, short_name
 _WITHIN_SHOWN = 3
 _KINDS = {"own": "by itself", "total": "with all it calls"}
 _LONGEST_NAME = 160
+# How much larger or smaller the shares of what did not change must be to be worth a line.
+_ROOM = 0.05
 
 
 def lines(compared: Changes, top: int) -> List[str]:
@@ -41,6 +43,12 @@ def _head(compared: Changes) -> List[str]:
     seconds = [side.facts.duration for side in (compared.before, compared.after) if side.facts]
     if compared.absolute and len(set(seconds)) > 1:
         text.append(f"recorded for {seconds[0]:g} s and {seconds[1]:g} s: amounts differ for that alone")
+    room = compared.unchanged
+    if abs(room - 1) >= _ROOM:
+        others = "less" if room > 1 else "more"
+        text.append(
+            f"others cost {others}: most methods have {room:.2f} times the share they had for that alone"
+        )
     return text
 
 
