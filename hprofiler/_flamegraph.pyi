@@ -544,8 +544,8 @@ class Outliers:
 class ViewerData:
     """What a page shows: one call tree of many profiles, a column of self values for each.
 
-    Profiles are not kept. Above 1,000,000 nodes the thinnest subtrees become frames `(N smaller frames)`, each
-    parent's one; totals stay exact.
+    Profiles are not kept. Above 1,000,000 nodes the thinnest subtrees become frames `(N smaller frames)`, one
+    below each parent; totals stay exact.
     """
 
     def __new__(cls) -> ViewerData: ...
@@ -553,12 +553,12 @@ class ViewerData:
         """Add one value of a profile; the number of its column."""
     def add_threads(
         self, profile: Profile, value: _Value = 0, *, most: int = 20, keep_frames: bool = False
-    ) -> List[Tuple[Optional[str], int]]:
-        """Add one value of a profile whose outermost frames in brackets are groups of threads (`threads="groups"`
-        of `open`): the groups' names, without brackets, and their columns, the heaviest group first.
+    ) -> List[Tuple[Optional[str], int, int]]:
+        """Add one value of a profile whose outermost frames in brackets are groups of threads.
 
-        Groups after the first `most`, and stacks without a group, are one column without a name. The groups'
-        own frames are in the tree only with `keep_frames`.
+        Gives the groups' names, without brackets, their columns, and the sum of each, the heaviest first.
+        Groups after the first `most`, and stacks without a group, are one column without a name. The
+        groups' own frames are in the tree only with `keep_frames`.
         """
     def to_bytes(self) -> bytes:
         """The data of `flamegraph/viewer/FORMAT.md`."""

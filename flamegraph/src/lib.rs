@@ -54,7 +54,7 @@ pub use options::{PerfOptions, ReadOptions};
 pub use profile::{Labels, Profile};
 pub use threads::Threads;
 pub use values::ValueType;
-pub use viewer::ViewerWriter;
+pub use viewer::{ThreadColumn, ViewerWriter};
 pub use write::{write, WriteFormat, WriteOptions};
 
 #[cfg(feature = "recordings")]

@@ -204,7 +204,6 @@ def _event_record(event: EventReport) -> Dict[str, object]:
     methods = [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in event.hottest]
     return {
         "event": event.event,
-        "report": str(event.page.resolve()),
         "processes": event.recorded,
         "totals": dict(event.totals),
         "value": value,

@@ -49,12 +49,14 @@ impl ViewerData {
         value: Value,
         most: Number<usize>,
         keep_frames: bool,
-    ) -> PyResult<Vec<(Option<String>, usize)>> {
-        detached(py, || {
+    ) -> PyResult<Vec<(Option<String>, usize, u64)>> {
+        let made = detached(py, || {
             let profile = profile.now();
             let value = value.of(&profile)?;
             self.with(|writer| writer.add_threads(&profile, value, most.0, keep_frames))
-        })
+        })?;
+        let made = made.into_iter();
+        Ok(made.map(|one| (one.name, one.column, one.total)).collect())
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

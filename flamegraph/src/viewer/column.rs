@@ -15,7 +15,10 @@ pub(super) struct Column {
 impl Column {
     /// Amounts of one node are added up.
     pub(super) fn of(event: usize, amounts: impl IntoIterator<Item = (Node, u64)>) -> Column {
-        let mut amounts: Vec<_> = amounts.into_iter().filter(|&(_, amount)| amount > 0).collect();
+        let mut amounts: Vec<_> = amounts
+            .into_iter()
+            .filter(|&(_, amount)| amount > 0)
+            .collect();
         amounts.sort_unstable_by_key(|&(node, _)| node);
         amounts.dedup_by(|next, sum| {
             let same = next.0 == sum.0;
@@ -58,6 +61,9 @@ impl Column {
     /// The same values at other nodes: `went` says where each went.
     pub(super) fn moved(&self, went: &[Node]) -> Column {
         let entries = self.entries();
-        Column::of(self.event, entries.map(|(node, amount)| (went[node as usize], amount)))
+        Column::of(
+            self.event,
+            entries.map(|(node, amount)| (went[node as usize], amount)),
+        )
     }
 }

@@ -36,6 +36,17 @@ pub struct ViewerWriter {
     most_nodes: usize,
 }
 
+/// What became of a group of threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadColumn {
+    /// None: of all others.
+    pub name: Option<String>,
+    /// Its column's number.
+    pub column: usize,
+    /// The sum of its column.
+    pub total: u64,
+}
+
 /// Of a profile that was taken in: where its nodes are in the union.
 struct Grafted {
     nodes: Vec<Node>,
@@ -75,16 +86,15 @@ impl ViewerWriter {
     }
 
     /// Adds one value of a profile as a column for each group of threads: the outermost frame in brackets,
-    /// `[group]`, is the group's name, and is a node only with `keep_frames`. Returns the names and the columns'
-    /// numbers, the heaviest group first; groups after the first `most`, and what has no such frame, are one
-    /// column without a name.
+    /// `[group]`, is the group's name, and is a node only with `keep_frames`. The heaviest group is first; groups
+    /// after the first `most`, and what has no such frame, are one column without a name.
     pub fn add_threads(
         &mut self,
         profile: &Profile,
         value: usize,
         most: usize,
         keep_frames: bool,
-    ) -> Result<Vec<(Option<String>, usize)>> {
+    ) -> Result<Vec<ThreadColumn>> {
         let grafted = self.graft(profile, value, keep_frames)?;
         let (groups, group_of) = heaviest_threads(profile, value, most);
         let mut amounts: Vec<Vec<(Node, u64)>> = vec![Vec::new(); groups.len() + 1];
@@ -96,8 +106,15 @@ impl ViewerWriter {
         }
         let names = groups.into_iter().map(Some).chain([None]);
         let mut made = Vec::new();
-        for (name, amounts) in names.zip(amounts).filter(|(_, amounts)| !amounts.is_empty()) {
-            made.push((name, self.push(Column::of(grafted.event, amounts))?));
+        for (name, amounts) in names
+            .zip(amounts)
+            .filter(|(_, amounts)| !amounts.is_empty())
+        {
+            made.push(ThreadColumn {
+                name,
+                total: amounts.iter().map(|&(_, amount)| amount).sum(),
+                column: self.push(Column::of(grafted.event, amounts))?,
+            });
         }
         Ok(made)
     }
@@ -163,7 +180,10 @@ fn heaviest_threads(profile: &Profile, value: usize, most: usize) -> (Vec<String
     let mut groups: Vec<(&str, i64)> = weights.into_iter().collect();
     groups.sort_unstable_by_key(|&(name, weight)| (std::cmp::Reverse(weight), name));
     groups.truncate(most);
-    let places = groups.iter().zip(0..).map(|(&(name, _), place)| (name, place));
+    let places = groups
+        .iter()
+        .zip(0..)
+        .map(|(&(name, _), place)| (name, place));
     let places: HashMap<&str, usize, RandomState> = places.collect();
     let mut group_of = vec![groups.len(); profile.tree.len()];
     for node in profile.tree.nodes() {
