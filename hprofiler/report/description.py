@@ -129,14 +129,10 @@ class PageData:
             "runs": self._runs,
             "hosts": [{"name": name, "run": run} for (run, _), (_, name) in self._hosts.items()],
             "processes": [_process_record(process) for process in self._processes],
-            "threads": names,
+            "threads": threads,
             "columns": [
-                {
-                    "event": event,
-                    "process": process,
-                    "thread": self._place(threads.get(event), thread, places),
-                }
-                for event, process, thread in self._columns
+                {"event": event, "process": process, "thread": None if thread is None else places[thread]}
+                for (event, process, _), thread in zip(self._columns, told)
             ],
             "hosts_by_event": [
                 [_numbers_record(one) for one in self._numbers.get(event, ())]
