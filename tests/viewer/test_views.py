@@ -1,4 +1,4 @@
-"""The viewer's views in a real browser: each used as a reader does, against profiles whose shares are known."""
+"""The viewer's views in a real browser: each used as a reader does, and its shares are known."""
 
 from __future__ import annotations
 
