@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import List, Mapping, Sequence, Tuple
+from typing import Dict, List, Mapping, Sequence, Tuple
 
 from hprofiler._flamegraph import Method
 from hprofiler.errors import RunFolderError
@@ -113,15 +113,17 @@ def make_report(folder: Path, raw_names: bool = False, threads: bool = False, tr
 
 
 def _make(folder: RunFolder, facts: RunFacts, names: Names) -> Tuple[List[EventReport], List[Outcome]]:
-    """Write everything; pages of an earlier version are removed."""
+    """Write everything; the page begins with an event that has samples. Pages of old versions are removed."""
     data = _page_data(facts, names)
-    reports, sections = [], []
+    reports: Dict[str, EventReport] = {}
+    sections: List[str] = []
     problems: List[Outcome] = []
-    for number, event in enumerate(facts.events):
+    for event in sorted(facts.events, key=lambda event: not _has_samples(facts.of(event))):
         of_event = facts.of(event)
-        gathered = gather(folder, of_event, data, data.event(page_event(of_event)), names)
+        number = data.event(page_event(of_event))
+        gathered = gather(folder, of_event, data, number, names)
         sections.append(_event_section(number, of_event, gathered))
-        reports.append(_event_report(of_event, gathered))
+        reports[event] = _event_report(of_event, gathered)
         problems += gathered.problems
     parts = {
         "top": top(run_title(facts)),
@@ -131,7 +133,11 @@ def _make(folder: RunFolder, facts: RunFacts, names: Names) -> Tuple[List[EventR
     pages.write(Page(f"{run_title(facts)} · hprofiler", parts, data), folder.page_path)
     for old in folder.old_pages(facts.events):
         old.unlink(missing_ok=True)
-    return reports, problems
+    return [reports[event] for event in facts.events], problems
+
+
+def _has_samples(facts: RunFacts) -> bool:
+    return any(any(one.totals.values()) for host in facts.hosts for one in host.recordings)
 
 
 def _page_data(facts: RunFacts, names: Names) -> PageData:
