@@ -12,7 +12,7 @@ from hprofiler.report.comparison import Compared
 from hprofiler.report.facts import RunFacts
 from hprofiler.report.findings import Finding
 from hprofiler.report.gather import Gathered, left_out, sampled, totals_of
-from hprofiler.report.html import method, text
+from hprofiler.report.html import method, text, view_link
 from hprofiler.report.telling import telling
 from hprofiler.report.words import coverage, followed_by, moment, over_hosts, short_name
 
@@ -42,7 +42,7 @@ def headline(facts: RunFacts, cluster: Profile, gathered: Gathered) -> str:
     chips = [*_chips(facts, len(gathered.problems)), counts]
     if facts.trimmed:
         chips.append(f"<b>{text(left_out(facts, cluster.total(), gathered.whole))}</b>")
-    return _head(gathered.findings, second, chips)
+    return _head(facts.event, gathered.findings, second, chips)
 
 
 def _same_matter(compared: Compared, hottest: Method) -> bool:
@@ -68,12 +68,18 @@ def plain_headline(profile: Profile, findings: Sequence[Finding]) -> str:
     """The top of a page made from one profile without a run."""
     methods, total = profile.top(3), profile.total()
     second = followed_by([(one.name, one.self_value / total) for one in methods[1:]])
-    return _head(findings, second, [f"<b>{text(amount(total, profile.values[0]))}</b>"])
+    column = profile.values[0]
+    return _head(column[0], findings, second, [f"<b>{text(amount(total, column))}</b>"])
 
 
-def _head(findings: Sequence[Finding], second: str, chips: Sequence[str]) -> str:
+def findings_header(event: str, findings: Sequence[Finding], chips: Sequence[str]) -> str:
+    """The top of a page that has nothing to add to its findings; chips are HTML."""
+    return _head(event, findings, "", chips)
+
+
+def _head(event: str, findings: Sequence[Finding], second: str, chips: Sequence[str]) -> str:
     """The first finding is the answer."""
-    others = "".join(f"<li>{_marked(one)}</li>" for one in findings[1:])
+    others = "".join(f"<li>{_marked(one, _link(event, one))}</li>" for one in findings[1:])
     listed = f'<ul class="findings">{others}</ul>' if others else ""
     return _head_of(_answer(findings[0]), second, chips, listed)
 
@@ -86,7 +92,8 @@ def _head_of(answer: str, second: str, chips: Sequence[str], findings: str = "")
 
 def _answer(finding: Finding) -> str:
     """The sentence with its first share marked."""
-    sentence = _marked(Finding(finding.text.removesuffix("."), finding.method))
+    answer = Finding(finding.text.removesuffix("."), finding.method)
+    sentence = _marked(answer, method(finding.method or ""))
     share = _SHARE.search(finding.text)
     if share is None:
         return sentence
@@ -94,14 +101,20 @@ def _answer(finding: Finding) -> str:
     return sentence.replace(told, f'<span class="hot">{told}</span>', 1)
 
 
-def _marked(finding: Finding) -> str:
-    """The sentence with its method as one; a name that is too long for a sentence stays cut."""
+def _link(event: str, finding: Finding) -> str:
+    """The finding's method without its package, as a link to where it is searched."""
+    name = finding.method or ""
+    shown = f'<bdi class="method" title="{text(name)}">{text(short_name(name))}</bdi>'
+    return f'<a href="{view_link(event, name=name)}">{shown}</a>'
+
+
+def _marked(finding: Finding, name: str) -> str:
+    """The sentence with `name` for its method's name; one that is too long for a sentence stays cut."""
     short = short_name(finding.method) if finding.method else ""
     found = re.search(rf"(?<![\w.$]){re.escape(short)}(?![\w$])", finding.text) if short else None
     if found is None:
         return text(finding.text)
-    before, after = finding.text[: found.start()], finding.text[found.end() :]
-    return f"{text(before)}{method(finding.method or '')}{text(after)}"
+    return f"{text(finding.text[: found.start()])}{name}{text(finding.text[found.end() :])}"
 
 
 def _chips(facts: RunFacts, unreadable: int) -> List[str]:

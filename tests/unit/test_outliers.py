@@ -91,9 +91,7 @@ def test_a_host_that_burns_a_tenth_more_in_one_method_is_found_and_the_method_na
 def test_the_page_marks_the_host_and_says_why(tmp_path):
     report = make_report(make_run(tmp_path / "run", cluster(random.Random(3))).path)
     page = visible(report.page.read_text())
-    assert re.search(
-        r"host4 is unlike the others: com/acme/ Job\.m2 1\d\.\d % here, 8\.\d % elsewhere\.", page
-    )
+    assert re.search(r"host4 is unlike the others: Job\.m2 1\d\.\d % here, 8\.\d % elsewhere\.", page)
     assert "Unlike the others" in page
     assert re.search(r"host4 1 5,000 .* unlike 0\.01\d\d Job\.m2", page)
     assert len(re.findall(r"unlike 0\.\d+", page)) == 1, "and nobody else"
@@ -121,7 +119,7 @@ def test_a_process_is_found_among_alike_hosts(tmp_path):
     assert [(one.host, one.pid, one.label) for one in compared.odd_processes] == [
         ("right", 203, "executor 3")
     ]
-    assert "executor 3 on right is unlike the other processes: com/acme/ Job.m0 100 % here" in page
+    assert "executor 3 on right is unlike the other processes: Job.m0 100 % here" in page
     assert "Processes unlike the others: executor 3 on right : Job.m0 100 % here" in page
     table = outliers_table("cpu", compared)
     assert "cpu: 2 hosts: with fewer than 3 none can be the odd one" in table
@@ -133,8 +131,9 @@ def test_names_from_hosts_are_text_in_page_and_table(tmp_path):
     hosts = identical(dice, 4, 3000)
     hosts[0] = MadeHost("<b>\x1b[0m", {1: sampled(dice, USUAL, 30) + "main;<i>\x1b[1m 3000\n"})
     report = make_report(make_run(tmp_path / "run", hosts).path)
-    told = '&lt;b&gt;\ufffd[0m is unlike the others: <bdi class="method">&lt;i&gt;'
-    assert told in report.page.read_text()
+    page = report.page.read_text()
+    assert "&lt;b&gt;\ufffd[0m is unlike the others: <a" in page and "<b>\ufffd" not in page
+    assert ">&lt;i&gt;\x1b[1m</bdi></a>" in page and "<i>" not in page
     assert "\x1b" not in outliers_table("cpu", report.events[0].compared)
 
 
