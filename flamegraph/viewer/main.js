@@ -4,12 +4,15 @@
 import { loadTree, readPage } from "./data.js";
 import { part } from "./dom.js";
 import { Explorer } from "./explorer.js";
+import { INITIAL } from "./state.js";
 
 /** Shows the page, or says why it cannot be shown. */
 async function start() {
   const page = readPage();
   if (!page) return;
   document.documentElement.classList.add("live");
+  // A page of two runs is there to compare them.
+  if (page.runs.length > 1) INITIAL.view = "compare";
   try {
     new Explorer(page, await loadTree(page)).start();
   } catch (error) {

@@ -7,27 +7,30 @@ import json
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, Iterator, List
+from typing import TYPE_CHECKING, Dict, Iterator, List, Optional
 
 from hprofiler.cli.exits import Exit
 from hprofiler.errors import UsageError
 
 if TYPE_CHECKING:
-    from hprofiler.report.diff import Changes, Listener, MethodChange
+    from hprofiler.report.diff import Changes, Listener, MethodChange, TwoRuns
 
-_SUFFIXES = (".svg", ".html")
+_PAGE = ".html"
+_SUFFIXES = (".svg", _PAGE)
 _FAILED_SHOWN = 5
 
 
 def command(options: argparse.Namespace) -> int:
     outputs = [_output(Path(name)) for name in options.output]
-    from hprofiler.report.diff import compare_paths
+    from hprofiler.report.diff import compare_paths, two_runs
 
     before, after = Path(options.before), Path(options.after)
+    pages = any(output.suffix == _PAGE for output in outputs)
+    page = two_runs(before, after, options.title) if pages else None
     with _progress() as listener:
-        changes = compare_paths(before, after, options.event, options.absolute, listener)
+        changes = compare_paths(before, after, options.event, options.absolute, listener, page)
     for output in outputs:
-        _write(changes, output, options.title)
+        _write(changes, page if output.suffix == _PAGE else None, output, options.title)
     failed = [] if options.fail_over is None else changes.grew_over(options.fail_over)
     _print(changes, options, failed)
     if failed:
@@ -46,11 +49,14 @@ def _output(path: Path) -> Path:
     return path
 
 
-def _write(changes: Changes, path: Path, title: str) -> None:
-    from hprofiler.report.diff import write
+def _write(changes: Changes, page: Optional[TwoRuns], path: Path, title: str) -> None:
+    from hprofiler.report.diff import write_picture
 
     try:
-        write(changes, path, title)
+        if page is not None:
+            page.write(changes, path)
+        else:
+            write_picture(changes, path, title)
     except OSError as error:
         reason = f"cannot write {path}: {error.strerror or error}"
         raise UsageError(reason, "choose another file with -o") from error

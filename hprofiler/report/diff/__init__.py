@@ -2,30 +2,56 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import List, Optional
 
 from hprofiler.errors import UsageError
 from hprofiler.report.diff.changes import Changes, MethodChange, compare
-from hprofiler.report.diff.sides import Listener, Source, open_side
+from hprofiler.report.diff.page import TwoRuns
+from hprofiler.report.diff.sides import Listener, RunSource, Source, open_side
 from hprofiler.report.diff.texts import lines, record
 from hprofiler.store import replacing
 
-__all__ = ["Changes", "Listener", "MethodChange", "compare_paths", "lines", "record", "write"]
+__all__ = [
+    "Changes",
+    "Listener",
+    "MethodChange",
+    "TwoRuns",
+    "compare_paths",
+    "lines",
+    "record",
+    "two_runs",
+    "write_picture",
+]
 
 
 def compare_paths(
-    before: Path, after: Path, event: Optional[str], absolute: bool, listener: Listener
+    before: Path,
+    after: Path,
+    event: Optional[str],
+    absolute: bool,
+    listener: Listener,
+    page: Optional[TwoRuns] = None,
 ) -> Changes:
     """Compare two run folders or files in one event; None is the first that both have.
 
-    Raises UsageError for what is no profile, or where nothing can be compared; ProfileError where there are
-    no samples.
+    A `page` gets all profiles as they are read. Raises UsageError for what is no profile, or where nothing
+    can be compared; ProfileError where there are no samples.
     """
     sources = (open_side(before), open_side(after))
     chosen = _event(sources, event)
-    first, second = (source.read(chosen, listener) for source in sources)
+    if page is not None:
+        facts = [one.facts.of(chosen) for one in sources if isinstance(one, RunSource)]
+        page.begin(chosen, sources[0].events[chosen], facts)
+    takers = [None if page is None else partial(page.take, run) for run in (0, 1)]
+    first, second = (one.read(chosen, listener, taker) for one, taker in zip(sources, takers))
     return compare(chosen, first, second, absolute)
+
+
+def two_runs(before: Path, after: Path, title: str = "") -> TwoRuns:
+    """A page for `compare_paths` to fill."""
+    return TwoRuns(title, (before.name or str(before), after.name or str(after)))
 
 
 def _event(sources: tuple[Source, Source], wanted: Optional[str]) -> str:
@@ -40,7 +66,7 @@ def _event(sources: tuple[Source, Source], wanted: Optional[str]) -> str:
     raise UsageError(f"{before.name} and {after.name} cannot be compared: {what}", has)
 
 
-def write(changes: Changes, path: Path, title: str = "") -> None:
+def write_picture(changes: Changes, path: Path, title: str = "") -> None:
     """Write the differential flame graph. Raises OSError."""
     title = title or f"{changes.before.name} → {changes.after.name}"
     with replacing(path) as file:

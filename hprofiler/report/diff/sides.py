@@ -11,12 +11,14 @@ from hprofiler.errors import ProfileError, UsageError
 from hprofiler.measures import Column, amount, counted, measure_of
 from hprofiler.model import Outcome
 from hprofiler.report.diff.spread import Spread
-from hprofiler.report.facts import RecordingFacts, RunFacts, read_facts
+from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts, read_facts
 from hprofiler.report.reading import Names, Reader, unreadable
 from hprofiler.store import RUN_FILE, RunFolder
 
 # Told the side, how many profiles of it were read, and of how many.
 Listener = Callable[[str, int, int], None]
+# Takes each process's profile, with groups of threads as outermost frames; of a file its one profile.
+Taker = Callable[[Profile, Optional[HostFacts], Optional[RecordingFacts]], None]
 # Of these the first value counts samples.
 _TIMES = ("cpu", "wall", "offcpu")
 _EVENTS = (*_TIMES, "lock", "alloc", "live", "nativemem")
@@ -71,27 +73,31 @@ class RunSource:
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         self._folder = RunFolder.open(path)
-        self._facts = read_facts(self._folder.run)
+        self.facts = read_facts(self._folder.run)
         self.events: Dict[str, Column] = {
             event: measure_of(event).column
-            for event in self._facts.events
-            if any(host.recordings for host in self._facts.of(event).hosts)
+            for event in self.facts.events
+            if any(host.recordings for host in self.facts.of(event).hosts)
         }
 
-    def read(self, event: str, listener: Listener) -> Side:
+    def read(self, event: str, listener: Listener, taker: Optional[Taker] = None) -> Side:
         """Everything of an event. Raises ProfileError where there is not one sample."""
-        facts = self._facts.of(event)
-        reader = Reader(self._folder, facts, Names())
-        return _with_samples(_read_run(self.name, facts, reader, listener), event)
+        facts = self.facts.of(event)
+        reader = Reader(self._folder, facts, Names(threads=taker is not None))
+        return _with_samples(_read_run(Side(self.name, None, facts), reader, listener, taker), event)
 
 
-def _read_run(name: str, facts: RunFacts, reader: Reader, listener: Listener) -> Side:
-    side = Side(name, None, facts)
+def _read_run(side: Side, reader: Reader, listener: Listener, taker: Optional[Taker]) -> Side:
+    facts = side.facts
+    assert facts is not None
     recordings = [(host, one) for host in facts.hosts for one in host.recordings]
     for number, (host, recording) in enumerate(recordings):
-        listener(name, number, len(recordings))
+        listener(side.name, number, len(recordings))
         try:
             profile = reader.read(host, recording)
+            if taker is not None:
+                taker(profile, host, recording)
+                profile = profile.without_threads()
             side.add(profile.select(0), _behind(facts.event, recording, profile))
         except (OSError, ValueError, RuntimeError) as error:
             side.problems.append(unreadable(recording, error))
@@ -121,10 +127,13 @@ class FileSource:
         for column in values:
             self.events.setdefault(column[0], column)
 
-    def read(self, event: str, listener: Listener) -> Side:
+    def read(self, event: str, listener: Listener, taker: Optional[Taker] = None) -> Side:
         """The file's value of an event, whose name may be the value's own."""
         side = Side(self.name)
-        side.add(self._profile.canonical().select(self.events[event][0]), self._samples(event))
+        profile = self._profile.canonical().select(self.events[event][0])
+        if taker is not None:
+            taker(profile, None, None)
+        side.add(profile, self._samples(event))
         return _with_samples(side, event)
 
     def _samples(self, event: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from hprofiler._flamegraph import Change
 from hprofiler.measures import amount, measure_of
@@ -11,6 +11,7 @@ from hprofiler.report.diff.sides import Side
 from hprofiler.report.words import percent, plain, printable, short_name
 
 _WITHIN_SHOWN = 3
+HEADS = ("before", "after", "change", "noise")
 _KINDS = {"own": "by itself", "total": "with all it calls"}
 _LONGEST_NAME = 160
 # How much larger or smaller the shares of what did not change must be to be worth a line.
@@ -20,16 +21,23 @@ _ROOM = 0.05
 def lines(compared: Changes, top: int) -> List[str]:
     """The methods that changed beyond noise, at most `top` of each kind."""
     text = [*_head(compared)]
-    shown = False
-    for kind, words in _KINDS.items():
-        for verb, rows in (("more", compared.grew(kind)), ("less", compared.shrank(kind))):
-            shown = shown or bool(rows)
-            text += _table(compared, f"{verb}, {words}", kind, rows, top)
-    if not shown:
-        text += _nothing(compared)
+    kinds = kinds_of(compared)
+    for head, kind, rows in kinds:
+        text += _table(compared, head, kind, rows, top)
+    if not any(rows for _, _, rows in kinds):
+        text += _nothing(compared, top)
     text += _paths(compared, "appeared", compared.appeared(top + 1), top)
     text += _paths(compared, "vanished", compared.vanished(top + 1), top)
     return text
+
+
+def kinds_of(compared: Changes) -> List[Tuple[str, str, List[MethodChange]]]:
+    """What stands above each table, which cost it is of, and its rows: "more, by itself", "own", ..."""
+    found = []
+    for kind, words in _KINDS.items():
+        found.append((f"more, {words}", kind, compared.grew(kind)))
+        found.append((f"less, {words}", kind, compared.shrank(kind)))
+    return found
 
 
 def _head(compared: Changes) -> List[str]:
@@ -63,29 +71,41 @@ def _about_noise(compared: Changes) -> str:
 def _table(compared: Changes, head: str, kind: str, rows: Sequence[MethodChange], top: int) -> List[str]:
     if not rows:
         return []
-    text = ["", f"{head}:", f"{'before':>10} {'after':>10} {'change':>10} {'noise':>10}  method"]
+    text = ["", f"{head}:", _heads()]
     text += [_row(compared, one.name, one.of(kind)) for one in rows[:top]]
     if len(rows) > top:
         text.append(f"  … and {len(rows) - top} more")
     return text
 
 
+def _heads() -> str:
+    return " ".join(f"{head:>10}" for head in HEADS) + "  method"
+
+
 def _row(compared: Changes, name: str, moved: Moved) -> str:
-    cells = [_amount(compared, moved.before), _amount(compared, moved.after), _change(compared, moved.change)]
-    cells.append("?" if moved.noise is None else f"±{_points(compared, moved.noise)}")
+    cells = [
+        amount_of(compared, moved.before),
+        amount_of(compared, moved.after),
+        change_of(compared, moved.change),
+        noise_of(compared, moved.noise),
+    ]
     mark = f" ({moved.which})" if moved.which else ""
     return " ".join(f"{cell:>10}" for cell in cells) + f"  {_name(name)}{mark}"
 
 
-def _amount(compared: Changes, value: float) -> str:
+def amount_of(compared: Changes, value: float) -> str:
     return _unit(compared, value) if compared.absolute else plain(percent(value, 1))
 
 
-def _change(compared: Changes, value: float) -> str:
-    return f"{'+' if value > 0 else '-'}{_points(compared, abs(value))}"
+def change_of(compared: Changes, value: float) -> str:
+    return f"{'+' if value > 0 else '-'}{points_of(compared, abs(value))}"
 
 
-def _points(compared: Changes, value: float) -> str:
+def noise_of(compared: Changes, noise: Optional[float]) -> str:
+    return "?" if noise is None else f"±{points_of(compared, noise)}"
+
+
+def points_of(compared: Changes, value: float) -> str:
     """The size of a change: of shares in percentage points."""
     if compared.absolute:
         return _unit(compared, value)
@@ -97,12 +117,12 @@ def _unit(compared: Changes, value: float) -> str:
     return f"{value:,.0f}" if unit == "count" else amount(value, (name, unit))
 
 
-def _nothing(compared: Changes) -> List[str]:
-    largest = compared.largest("own")[:_WITHIN_SHOWN]
+def _nothing(compared: Changes, top: int) -> List[str]:
+    largest = compared.largest("own")[: _WITHIN_SHOWN if compared.noise.known else top]
     if not largest:
         return ["", "nothing changed"]
     known = "nothing changed beyond noise; the largest changes are" if compared.noise.known else "changes"
-    text = ["", f"{known}, by itself:", f"{'before':>10} {'after':>10} {'change':>10} {'noise':>10}  method"]
+    text = ["", f"{known}, by itself:", _heads()]
     return text + [_row(compared, one.name, one.own) for one in largest]
 
 
@@ -112,7 +132,7 @@ def _paths(compared: Changes, head: str, paths: Sequence[Change], top: int) -> L
     text = ["", f"{head}, with all that it calls:"]
     for one in paths[:top]:
         cost = one.total_after or one.total_before
-        shown = _amount(compared, cost if compared.absolute else cost / compared.diff.after_total)
+        shown = amount_of(compared, cost if compared.absolute else cost / compared.diff.after_total)
         caller = f" ← {_name(short_name(one.path[-2]))}" if len(one.path) > 1 else ""
         text.append(f"{shown:>10}  {_name(one.name)}{caller}")
     if len(paths) > top:
