@@ -67,7 +67,9 @@ export class CompareView {
     const { context } = this;
     this.swap.addEventListener("click", () => {
       const other = this.other();
-      if (other) context.go({ scope: inAddress(other), with: context.scope.key });
+      if (!other) return;
+      if (this.isTurned(other)) context.go({ with: other.key });
+      else context.go({ scope: inAddress(other), with: context.scope.key });
     });
     this.shares.addEventListener("click", () => context.set({ normalize: true }));
     this.amounts.addEventListener("click", () => context.set({ normalize: false }));
@@ -81,11 +83,13 @@ export class CompareView {
   }
 
   /**
-   * What was before is what is compared with, whichever of two runs was chosen first.
+   * Whether the scope is what the other is compared with: the run before, or the whole while nobody chose a part of it.
    * @param {Scope} other
    */
   isTurned(other) {
-    return other.run > this.context.scope.run;
+    const { scope, state } = this.context;
+    const whole = scope.kind === "sum" || scope.kind === "mean";
+    return other.run !== scope.run ? other.run > scope.run : whole && state.with === "";
   }
 
   /** @param {string} key */
@@ -105,9 +109,9 @@ export class CompareView {
     if (!other) return;
     this.shares.setAttribute("aria-pressed", String(state.normalize));
     this.amounts.setAttribute("aria-pressed", String(!state.normalize));
-    const shown = `${context.event} ${context.thread} ${context.scope.key} ${other.key} ${state.normalize}`;
-    const turned = this.isTurned(other);
-    if (shown !== this.shown) this.compare(turned ? other : context.scope, turned ? context.scope : other, state);
+    const [one, another] = this.isTurned(other) ? [other, context.scope] : [context.scope, other];
+    const shown = `${context.event} ${context.thread} ${one.key} ${another.key} ${state.normalize}`;
+    if (shown !== this.shown) this.compare(one, another, state);
     else if (this.graph.profile) this.graph.zoom(this.graph.profile.present(this.plainNode(state.zoom)));
     this.shown = shown;
     this.changes.update(state);

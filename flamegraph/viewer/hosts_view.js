@@ -81,12 +81,15 @@ class HostsTable {
     const cell = row.cells[row.cells.length - 1];
     if (!numbers || row.cells.length < this.heads.length) return;
     cell.dataset.sort = String(numbers.distance + (numbers.outlier ? OUTLIER : 0));
-    const list = make("ul", "differs");
-    if (numbers.outlier) list.append(...numbers.differs.slice(0, DIFFERENCES).map((one) => this.difference(host, one)));
-    const rest = make("button", "", "Compare with the rest");
+    const rest = make("button", "link rest", "Compare");
+    rest.title = "Compare this host with the rest";
+    rest.setAttribute("aria-label", `Compare ${row.cells[0].textContent} with the rest`);
     rest.addEventListener("click", () => this.compare(host, ""));
-    list.append(inItem(rest));
     cell.querySelector(".soft")?.remove();
+    cell.append(" ", rest);
+    if (!numbers.outlier) return;
+    const list = make("ul", "differs");
+    list.append(...numbers.differs.slice(0, DIFFERENCES).map((one) => this.difference(host, one)));
     cell.append(list);
   }
 
@@ -99,7 +102,9 @@ class HostsTable {
     button.append(make("bdi", "", shortName(method)));
     button.title = "Compare this host with the rest, this method marked";
     button.addEventListener("click", () => this.compare(host, method));
-    return inItem(button, make("span", "soft", ` ${percent(share, 1)} here, ${percent(usual, 1)} elsewhere`));
+    const item = make("li");
+    item.append(button, make("span", "soft", ` ${percent(share, 1)} here, ${percent(usual, 1)} elsewhere`));
+    return item;
   }
 
   /**
@@ -125,13 +130,6 @@ class HostsTable {
       head.setAttribute("aria-sort", index === column ? order : "none");
     });
   }
-}
-
-/** @param {(HTMLElement)[]} content */
-function inItem(...content) {
-  const item = make("li");
-  item.append(...content);
-  return item;
 }
 
 /**

@@ -8,6 +8,7 @@ from typing import Dict, List, Set
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
@@ -181,7 +182,7 @@ def test_methods_tell_their_cost_and_their_hosts(viewer: Viewer, page: Path) -> 
         "x": ["0 %", "10.0 %", "2 of 3", ""],
     }
     strips = viewer.driver.find_elements(By.CSS_SELECTOR, "#methods-body svg")
-    assert [strip.get_attribute("aria-label").replace("\u202f", " ") for strip in strips] == [
+    assert [str(strip.get_attribute("aria-label")).replace("\u202f", " ") for strip in strips] == [
         "0 % to 80.0 %, median 70.0 %",
         "20.0 % to 80.0 %, median 20.0 %",
         "0 % to 20.0 %, median 10.0 %",
@@ -302,9 +303,63 @@ def test_a_lone_path_is_zoomed_into(viewer: Viewer, page: Path) -> None:
     assert lines(viewer, 0.5, 2)[0] == "d" and "zoom=" in viewer.state()
 
 
-def test_the_cluster_is_compared_with_the_host_that_is_least_like_it(viewer: Viewer, page: Path) -> None:
+def test_the_host_that_is_least_alike_is_compared_with_the_cluster(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "compare")
-    assert box(viewer, "compare-with") == "hot"
+    assert viewer.text("compare-panel").splitlines()[:2] == ["hot", "compared with"]
+    assert box(viewer, "compare-with") == "Cluster, sum"
+    assert rows_by_name(viewer)["b"] == ["+40.0 points", "0", "80.0 %", "40.0 %"]
+    viewer.element("compare-swap").click()
+    assert rows_by_name(viewer)["b"] == ["−40.0 points", "0", "40.0 %", "80.0 %"]
+
+
+def test_hosts_sort_and_lead_to_their_scope(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "hosts")
+    assert host_names(viewer)[0] == "hot"  # unlike the others
+    head(viewer, "Host").click()
+    assert host_names(viewer) == ["cool1", "cool2", "hot"]
+    head(viewer, "Host").click()
+    assert host_names(viewer) == ["hot", "cool2", "cool1"]
+    viewer.driver.find_element(By.LINK_TEXT, "cool2").click()
+    viewer.until("return !document.getElementById('graph-panel').hidden")
+    assert box(viewer, "scope") == "cool2" and "scope=host%3A2" in viewer.state()
+
+
+def test_what_differs_on_a_host_is_compared_with_the_rest(viewer: Viewer, spark_page: Path) -> None:
+    show(viewer, spark_page, "hosts")
+    row = viewer.driver.find_element(By.CSS_SELECTOR, "#hosts-panel tbody tr")
+    assert row.text.startswith("worker08.prod.example")
+    assert "Pattern.sequence 43.1 % here, 15.5 % elsewhere" in row.text.replace("\u202f", " ")
+    row.find_element(By.XPATH, ".//li/button[.='Pattern.sequence']").click()
+    viewer.until("return !document.getElementById('compare-panel').hidden")
+    assert box(viewer, "scope") == "worker08.prod.example"
+    assert box(viewer, "compare-with") == "All but worker08.prod.example"
+    assert [name.rsplit("/", 1)[-1] for name in names(viewer, "changes", 4)] == ["Pattern.sequence"]
+    viewer.canvas = "compare-canvas"
+    assert is_match(viewer.color(0.3, 11))
+
+
+def test_any_host_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "hosts")
+    viewer.driver.find_element(By.CSS_SELECTOR, "[aria-label='Compare cool1 with the rest']").click()
+    viewer.until("return !document.getElementById('compare-panel').hidden")
+    assert box(viewer, "compare-with") == "All but cool1"
+    assert rows_by_name(viewer)["d"] == ["+45.0 points", "+45.0 points", "80.0 %", "35.0 %"]
+
+
+def test_the_run_is_a_view_of_its_own(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "run")
+    run = viewer.text("run-panel")
+    assert "hprofiler -f 300 -t 60 -j spark-executor -H hosts.txt" in run
+    assert "sampled with ctimer" in run and "sysctl kernel.perf_event_paranoid=1" in run
+
+
+def host_names(viewer: Viewer) -> List[str]:
+    cells = viewer.driver.find_elements(By.CSS_SELECTOR, "#hosts-panel tbody td:first-child")
+    return [cell.text for cell in cells]
+
+
+def head(viewer: Viewer, label: str) -> WebElement:
+    return viewer.driver.find_element(By.XPATH, f"//*[@id='hosts-panel']//th/button[.='{label}']")
 
 
 def test_one_process_has_nothing_to_be_compared_with(viewer: Viewer, tmp_path: Path) -> None:
