@@ -57,7 +57,9 @@ impl Data {
         let mut names: Vec<Vec<u8>> = Vec::new();
         for _ in 0..self.number() {
             let shared = self.number();
-            let mut name = names.last().map_or(Vec::new(), |name| name[..shared].to_vec());
+            let mut name = names
+                .last()
+                .map_or(Vec::new(), |name| name[..shared].to_vec());
             name.extend(self.piece());
             assert!(names.last().is_none_or(|before| before < &name));
             names.push(name);
@@ -97,7 +99,9 @@ fn told(writer: &mut ViewerWriter) -> Told {
     let mut packed = Vec::new();
     writer.finish(&mut packed).unwrap();
     let mut bytes = Vec::new();
-    ZlibDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
+    ZlibDecoder::new(&packed[..])
+        .read_to_end(&mut bytes)
+        .unwrap();
     assert_eq!(&bytes[..4], b"HPV2");
     let mut data = Data { bytes, at: 4 };
     let stacks = data.stacks();
@@ -133,14 +137,22 @@ fn profile(value: &str, stacks: &[(&str, i64)]) -> Profile {
 
 fn stacks(expected: &[(&str, u64)]) -> Stacks {
     let stacks = expected.iter();
-    stacks.map(|&(stack, value)| (stack.to_string(), value)).collect()
+    stacks
+        .map(|&(stack, value)| (stack.to_string(), value))
+        .collect()
 }
 
 #[test]
 fn columns_of_one_tree_come_back() {
     let mut writer = ViewerWriter::new();
-    let first = profile("samples", &[("b_[k];c", 2), ("b_[j]", 300), ("a", 1), ("", 4)]);
-    let second = profile("alloc", &[("b_[j];café", 7), ("b_[j];cafè", 1 << 60), ("z", 0)]);
+    let first = profile(
+        "samples",
+        &[("b_[k];c", 2), ("b_[j]", 300), ("a", 1), ("", 4)],
+    );
+    let second = profile(
+        "alloc",
+        &[("b_[j];café", 7), ("b_[j];cafè", 1 << 60), ("z", 0)],
+    );
     assert_eq!(writer.add(&first, 0).unwrap(), 0);
     assert_eq!(writer.add(&second, 0).unwrap(), 1);
     let told = told(&mut writer);
@@ -168,11 +180,20 @@ fn an_empty_profile_has_a_column_without_entries() {
 fn threads_are_columns_the_heaviest_first() {
     let by_thread = profile(
         "samples",
-        &[("[a];x", 1), ("[b];x;y", 20), ("[b]", 5), ("[c];z", 9), ("x;[in]", 300)],
+        &[
+            ("[a];x", 1),
+            ("[b];x;y", 20),
+            ("[b]", 5),
+            ("[c];z", 9),
+            ("x;[in]", 300),
+        ],
     );
     let mut writer = ViewerWriter::new();
     let made = writer.add_threads(&by_thread, 0, 2, false).unwrap();
-    let names: Vec<_> = made.iter().map(|one| (one.name.as_deref(), one.total)).collect();
+    let names: Vec<_> = made
+        .iter()
+        .map(|one| (one.name.as_deref(), one.total))
+        .collect();
     assert_eq!(names, [(Some("b"), 25), (Some("c"), 9), (None, 301)]);
     assert_eq!(made[2].column, 2);
     assert_eq!(
@@ -197,7 +218,9 @@ fn forest(seed: u64) -> Profile {
         let path: Vec<String> = (0..2 + dice % 9)
             .map(|depth| format!("f{}", (dice >> depth) % 5 + depth * seed % 7))
             .collect();
-        profile.add_stack(&path, &[1 + (1000 / (1 + dice)) as i64]).unwrap();
+        profile
+            .add_stack(&path, &[1 + (1000 / (1 + dice)) as i64])
+            .unwrap();
     }
     profile
 }
@@ -217,7 +240,11 @@ fn thin_subtrees_are_put_together_and_totals_stay() {
             assert!(writer.union.tree.len() <= GROWTH * most);
         }
         let (few, all) = (told(&mut writer), told(&mut whole));
-        assert!(all.nodes > 400 && few.nodes <= most && few.nodes > most / 2, "{}", few.nodes);
+        assert!(
+            all.nodes > 400 && few.nodes <= most && few.nodes > most / 2,
+            "{}",
+            few.nodes
+        );
         for (few, all) in few.columns.iter().zip(&all.columns) {
             assert_eq!(sum(few), sum(all));
         }
@@ -251,17 +278,36 @@ fn the_thinnest_go_first_and_every_event_counts() {
     let cpu = [("a;b", 900), ("a;c", 50), ("a;d", 30), ("e", 20)];
     writer.add(&profile("samples", &cpu), 0).unwrap();
     // Few locks, of which one frame has half.
-    writer.add(&profile("delay", &[("a;d", 1), ("a;b", 1)]), 0).unwrap();
+    writer
+        .add(&profile("delay", &[("a;d", 1), ("a;b", 1)]), 0)
+        .unwrap();
     let columns = told(&mut writer).columns;
     assert_eq!(
         columns[0],
-        stacks(&[("/a;0/b;0", 900), ("/a;0/c;0", 50), ("/a;0/d;0", 30), ("/e;0", 20)])
+        stacks(&[
+            ("/a;0/b;0", 900),
+            ("/a;0/c;0", 50),
+            ("/a;0/d;0", 30),
+            ("/e;0", 20)
+        ])
     );
     let mut writer = ViewerWriter::with_most(5);
-    writer.add(&profile("samples", &[("a;b", 900), ("a;c;x", 5), ("a;d", 3), ("e", 20)]), 0).unwrap();
+    writer
+        .add(
+            &profile(
+                "samples",
+                &[("a;b", 900), ("a;c;x", 5), ("a;d", 3), ("e", 20)],
+            ),
+            0,
+        )
+        .unwrap();
     assert_eq!(
         told(&mut writer).columns[0],
-        stacks(&[("/a;0/b;0", 900), ("/a;0/(3 smaller frames);0", 8), ("/e;0", 20)])
+        stacks(&[
+            ("/a;0/b;0", 900),
+            ("/a;0/(3 smaller frames);0", 8),
+            ("/e;0", 20)
+        ])
     );
 }
 
@@ -270,12 +316,20 @@ fn what_was_put_together_before_is_counted_as_what_it_was() {
     let mut writer = ViewerWriter::with_most(4);
     for number in 0..40 {
         let (one, other) = (format!("a;x{number}"), format!("a;y{number}"));
-        writer.add(&profile("samples", &[("a;b", 100), (&one, 1), (&other, 1)]), 0).unwrap();
+        writer
+            .add(
+                &profile("samples", &[("a;b", 100), (&one, 1), (&other, 1)]),
+                0,
+            )
+            .unwrap();
     }
     let told = told(&mut writer);
     assert_eq!(told.nodes, 4);
     for column in told.columns {
-        assert_eq!(column, stacks(&[("/a;0/(80 smaller frames);0", 2), ("/a;0/b;0", 100)]));
+        assert_eq!(
+            column,
+            stacks(&[("/a;0/(80 smaller frames);0", 2), ("/a;0/b;0", 100)])
+        );
     }
 }
 
@@ -295,7 +349,9 @@ fn the_same_profiles_make_the_same_bytes() {
 
 #[test]
 fn a_stack_of_100_000_frames_is_no_matter() {
-    let names: Vec<String> = (0..100_000).map(|depth| format!("f{}", depth % 10)).collect();
+    let names: Vec<String> = (0..100_000)
+        .map(|depth| format!("f{}", depth % 10))
+        .collect();
     let mut deep = Profile::new(vec![ValueType::samples()]);
     deep.add_stack(&names, &[3]).unwrap();
     let mut writer = ViewerWriter::with_most(50_000);
