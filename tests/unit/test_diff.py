@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -256,6 +257,41 @@ def test_the_picture_is_written(before, after, tmp_path):
     picture = tmp_path / "change.svg"
     assert hprofiler(before, after, "-o", picture).returncode == 0
     assert "16,000 samples" in picture.read_text() and "m2" in picture.read_text()
+
+
+def described(page):
+    content = page.read_text()
+    record = re.search(r'id="hprofiler-page">(.*?)</script>', content, re.DOTALL)
+    return json.loads(record[1]), content
+
+
+def test_the_page_has_both_runs(before, after, tmp_path):
+    page = tmp_path / "change.html"
+    assert hprofiler(before, after, "-o", page, "-o", tmp_path / "change.svg").returncode == 0
+    assert (tmp_path / "change.svg").exists()
+    record, content = described(page)
+    assert record["runs"] == ["before", "after"]
+    assert [(host["name"], host["run"]) for host in record["hosts"]] == [
+        (f"h{n}", run) for run in (0, 1) for n in range(4)
+    ]
+    assert [event["name"] for event in record["events"]] == ["cpu"]
+    assert {column["process"] for column in record["columns"]} == set(range(8))
+    assert re.match(
+        r"Job\.m2 takes 1\d\.\d points more of CPU time: 2\d\.\d.% after 8\.\d.%\.",
+        record["findings"][0][0]["text"],
+    )
+    assert "More, by itself" in content and "16,000 samples, 4 processes" in content
+
+
+def test_the_page_of_a_file_and_a_run_of_one_name(after, tmp_path):
+    (tmp_path / "x").mkdir()
+    file = tmp_path / "x" / "after"
+    file.write_text("main;<b>;c 3000\n")
+    page = tmp_path / "change.html"
+    assert hprofiler(file, after, "-o", page, "--title", "<i>").returncode == 0
+    record, content = described(page)
+    assert record["runs"] == ["before", "after"] and len(record["processes"]) == 5
+    assert "<b>;" not in content and "<title>&lt;i&gt; · hprofiler</title>" in content
 
 
 @pytest.mark.parametrize(
