@@ -68,6 +68,7 @@ export class Graph {
     this.rows = 1;
     this.width = 0;
     this.height = 0;
+    this.unrolled = false;
     this.hovered = -1;
     this.selected = -1;
     this.animation = 0;
@@ -262,17 +263,26 @@ export class Graph {
     const width = this.scroller.clientWidth;
     const height = this.scroller.clientHeight;
     const same = width === this.width && height === this.height && this.canvas.width === Math.round(width * ratio);
-    if (width === 0 || same) return;
+    if (width === 0 || same || this.unrolled) return;
     const first = this.width === 0;
+    this.resize(width, height);
+    if (first || this.flame) this.settle();
+    else if (this.profile) this.fitRows(this.profile);
+    this.draw();
+  }
+
+  /**
+   * @param {number} width in CSS pixels, as the height is
+   * @param {number} height
+   */
+  resize(width, height) {
+    const ratio = window.devicePixelRatio || 1;
     this.width = width;
     this.height = height;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
-    if (first || this.flame) this.settle();
-    else if (this.profile) this.fitRows(this.profile);
-    this.draw();
   }
 
   /**
@@ -280,8 +290,9 @@ export class Graph {
    * @param {boolean} whole
    */
   unroll(whole) {
-    this.scroller.style.height = whole ? `${Math.min(this.rows, MOST_PRINTED_ROWS) * ROW}px` : "";
-    this.measure();
+    this.unrolled = whole;
+    if (whole) this.resize(this.width, Math.min(this.rows, MOST_PRINTED_ROWS) * ROW);
+    else this.measure();
     this.draw();
   }
 
@@ -300,7 +311,7 @@ export class Graph {
   top(depth) {
     const content = Math.max(this.rows * ROW, this.flame ? this.height : 0);
     const y = this.flame ? content - (depth + 1) * ROW : depth * ROW;
-    return y - this.scroller.scrollTop;
+    return this.unrolled ? y : y - this.scroller.scrollTop;
   }
 
   /** @param {number} y in canvas pixels */

@@ -123,17 +123,20 @@ export class Scopes {
 
   /** Labels that tell processes apart, and do not tell each from all others. */
   labelKeys() {
-    const { page } = this;
-    /** @type {Map<string, Set<string>>} */
+    /** @type {Map<string, string[]>} */
     const values = new Map();
-    page.processes.forEach(({ labels }, process) => {
+    this.page.processes.forEach(({ labels }, process) => {
+      const run = this.runOf(process) ? `${this.runOf(process)}/` : "";
       for (const [key, value] of Object.entries(labels)) {
-        const known = values.get(key) ?? new Set();
-        known.add(`${this.runOf(process) ? `${this.runOf(process)}/` : ""}label:${key}=${value}`);
+        const known = values.get(key) ?? [];
+        known.push(`${run}label:${key}=${value}`);
         values.set(key, known);
       }
     });
-    return [...values.values()].filter((one) => one.size > 1).flatMap((one) => [...one].sort(inOrder));
+    return [...values.values()].flatMap((all) => {
+      const groups = [...new Set(all)];
+      return groups.length > 1 && groups.length < all.length ? groups.sort(inOrder) : [];
+    });
   }
 
   /** @param {number} event @returns {number[]} threads that the event's columns know */
