@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 ROW = 20
+SCREENSHOTS = Path(__file__).resolve().parents[2] / "build/screenshots"
+MOST_PIXELS = 6000
 SWITCHES = [
     "--headless=new",
     "--no-sandbox",
@@ -134,6 +137,17 @@ class Viewer:
 
     def press(self, *keys: str) -> None:
         ActionChains(self.driver).send_keys(*keys).perform()
+
+    def picture(self, name: str) -> None:
+        """Keep a picture of the whole page as build/screenshots/NAME.png, for people to look at."""
+        width, height = self.driver.execute_script(
+            "const page = document.documentElement; return [page.scrollWidth, page.scrollHeight]"
+        )
+        clip = {"x": 0, "y": 0, "width": width, "height": min(height, MOST_PIXELS), "scale": 1}
+        shot = {"captureBeyondViewport": True, "clip": clip}
+        picture = self.driver.execute_cdp_cmd("Page.captureScreenshot", shot)["data"]
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        (SCREENSHOTS / f"{name}.png").write_bytes(base64.b64decode(picture))
 
     def complaints(self) -> List[str]:
         """What the console says: errors and refusals, but not its advice on how the tests read the canvas."""
