@@ -23,6 +23,8 @@
 
 /** A frame below this part of the width in view is not looked into. */
 const NARROWEST = 0.0005;
+/** So many of the first level are shown by themselves however narrow. */
+const AT_LEAST = 200;
 /** Bounds for what recursion could make endless: frames made, nodes walked over. */
 const MOST_BRANCHES = 100_000;
 const MOST_STEPS = 6_000_000;
@@ -99,6 +101,15 @@ class Sums {
     }
   }
 
+  /**
+   * The total of the name that has the most but so many.
+   * @param {number} rank
+   */
+  ofRank(rank) {
+    const totals = Float64Array.from(this.found.subarray(0, this.count), (name) => this.total[name]).sort();
+    return totals[Math.max(0, totals.length - rank)] ?? 0;
+  }
+
   /** @param {number} name */
   begin(name) {
     this.found[this.count++] = name;
@@ -137,7 +148,7 @@ export class Grower {
       const below = [];
       for (const { branch, from, to } of level) {
         this.sums.fill(entries, from, to);
-        this.split(branch, least);
+        this.split(branch, branch === root ? Math.min(least, this.sums.ofRank(AT_LEAST)) : least);
         this.descend(entries, from, to, branch, next, below);
         branches += branch.children.length;
       }
@@ -220,18 +231,27 @@ export class Grower {
   }
 
   /**
-   * What the branch at the end of a path of names is made of: its children's entries.
-   * @param {Entries} entries
-   * @param {number[]} path
+   * What is below the branches of a path, each a child of the one before.
+   * @param {Entries} entries what is below the first one's parent
+   * @param {Branch} root that parent
+   * @param {Branch[]} path
    */
-  follow(entries, path) {
-    for (const name of path) {
+  follow(entries, root, path) {
+    let above = root;
+    for (const branch of path) {
       const next = new Entries();
       const push = (/** @type {number} */ node, /** @type {number} */ amount) => next.push(node, amount);
+      const wide = new Set(above.children.filter(({ smaller }) => !smaller).map(({ name }) => name));
       for (let i = 0; i < entries.count; i++) {
-        if (this.name[entries.node[i]] === name) this.step(entries.node[i], entries.amount[i], push);
+        const node = entries.node[i];
+        const name = this.name[node];
+        if (branch.smaller ? !wide.has(name) : name === branch.name) {
+          if (branch.smaller) push(node, entries.amount[i]);
+          else this.step(node, entries.amount[i], push);
+        }
       }
       entries = next;
+      above = branch;
     }
     return entries;
   }

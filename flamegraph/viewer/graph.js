@@ -350,7 +350,7 @@ export class Graph {
    * @param {number} node
    */
   methodOf(node) {
-    return this.profile && node > 0 ? this.profile.nameOf(node) : "";
+    return this.profile && this.profile.name[node] >= 0 ? this.profile.nameOf(node) : "";
   }
 
   /** The frame meant by a key: under the pointer, chosen by arrows, or in view; -1 without a profile. */

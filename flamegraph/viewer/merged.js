@@ -26,17 +26,19 @@ export class Merged {
   }
 
   /**
-   * Makes room for what was too narrow below a node, if anything was: `profile` is another one then.
+   * Makes room for what was too narrow below a node, if anything was: `profile` is another one then. What stands for
+   * smaller frames has them below it from then on.
    * @param {number} node
    * @returns {number} the same frame's node
    */
   lookInto(node) {
     const { branches, end } = this.profile;
-    if (this.whole && !branches.slice(node, end[node]).some((branch) => branch.smaller)) return node;
-    if (node === 0 || branches[node].smaller) return node;
+    const narrow = branches.slice(node, end[node]).some(({ smaller, children }) => smaller && !children.length);
+    if (node === 0 || (this.whole && !narrow)) return node;
+    const path = this.profile.pathOf(node).map((at) => branches[at]);
+    const below = this.grower.follow(this.entries, this.root, path);
+    if (!this.grower.grow(below, branches[node])) this.whole = false;
     const names = this.profile.namesTo(node);
-    const branch = branches[node];
-    if (!this.grower.grow(this.grower.follow(this.entries, names), branch)) this.whole = false;
     this.profile = new Regrown(this.base, this.root);
     return this.profile.find(names);
   }

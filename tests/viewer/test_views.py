@@ -119,20 +119,23 @@ def test_the_reversed_graph_by_keyboard(viewer: Viewer, page: Path) -> None:
     assert "method=c" in viewer.state()
 
 
-def test_narrow_frames_open_when_they_are_zoomed_into(viewer: Viewer, tmp_path: Path) -> None:
+def test_what_is_too_narrow_to_see_opens_when_it_is_zoomed_into(viewer: Viewer, tmp_path: Path) -> None:
     path = tmp_path / "narrow.html"
-    rare = "".join(f"caller{number};rare 1\n" for number in range(20))
-    write_page(Profile.from_bytes(f"big 99000\nsome;small 980\n{rare}".encode(), "folded"), path, "narrow")
+    flat = "".join(f"caller{number};rare{number} {3 + number % 7}\n" for number in range(3000))
+    write_page(Profile.from_bytes(f"top;big 18000\n{flat}".encode(), "folded"), path, "narrow")
     show(viewer, path, "reversed")
-    viewer.click(0.995, 1)
-    viewer.until_text("frame-name", "small")
-    viewer.press(Keys.BACKSPACE)
-    viewer.element("search").send_keys("rare")
-    viewer.until_text("search-result", "0.02 % matched")
-    # a thousandth of an inch wide: reached from its neighbour by keyboard
-    viewer.driver.execute_script("document.getElementById('reversed-scroller').focus()")
-    viewer.press(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
-    viewer.until_text("frame-name", "smaller frame")
+    assert lines(viewer, 0.3, 1)[0] == "big" and lines(viewer, 0.3, 2)[0] == "top"
+    assert lines(viewer, 0.9, 1)[0] == "(2572 smaller frames)"
+    viewer.click(0.9, 1)
+    viewer.until_text("frame-name", "(2572 smaller frames)")
+    assert lines(viewer, 0.001, 2)[0].startswith("rare")
+    viewer.click(0.001, 2)
+    viewer.until_text("frame-name", "rare")
+    assert lines(viewer, 0.5, 3)[0].startswith("caller")
+    viewer.press(Keys.BACKSPACE, Keys.BACKSPACE)
+    viewer.until("return !document.getElementById('frame-hint').hidden")
+    viewer.still()
+    assert lines(viewer, 0.3, 1)[0] == "big"
 
 
 def test_a_method_between_its_callers_and_callees(viewer: Viewer, page: Path) -> None:
