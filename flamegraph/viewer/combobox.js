@@ -3,7 +3,7 @@
 
 import { make } from "./dom.js";
 
-/** @typedef {{id: string, label: string, section: string, note?: string}} Option */
+/** A note is asked for when the option is shown. @typedef {{id: string, label: string, section: string, note?: () => string}} Option */
 
 /** Shown at once; more are found by typing. */
 const MOST_OPTIONS = 200;
@@ -146,7 +146,7 @@ export class Combobox {
     item.dataset.index = String(index);
     item.setAttribute("role", "option");
     item.setAttribute("aria-selected", String(option.id === this.current));
-    item.append(make("bdi", "", option.label), make("span", "note", option.note ?? ""));
+    item.append(make("bdi", "", option.label), make("span", "note", option.note?.() ?? ""));
     return item;
   }
 
@@ -161,9 +161,20 @@ export class Combobox {
     this.active = index < this.listed.length ? index : -1;
     const item = this.itemAt(this.active);
     item?.classList.add("active");
-    item?.scrollIntoView({ block: "nearest" });
+    if (item) this.reveal(item);
     if (item) this.input.setAttribute("aria-activedescendant", item.id);
     else this.input.removeAttribute("aria-activedescendant");
+  }
+
+  /**
+   * Scrolls the list alone: asking the page to do it lays out all of it.
+   * @param {HTMLElement} item
+   */
+  reveal(item) {
+    const { list } = this;
+    const [top, bottom] = [item.offsetTop, item.offsetTop + item.offsetHeight];
+    if (top < list.scrollTop) list.scrollTop = top;
+    else if (bottom > list.scrollTop + list.clientHeight) list.scrollTop = bottom - list.clientHeight;
   }
 
   /** @param {number} index */

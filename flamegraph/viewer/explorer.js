@@ -248,6 +248,7 @@ export class Explorer {
       graph.recolor(coloring);
       graph.unroll(begins);
     }
+    showLegend(this.context.profile, coloring);
   }
 
   expand() {

@@ -60,7 +60,7 @@ export class SandwichView {
     if (!profile) return [];
     const whole = profile.sum();
     return this.methods.map(({ name, total }) => {
-      return { id: profile.names[name], label: profile.names[name], section: "By total", note: percent(total, whole) };
+      return { id: profile.names[name], label: profile.names[name], section: "By total", note: () => percent(total, whole) };
     });
   }
 

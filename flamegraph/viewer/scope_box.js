@@ -45,7 +45,7 @@ export class ScopeBox {
     const whole = scopes.amount(/** @type {Scope} */ (scopes.parse("sum")), event, thread);
     return scopes.all().map((scope) => {
       const plain = scope.kind === "sum" || scope.kind === "mean";
-      const note = plain ? "" : percent(scopes.amount(scope, event, thread), whole);
+      const note = () => (plain ? "" : percent(scopes.amount(scope, event, thread), whole));
       return { id: scope.key, label: scope.label, section: scope.section, note };
     });
   }

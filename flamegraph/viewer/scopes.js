@@ -38,6 +38,8 @@ export class Scopes {
     this.sums = new Float64Array(page.columns.length).fill(NaN);
     /** Sums of the processes by event and threads. @type {Map<string, Float64Array>} */
     this.processes = new Map();
+    /** @type {Scope[] | null} */
+    this.listed = null;
   }
 
   /**
@@ -108,6 +110,10 @@ export class Scopes {
    * @returns {Scope[]}
    */
   all() {
+    return (this.listed ??= this.list());
+  }
+
+  list() {
     const { page } = this;
     const keys = [];
     for (let run = 0; run < page.runs.length; run++) {
@@ -204,11 +210,15 @@ export class Scopes {
    */
   amount(scope, event, thread = -1) {
     const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
-    const held = sums.map((sum, process) => (this.holds(scope, process) ? sum : 0));
-    const all = held.reduce((sum, one) => sum + one, 0);
-    if (scope.kind !== "mean") return all;
-    const busy = new Set(this.page.processes.filter((_, process) => held[process] > 0).map(({ host }) => host));
-    return all / Math.max(1, busy.size);
+    /** @type {Set<number>} */
+    const busy = new Set();
+    let all = 0;
+    for (const [process, { host }] of this.page.processes.entries()) {
+      if (sums[process] === 0 || !this.holds(scope, process)) continue;
+      all += sums[process];
+      if (scope.kind === "mean") busy.add(host);
+    }
+    return scope.kind === "mean" ? all / Math.max(1, busy.size) : all;
   }
 
   /**

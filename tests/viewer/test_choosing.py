@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Dict, List, Union
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -15,12 +16,13 @@ from tests.viewer.choosing import choose_scope, listed_scopes
 from tests.viewer.made_run import MadeHost, make_run
 
 # Of 300 CPU samples 80 are in hot, all on n1; 4 MiB are allocated, 1 of them on n1.
-N1 = {
+Events = Dict[int, Union[str, bytes]]
+N1: Events = {
     101: "[worker];a;hot_[j] 60\n[GC Thread#N];gc 40\n",
     102: "[worker];a;hot_[j] 20\n[worker];a;cold_[j] 80\n",
 }
-N2 = {201: "[worker];a;cold_[j] 100\n"}
-ALLOCATED = [{101: "a;make 1048576\n"}, {201: "a;make 3145728\n"}]
+N2: Events = {201: "[worker];a;cold_[j] 100\n"}
+ALLOCATED: List[Events] = [{101: "a;make 1048576\n"}, {201: "a;make 3145728\n"}]
 
 
 @pytest.fixture(scope="module")
