@@ -59,12 +59,12 @@ export class ChangesTable {
         value: (one) => Math.abs(one.selfChange), cell: (one) => [make("span", "", difference.change(one.selfChange))],
       },
       {
-        key: "here", label: difference.hereName, title: `Sort by the total in ${difference.hereName}`, className: "number side",
-        value: (one) => one.here, cell: (one) => [make("span", "", difference.part(one.here))],
-      },
-      {
         key: "there", label: difference.thereName, title: `Sort by the total in ${difference.thereName}`, className: "number side",
         value: (one) => one.there, cell: (one) => [make("span", "", difference.part(one.there))],
+      },
+      {
+        key: "here", label: difference.hereName, title: `Sort by the total in ${difference.hereName}`, className: "number side",
+        value: (one) => one.here, cell: (one) => [make("span", "", difference.part(one.here))],
       },
       {
         key: "name", label: "Method", title: "Sort by name", className: "name",

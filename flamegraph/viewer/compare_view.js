@@ -140,7 +140,7 @@ export class CompareView {
       label: "both, on average", only: true, tint: (node) => difference.tint(node), rows: (node) => difference.rows(node),
     }, profile.present(this.plainNode(state.zoom)));
     this.showRamp(difference);
-    this.showLone(difference);
+    this.showLone(difference, scope.run !== other.run);
     this.changes.show(difference, methodChanges(collectMethods(here, outermost), collectMethods(there, outermost), sides));
   }
 
@@ -174,15 +174,19 @@ export class CompareView {
     this.ramp.hidden = difference.largest === 0;
   }
 
-  /** @param {Difference} difference */
-  showLone(difference) {
+  /**
+   * @param {Difference} difference
+   * @param {boolean} later whether the one side was before the other
+   */
+  showLone(difference, later) {
     const { here, there, hereWhole, thereWhole } = difference.sides;
     const appeared = loneFrames(here, there, hereWhole, LONE_PATHS);
     const vanished = loneFrames(there, here, thereWhole, LONE_PATHS);
     if (appeared.count + vanished.count === 0) return this.lone.replaceChildren(make("p", "soft", "Both have the same paths."));
+    const [first, second] = later ? ["Appeared: only in", "Vanished: only in"] : ["Only in", "Only in"];
     this.lone.replaceChildren(
-      this.loneList("only-here", `Only in ${difference.hereName}`, appeared, difference),
-      this.loneList("only-there", `Only in ${difference.thereName}`, vanished, difference),
+      this.loneList("only-here", `${first} ${difference.hereName}`, appeared, difference),
+      this.loneList("only-there", `${second} ${difference.thereName}`, vanished, difference),
     );
   }
 
@@ -197,7 +201,7 @@ export class CompareView {
     const heading = make("h3");
     const list = make("ul");
     section.id = id;
-    heading.append(make("bdi", "", title), make("span", "soft", ` ${found.count.toLocaleString("en-US")} paths`));
+    heading.append(make("bdi", "", title), make("span", "soft", ` ${found.count.toLocaleString("en-US")} ${found.count === 1 ? "path" : "paths"}`));
     list.append(...found.paths.map((path) => this.lonePath(path, difference)));
     if (found.count > found.paths.length) list.append(make("li", "soft", `and ${found.count - found.paths.length} thinner ones`));
     section.append(heading, found.count ? list : make("p", "soft", "Nothing."));

@@ -26,7 +26,7 @@ def test_it_opens_on_the_comparison_of_both_runs(viewer, page):
     told = viewer.element("compare-panel").text.replace("\u202f", " ")
     assert viewer.element("compare-panel").is_displayed()
     assert "com/acme/Mask.mask" in told and "+23.1 points" in told
-    assert "Only in tuesday" in told
+    assert "Appeared: only in tuesday" in told
 
 
 def test_a_link_to_another_view_shows_that(viewer, page):

@@ -262,12 +262,12 @@ def test_a_host_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
     assert told(viewer, 0.7, 2)["Difference"] == "only in All but hot"
     assert is_red(viewer.color(0.25, 2)) and is_blue(viewer.color(0.7, 2))
     assert rows_by_name(viewer) == {
-        "b": ["+60.0 points", "0", "80.0 %", "20.0 %"],
-        "c": ["+60.0 points", "+60.0 points", "80.0 %", "20.0 %"],
-        "d": ["−75.0 points", "−75.0 points", "0 %", "75.0 %"],
-        "a": ["−15.0 points", "0", "80.0 %", "95.0 %"],
-        "x": ["+15.0 points", "0", "20.0 %", "5.0 %"],
-        "y": ["+15.0 points", "+15.0 points", "20.0 %", "5.0 %"],
+        "b": ["+60.0 points", "0", "20.0 %", "80.0 %"],
+        "c": ["+60.0 points", "+60.0 points", "20.0 %", "80.0 %"],
+        "d": ["−75.0 points", "−75.0 points", "75.0 %", "0 %"],
+        "a": ["−15.0 points", "0", "95.0 %", "80.0 %"],
+        "x": ["+15.0 points", "0", "5.0 %", "20.0 %"],
+        "y": ["+15.0 points", "+15.0 points", "5.0 %", "20.0 %"],
     }
     assert names(viewer, "changes", 4)[0] == "d"
     assert viewer.text("only-there").splitlines()[1:] == ["75.0 % d called by a"]
@@ -282,7 +282,7 @@ def test_amounts_are_compared_when_asked_for(viewer: Viewer, page: Path) -> None
     show(viewer, page, "compare", f"{HOT}&with=host:1")
     viewer.driver.find_element(By.XPATH, "//*[@id='compare-measure']/button[.='Amounts']").click()
     viewer.until("return location.hash.includes('normalize=0')")
-    assert rows_by_name(viewer)["b"] == ["+60 samples", "0", "80 samples", "20 samples"]
+    assert rows_by_name(viewer)["b"] == ["+60 samples", "0", "20 samples", "80 samples"]
     assert told(viewer, 0.25, 2)["Difference"] == "60 samples more in hot, 4.0 times as much"
 
 
@@ -290,12 +290,12 @@ def test_sides_are_chosen_and_swapped_and_kept_in_the_address(viewer: Viewer, pa
     show(viewer, page, "compare", HOT)
     choose(viewer, "compare-with", "cool2", 0)
     viewer.until("return location.hash.includes('with=host')")
-    assert rows_by_name(viewer)["b"] == ["+60.0 points", "0", "80.0 %", "20.0 %"]
+    assert rows_by_name(viewer)["b"] == ["+60.0 points", "0", "20.0 %", "80.0 %"]
     viewer.element("compare-swap").click()
-    assert rows_by_name(viewer)["b"] == ["−60.0 points", "0", "20.0 %", "80.0 %"]
+    assert rows_by_name(viewer)["b"] == ["−60.0 points", "0", "80.0 %", "20.0 %"]
     state = viewer.state().lstrip("#")
     viewer.open(page, state)
-    assert rows_by_name(viewer)["b"] == ["−60.0 points", "0", "20.0 %", "80.0 %"]
+    assert rows_by_name(viewer)["b"] == ["−60.0 points", "0", "80.0 %", "20.0 %"]
     assert is_blue(viewer.color(0.25, 2))
 
 
@@ -310,9 +310,9 @@ def test_the_host_that_is_least_alike_is_compared_with_the_cluster(viewer: Viewe
     show(viewer, page, "compare")
     assert viewer.text("compare-panel").splitlines()[:2] == ["hot", "compared with"]
     assert box(viewer, "compare-with") == "Cluster, sum"
-    assert rows_by_name(viewer)["b"] == ["+40.0 points", "0", "80.0 %", "40.0 %"]
+    assert rows_by_name(viewer)["b"] == ["+40.0 points", "0", "40.0 %", "80.0 %"]
     viewer.element("compare-swap").click()
-    assert rows_by_name(viewer)["b"] == ["−40.0 points", "0", "40.0 %", "80.0 %"]
+    assert rows_by_name(viewer)["b"] == ["−40.0 points", "0", "80.0 %", "40.0 %"]
 
 
 def test_hosts_sort_and_lead_to_their_scope(viewer: Viewer, page: Path) -> None:
@@ -346,7 +346,7 @@ def test_any_host_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
     viewer.driver.find_element(By.CSS_SELECTOR, "[aria-label='Compare cool1 with the rest']").click()
     viewer.until("return !document.getElementById('compare-panel').hidden")
     assert box(viewer, "compare-with") == "All but cool1"
-    assert rows_by_name(viewer)["d"] == ["+45.0 points", "+45.0 points", "80.0 %", "35.0 %"]
+    assert rows_by_name(viewer)["d"] == ["+45.0 points", "+45.0 points", "35.0 %", "80.0 %"]
 
 
 def test_the_run_is_a_view_of_its_own(viewer: Viewer, page: Path) -> None:
