@@ -17,7 +17,8 @@ from hprofiler.store import events_of
 _MOST_ROOTS = 100
 _MOST_LABELS = 20
 _LONGEST_LABEL = 500
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+# What turns the direction of text around as well: not even an isolating element can hold it.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _only(host: HostFacts, event: str) -> HostFacts:
 
 
 def clean(text: object) -> str:
-    """Text without control characters and lone surrogates; "" for what is no text."""
+    """Text without control characters, also of direction, and lone surrogates; "" for what is no text."""
     return _UNPRINTABLE.sub("\ufffd", text) if isinstance(text, str) else ""
 
 
