@@ -18,7 +18,7 @@ def made_profile(event: str, folded: str) -> Profile:
     brackets is the thread.
     """
     measure = measure_of(event)
-    stacks = [line.rsplit(" ", 1) for line in folded.splitlines() if line]
+    stacks = [line.rsplit(" ", 1) for line in folded.split("\n") if line]
     samples = []
     for stack, count in stacks:
         values = [1] * len(measure.columns)
