@@ -7,7 +7,6 @@ import random
 import re
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 HOT = "com/acme/Job.m2"
 # A quarter more of all work, in one method: its share goes from 8.3 % to 26.7 %.
 WORSE = [share + (0.25 * sum(USUAL) if number == 2 else 0) for number, share in enumerate(USUAL)]
+
+
+MAIN = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
 def nobody(side, done, of):
@@ -107,6 +109,26 @@ def test_what_varies_from_process_to_process_is_no_change(tmp_path):
     assert one.own.before == 0.08 and one.own.after == 0.14 and not one.own.beyond
     alone = by_name(compare(*(side / "hosts/h0/1/cpu.pb.gz" for side in sides)))["copy"]
     assert alone.own.beyond, "of one process each nothing tells that it varies"
+
+
+def test_processes_are_compared_with_those_of_their_kind(tmp_path):
+    """A driver that does something else than its executors makes no noise of what they do."""
+
+    def run(name, slow):
+        executors = [f"main;work {7000 - slow}\nmain;slow {slow}\n"] * 4
+        folder = make_run(
+            tmp_path / name,
+            [MadeHost(f"h{n}", {n + 1: text}) for n, text in enumerate(["main;plan 5000\n", *executors])],
+        )
+        content = folder.run
+        content["hosts"][0]["recordings"][0]["process"]["label"] = "driver"
+        folder.write_run(content)
+        return folder.path
+
+    changes = compare(run("a", 500), run("b", 1000))
+    assert set(changes.before.spread.kinds) == {f"{MAIN} driver", f"{MAIN} executor N"}
+    slow = by_name(changes)["slow"].own
+    assert slow.beyond and slow.noise < 0.02
 
 
 def test_what_appeared_and_vanished_is_told_with_its_caller(tmp_path):
@@ -327,8 +349,11 @@ def test_counts_of_methods_add_up_over_processes(tmp_path):
     costs = [(100, 900), (300, 700), (50, 150)]
     sides = [run_of(tmp_path / name, *(f"main;a {a}\nmain;b {b}\n" for a, b in costs)) for name in "ab"]
     spread = compare(*sides).before.spread
+    (kind,) = spread.kinds.values()
     share = sum(a for a, _ in costs) / sum(a + b for a, b in costs)
-    apart = sum((a - share * (a + b)) ** 2 for a, b in costs) * 3 / 2 / 2200**2
-    assert spread.between(spread.own["a"]) == pytest.approx(apart)
-    assert spread.by_chance(spread.own["a"], False) == pytest.approx(share * (1 - share) / 2200)
-    assert Counter({name: sums.cost for name, sums in spread.own.items()}) == {"a": 450, "b": 1750}
+    apart = sum((a - share * (a + b)) ** 2 for a, b in costs) * 3 / 2
+    assert kind.between(kind.sums("own", "a")) == pytest.approx(apart)
+    assert kind.by_chance(kind.sums("own", "a")) == pytest.approx(450 * (1 - share))
+    assert spread.by_chance("own", "a", False) == pytest.approx(share * (1 - share) / 2200)
+    assert spread.times("own", "a") == pytest.approx(apart / (450 * (1 - share)))
+    assert [spread.cost("own", name) for name in "ab"] == [450, 1750]

@@ -138,16 +138,14 @@ def compare(event: str, before: Side, after: Side, absolute: bool = False) -> Ch
     noise = Noise(before.spread, after.spread, absolute)
     sides = (before.spread, after.spread)
     methods = [
-        MethodChange(name, *(_moved(name, kind, sides, noise) for kind in ("own", "all")))
-        for name in sorted(before.spread.all.keys() | after.spread.all.keys())
+        MethodChange(name, *(_moved(name, which, sides, noise) for which in ("own", "all")))
+        for name in sorted(before.spread.names() | after.spread.names())
     ]
     methods.sort(key=lambda one: -abs(one.own.change))
     diff = before.profile.diff(after.profile, normalize=not absolute)
     return Changes(event, before, after, absolute, tuple(methods), noise, diff)
 
 
-def _moved(name: str, kind: str, sides: Tuple[Spread, Spread], noise: Noise) -> Moved:
-    sums = [getattr(side, kind).get(name) for side in sides]
-    wholes = [1 if noise.absolute else side.total for side in sides]
-    before, after = (one.cost / whole if one else 0.0 for one, whole in zip(sums, wholes))
-    return Moved(before, after, noise.of(*sums))
+def _moved(name: str, which: str, sides: Tuple[Spread, Spread], noise: Noise) -> Moved:
+    before, after = (side.cost(which, name) / (1 if noise.absolute else side.total) for side in sides)
+    return Moved(before, after, noise.of(which, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Dict, List, Optional, Union
@@ -19,6 +20,7 @@ from hprofiler.store import RUN_FILE, RunFolder
 Listener = Callable[[str, int, int], None]
 # Takes each process's profile, with groups of threads as outermost frames; of a file its one profile.
 Taker = Callable[[Profile, Optional[HostFacts], Optional[RecordingFacts]], None]
+_NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
 # Of these the first value counts samples.
 _TIMES = ("cpu", "wall", "offcpu")
 _EVENTS = (*_TIMES, "lock", "alloc", "live", "nativemem")
@@ -39,9 +41,9 @@ class Side:
     spread: Spread = field(default_factory=Spread)
     problems: List[Outcome] = field(default_factory=list)
 
-    def add(self, profile: Profile, samples: int) -> None:
+    def add(self, profile: Profile, samples: int, kind: str = "") -> None:
         """A process's profile with the value compared alone; `samples` is 0 where nobody knows."""
-        self.spread.add(profile, samples)
+        self.spread.add(profile, samples, kind)
         if self.merged is None:
             self.merged = profile
         else:
@@ -98,10 +100,15 @@ def _read_run(side: Side, reader: Reader, listener: Listener, taker: Optional[Ta
             if taker is not None:
                 taker(profile, host, recording)
                 profile = profile.without_threads()
-            side.add(profile.select(0), _behind(facts.event, recording, profile))
+            side.add(profile.select(0), _behind(facts.event, recording, profile), _kind(recording))
         except (OSError, ValueError, RuntimeError) as error:
             side.problems.append(unreadable(recording, error))
     return side
+
+
+def _kind(recording: RecordingFacts) -> str:
+    """What is said of all processes of a role, whatever is numbered: "executor N"."""
+    return f"{recording.main_class} {_NUMBERED.sub('N', recording.label)}"
 
 
 def _behind(event: str, recording: RecordingFacts, profile: Profile) -> int:

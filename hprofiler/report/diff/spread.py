@@ -1,13 +1,14 @@
 """How much a method's cost varies from process to process, and what chance makes of a difference.
 
 docs/diff.md explains the sums. Nothing is kept of a process but its part in sums, a few numbers a method.
+Processes of unlike roles (a driver, executors) are compared within their own kind only.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Set, Tuple
 
 from hprofiler._flamegraph import Profile
 
@@ -35,71 +36,115 @@ class Sums:
         self.sampled += cost * per_sample
 
 
+class Kind:
+    """Processes that do the same: each method's sums, of its own cost ("own") and of its total ("all")."""
+
+    def __init__(self) -> None:
+        self.parts = 0
+        self._whole = Sums()
+        self._sums: Dict[str, Dict[str, Sums]] = {"own": {}, "all": {}}
+
+    @property
+    def freedom(self) -> int:
+        return self.parts - 1
+
+    def add(self, profile: Profile, per_sample: float) -> None:
+        whole = profile.total()
+        self.parts += 1
+        self._whole.add(whole, whole, per_sample)
+        for method in profile.top(_EVERYTHING):
+            self._of("all", method.name).add(method.total_value, whole, per_sample)
+            if method.self_value:
+                self._of("own", method.name).add(method.self_value, whole, per_sample)
+
+    def names(self) -> Iterable[str]:
+        return self._sums["all"]
+
+    def sums(self, which: str, name: str) -> Optional[Sums]:
+        return self._sums[which].get(name)
+
+    def by_chance(self, sums: Sums) -> float:
+        """The variance of a method's cost that taking samples makes."""
+        return sums.sampled * (1 - sums.cost / self._whole.cost)
+
+    def between(self, sums: Sums) -> float:
+        """The variance of a method's cost as the processes tell it, each by what it used; of one process 0."""
+        if self.parts < 2:
+            return 0.0
+        share, whole = sums.cost / self._whole.cost, self._whole
+        apart = sums.squared - 2 * share * sums.weighted + share * share * whole.squared
+        return max(apart, 0.0) * self.parts / (self.parts - 1)
+
+    def telling(self) -> Iterable[float]:
+        """How many times chance's the costs vary of each method that has enough samples."""
+        least = _ENOUGH * self.parts * self._whole.sampled / self._whole.cost
+        for sums in self._sums["own"].values():
+            chance = self.by_chance(sums)
+            if sums.cost >= least and chance > 0:
+                yield self.between(sums) / chance
+
+    def _of(self, which: str, name: str) -> Sums:
+        return self._sums[which].setdefault(name, Sums())
+
+
 class Spread:
-    """The sums of each method of one side, by its own cost and by its total."""
+    """One side: its processes by kind, whose costs are not expected to be alike."""
 
     def __init__(self) -> None:
         self.parts = 0
         self.samples = 0
+        self.total = 0
         self.known = True
-        self.own: Dict[str, Sums] = {}
-        self.all: Dict[str, Sums] = {}
-        self._whole = Sums()
+        self.kinds: Dict[str, Kind] = {}
+        self._sampled = 0.0
 
-    def add(self, profile: Profile, samples: int) -> None:
+    def add(self, profile: Profile, samples: int, kind: str = "") -> None:
         """A process's profile, one value; `samples` is how many stand behind it, 0 where nobody knows."""
         whole = profile.total()
         if not whole:
             return
-        per_sample = whole / samples if samples else 0.0
         self.parts += 1
         self.samples += samples
+        self.total += whole
         self.known = self.known and samples > 0
-        self._whole.add(whole, whole, per_sample)
-        for method in profile.top(_EVERYTHING):
-            self.all.setdefault(method.name, Sums()).add(method.total_value, whole, per_sample)
-            if method.self_value:
-                self.own.setdefault(method.name, Sums()).add(method.self_value, whole, per_sample)
+        per_sample = whole / samples if samples else 0.0
+        self._sampled += whole * per_sample
+        self.kinds.setdefault(kind, Kind()).add(profile, per_sample)
+
+    def names(self) -> Set[str]:
+        return {name for kind in self.kinds.values() for name in kind.names()}
 
     @property
-    def total(self) -> int:
-        return self._whole.cost
-
-    def share(self, sums: Optional[Sums]) -> float:
-        return sums.cost / self.total if sums else 0.0
-
-    def by_chance(self, sums: Optional[Sums], absolute: bool) -> float:
-        """The variance that taking samples makes, of a method's share or of its cost."""
-        if sums is None:
-            return 0.0
-        if absolute:
-            return sums.sampled
-        # Of a share of 0 or 1 nobody is sure either: one sample might have been another.
-        return max(sums.sampled * (1 - self.share(sums)), self.per_sample**2) / self.total**2
-
-    def between(self, sums: Sums) -> float:
-        """The variance of a method's share as the parts tell it; of one part 0."""
-        if self.parts < 2:
-            return 0.0
-        share, whole = self.share(sums), self._whole
-        apart = sums.squared - 2 * share * sums.weighted + share * share * whole.squared
-        return max(apart, 0.0) * self.parts / (self.parts - 1) / self.total**2
-
-    def times(self, sums: Optional[Sums]) -> Optional[float]:
-        """How many times what chance makes a method varies; None where too little is known."""
-        if sums is None or self.parts < 2:
-            return None
-        chance = self.by_chance(sums, absolute=False)
-        return self.between(sums) / chance if chance > 0 else None
+    def freedom(self) -> int:
+        """By how many values the processes tell how alike they are."""
+        return sum(kind.freedom for kind in self.kinds.values())
 
     @property
     def per_sample(self) -> float:
         """What a sample stands for, on average."""
-        return self._whole.sampled / self._whole.cost if self._whole.cost else 0.0
+        return self._sampled / self.total if self.total else 0.0
 
-    def telling(self) -> Iterable[Sums]:
-        """Methods with enough samples to tell how processes vary."""
-        return (one for one in self.own.values() if one.cost >= _ENOUGH * self.parts * self.per_sample)
+    def cost(self, which: str, name: str) -> int:
+        return sum(sums.cost for _, sums in self._all(which, name))
+
+    def by_chance(self, which: str, name: str, absolute: bool) -> float:
+        """The variance that taking samples makes, of a method's share or of its cost."""
+        sampled = sum(sums.sampled for _, sums in self._all(which, name))
+        if absolute or not sampled:
+            return sampled
+        share = self.cost(which, name) / self.total
+        # Of a share of 0 or 1 nobody is sure either: one sample might have been another.
+        return max(sampled * (1 - share), self.per_sample**2) / self.total**2
+
+    def times(self, which: str, name: str) -> Optional[float]:
+        """How many times what chance makes a method varies; None where nothing tells."""
+        several = [(kind, sums) for kind, sums in self._all(which, name) if kind.parts > 1]
+        chance = sum(kind.by_chance(sums) for kind, sums in several)
+        return sum(kind.between(sums) for kind, sums in several) / chance if chance > 0 else None
+
+    def _all(self, which: str, name: str) -> List[Tuple[Kind, Sums]]:
+        found = ((kind, kind.sums(which, name)) for kind in self.kinds.values())
+        return [(kind, sums) for kind, sums in found if sums is not None]
 
 
 class Noise:
@@ -109,45 +154,35 @@ class Noise:
         self._sides = (before, after)
         self.absolute = absolute
         self.known = before.known and after.known
-        self._pooled = _pooled(self._sides)
-        self._freedom = sum(side.parts - 1 for side in self._sides)
-        self._limit = _limit(_POOLED + self._freedom) if self._freedom else SIGMAS
+        self._pooled = _pooled(kind for side in self._sides for kind in side.kinds.values())
+        freedom = before.freedom + after.freedom
+        self._limit = _limit(_POOLED + freedom) if freedom else SIGMAS
+        self.counted_alone = not freedom
 
-    @property
-    def counted_alone(self) -> bool:
-        """Nothing tells how processes vary: there is one a side."""
-        return not self._freedom
-
-    def of(self, before: Optional[Sums], after: Optional[Sums]) -> Optional[float]:
+    def of(self, which: str, name: str) -> Optional[float]:
         """A change beyond this is none of chance's; None where nobody knows how many samples there were."""
         if not self.known:
             return None
         variance = 0.0
-        for side, sums in zip(self._sides, (before, after)):
-            variance += side.by_chance(sums, self.absolute) * self._times(side, sums)
+        for side in self._sides:
+            variance += side.by_chance(which, name, self.absolute) * self._times(side, which, name)
         return self._limit * math.sqrt(variance)
 
     def least(self, side: Spread) -> Optional[float]:
         """What of the side's value is no chance where there is nothing on the other side."""
         return self._limit**2 * self._pooled * side.per_sample if self.known else None
 
-    def _times(self, side: Spread, sums: Optional[Sums]) -> float:
+    def _times(self, side: Spread, which: str, name: str) -> float:
         """Its own word on how much it varies, and that of all methods together; at least chance's."""
-        own = side.times(sums)
+        own = side.times(which, name)
         if own is None:
             return self._pooled
-        freedom = side.parts - 1
-        return max(1.0, (_POOLED * self._pooled + freedom * own) / (_POOLED + freedom))
+        return max(1.0, (_POOLED * self._pooled + side.freedom * own) / (_POOLED + side.freedom))
 
 
-def _pooled(sides: Tuple[Spread, ...]) -> float:
+def _pooled(kinds: Iterable[Kind]) -> float:
     """How many times what chance makes most methods vary, each by as much as it tells; at least once."""
-    told: List[Tuple[float, int]] = []
-    for side in sides:
-        for sums in side.telling():
-            times = side.times(sums)
-            if times is not None:
-                told.append((times, side.parts - 1))
+    told = [(times, kind.freedom) for kind in kinds if kind.freedom for times in kind.telling()]
     weight = sum(freedom for _, freedom in told)
     return max(1.0, sum(times * freedom for times, freedom in told) / weight) if weight else 1.0
 

@@ -64,7 +64,7 @@ def _about_noise(compared: Changes) -> str:
     if not compared.noise.known:
         return "noise is not known: the profiles do not tell how many samples they are of"
     if compared.noise.counted_alone:
-        return "noise is what counting samples makes of it: with one process a side nothing tells more"
+        return "noise is what counting samples makes of it: with one process of a kind nothing tells more"
     return "noise is what samples, and the spread over processes, make of it"
 
 
