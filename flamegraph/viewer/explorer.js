@@ -146,7 +146,7 @@ export class Explorer {
     this.showTools({ ...state, view: name });
     showTab(name);
     this.scopes.update();
-    context.matches = this.search.run(profile, state);
+    context.matches = this.search.run(profile, state, name === "graph" ? profile.present(state.zoom) : 0);
     const view = this.viewOf(name);
     for (const graph of context.graphs) {
       graph.turn(state.flame);
@@ -279,6 +279,7 @@ export class Explorer {
 
   /** Out of whatever is innermost: search, then zoom, then the full window. */
   escape() {
+    hideTooltip();
     const { state } = this.store;
     const { active } = this.context;
     if (state.query) this.store.set({ query: "" });

@@ -69,6 +69,8 @@ export class Graph {
     this.width = 0;
     this.height = 0;
     this.unrolled = false;
+    /** Not on the page: what is not shown cannot be scrolled. */
+    this.away = true;
     this.hovered = -1;
     this.selected = -1;
     this.animation = 0;
@@ -263,10 +265,11 @@ export class Graph {
     const width = this.scroller.clientWidth;
     const height = this.scroller.clientHeight;
     const same = width === this.width && height === this.height && this.canvas.width === Math.round(width * ratio);
-    if (width === 0 || same || this.unrolled) return;
-    const first = this.width === 0;
+    const shown = width > 0 && this.away;
+    this.away = width === 0;
+    if (width === 0 || this.unrolled || (same && !shown)) return;
     this.resize(width, height);
-    if (first || this.flame) this.settle();
+    if (shown || this.flame) this.settle();
     else if (this.profile) this.fitRows(this.profile);
     this.draw();
   }

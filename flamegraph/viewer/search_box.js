@@ -37,9 +37,10 @@ export class SearchBox {
    * Shows what is searched and how much of it there is; null when nothing is searched, or it is no regular expression.
    * @param {Profile} profile
    * @param {State} state
+   * @param {number} view the node that fills the width
    * @returns {Matches | null} the same as before where the same is asked
    */
-  run(profile, state) {
+  run(profile, state, view) {
     if (this.input.value !== state.query) this.input.value = state.query;
     this.regexp.setAttribute("aria-pressed", String(state.regexp));
     this.input.classList.remove("wrong");
@@ -54,7 +55,7 @@ export class SearchBox {
       this.input.classList.add("wrong");
       this.result.textContent = "not a regular expression";
     }
-    if (this.matches) this.result.textContent = matchedText(profile, this.matches, profile.present(state.zoom));
+    if (this.matches) this.result.textContent = matchedText(profile, this.matches, view);
     return this.matches;
   }
 }
@@ -62,11 +63,11 @@ export class SearchBox {
 /**
  * @param {Profile} profile
  * @param {Matches} matches
- * @param {number} zoom
+ * @param {number} view the node that fills the width
  */
-function matchedText(profile, matches, zoom) {
-  const { frames, total, inView } = measureMatches(profile, matches, zoom);
+function matchedText(profile, matches, view) {
+  const { frames, total, inView } = measureMatches(profile, matches, view);
   if (frames === 0) return "no match";
   const all = `${percent(total, profile.sum())} matched`;
-  return zoom > 0 ? `${all}, ${percent(inView, profile.total[0][zoom])} of view` : all;
+  return view > 0 ? `${all}, ${percent(inView, profile.total[0][view])} of view` : all;
 }
