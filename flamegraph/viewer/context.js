@@ -96,7 +96,7 @@ export class Context {
       point: (node, x, y) => this.pointed(graph, node, x, y),
       moved: () => this.moved(graph),
       enter: () => (this.active = graph),
-      open: (node) => this.openMethod(graph.methodOf(node)),
+      open: (method) => this.openMethod(method),
     });
     this.graphs.push(graph);
     return graph;

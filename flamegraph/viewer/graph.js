@@ -25,7 +25,7 @@ const SOME_WIDTH = 1200;
  * @property {(node: number, x: number, y: number) => void} point a frame is under the pointer, -1 for none; client pixels
  * @property {() => void} moved another frame fills the width
  * @property {() => void} enter the pointer or the focus came to this graph
- * @property {(node: number) => void} open a frame was double-clicked
+ * @property {(method: string) => void} open a frame of this method was double-clicked
  */
 
 /**
@@ -108,11 +108,14 @@ export class Graph {
       this.point(this.nodeUnder(event), event.clientX, event.clientY);
     });
     this.canvas.addEventListener("mouseleave", () => this.point(-1, 0, 0));
+    let clicked = "";
     this.canvas.addEventListener("click", (event) => {
+      if (event.detail > 1) return; // what is under the pointer now came there by the first click
       const node = this.nodeUnder(event);
+      clicked = this.methodOf(node);
       if (node >= 0) this.events.zoom(node);
     });
-    this.canvas.addEventListener("dblclick", (event) => this.events.open(this.nodeUnder(event)));
+    this.canvas.addEventListener("dblclick", () => this.events.open(clicked));
     this.scroller.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || !this.key(event.key)) return;
       event.preventDefault();

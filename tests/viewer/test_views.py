@@ -157,6 +157,17 @@ def test_a_method_between_its_callers_and_callees(viewer: Viewer, page: Path) ->
     assert told(viewer, 0.5, 0)["Of b"] == "100 %"
 
 
+def test_a_double_click_means_the_frame_that_the_first_click_hit(viewer: Viewer, tmp_path: Path) -> None:
+    path = tmp_path / "deep.html"
+    stack = ";".join(f"f{depth}" for depth in range(200))
+    write_page(Profile.from_bytes(f"{stack} 10\n".encode(), "folded"), path, "deep")
+    viewer.open(path)
+    viewer.still()
+    viewer._move(0.5, 20).double_click().perform()
+    viewer.until("return location.hash.includes('view=sandwich')")
+    assert box(viewer, "sandwich-method") == "f19"
+
+
 def test_the_sandwich_takes_another_method_and_another_scope(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "view=sandwich&method=b")
     choose(viewer, "sandwich-method", "d", 0)
