@@ -133,7 +133,7 @@ def test_compilers_and_kernel_code(tmp_path):
     text = f"{JOB};java/io/FileInputStream.read_[j];__libc_read;do_syscall_64_[k];vfs_read_[k] 600\n"
     found = of(run_of(tmp_path, f"{text}{JIT_THREAD} 300\n{JOB} 100\n"))
     assert texts(found) == [
-        "60.0 % of CPU time is spent in vfs_read.",
+        "60.0 % of CPU time is spent in vfs_read, most of it for Job.run.",
         "The JIT compilers take 30.0 % of CPU time, as while JVMs warm up.",
         "Kernel code takes 60.0 % of CPU time, most of it called by __libc_read.",
     ]

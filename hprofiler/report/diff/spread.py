@@ -68,7 +68,7 @@ class Kind:
         return sums.sampled * (1 - sums.cost / self._whole.cost)
 
     def between(self, sums: Sums) -> float:
-        """The variance of a method's cost as the processes tell it, each by what it used; of one process 0."""
+        """The variance of a method's cost as the processes tell it, each by what it used; of one 0."""
         if self.parts < 2:
             return 0.0
         share, whole = sums.cost / self._whole.cost, self._whole

@@ -26,8 +26,16 @@ def answer(subject: Subject) -> Finding:
     if hottest.self_value < _WORTH_A_HEADLINE * subject.total:
         text = f"No method stands out: the hottest, {shown(hottest.name)}, takes {share}{_of(subject)}."
     else:
-        text = f"{share}{_of(subject)} {_verb(subject)} {shown(hottest.name)}."
+        text = f"{share}{_of(subject)} {_verb(subject)} {shown(hottest.name)}{_for_whom(subject)}."
     return Finding(text, hottest.name)
+
+
+def _for_whom(subject: Subject) -> str:
+    """ ", most of it for Job.run", where the hottest method serves others."""
+    owner = subject.walk.owner_of(subject.hottest.name) if subject.of_doing else ""
+    if owner in ("", subject.hottest.name) or subject.of_classes:
+        return ""
+    return f", most of it for {shown(owner)}"
 
 
 def who_does_it(subject: Subject) -> List[Finding]:

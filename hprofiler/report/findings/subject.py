@@ -87,13 +87,18 @@ class Subject:
         return self.event in _CLASSES
 
     @property
+    def of_doing(self) -> bool:
+        """A method's cost is its own doing, not somebody's it waits for."""
+        return self.facts is None or self.event in _DOING
+
+    @property
     def hottest(self) -> Method:
         return next(iter(self.methods.values()))
 
     @cached_property
     def owner(self) -> Optional[Owner]:
         """The innermost method of the job's own that most is below, where much of that is well-known code."""
-        if self.facts is not None and self.event not in _DOING:
+        if not self.of_doing:
             return None
         for name, cost in self.walk.owners.most_common(_OWNERS):
             method = self.methods.get(name)

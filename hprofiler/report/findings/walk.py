@@ -34,8 +34,8 @@ class Walk:
         self.owners: Counter[str] = Counter()
         self.families: Counter[Family] = Counter()
         self.kernel_callers: Counter[str] = Counter()
-        # Name, parent, family and cost of each node; the root is the first.
-        self._tree: List[Tuple[str, int, Optional[Family], int]] = [("", 0, None, 0)]
+        # Name, parent, place and cost of each node; the root is the first.
+        self._tree: List[Tuple[str, int, _Place, int]] = [("", 0, _ROOT, 0)]
         self._known: Dict[Tuple[str, str], Tuple[bool, Optional[Family]]] = {}
         self._walk(profile, classes)
 
@@ -43,11 +43,20 @@ class Walk:
         """What each family costs below a method."""
         inside: List[bool] = []
         costs: Counter[Family] = Counter()
-        for name, parent, family, cost in self._tree:
+        for name, parent, place, cost in self._tree:
             inside.append(name == method or (bool(inside) and inside[parent]))
-            if inside[-1] and family is not None:
-                costs[family] += cost
+            if inside[-1] and place.family is not None:
+                costs[place.family] += cost
         return costs
+
+    def owner_of(self, method: str) -> str:
+        """The own method that most of a method's own cost is for; "" where none has more than half of it."""
+        costs: Counter[str] = Counter()
+        for name, _, place, cost in self._tree:
+            if name == method:
+                costs[place.owner] += cost
+        owner, most = costs.most_common(1)[0] if costs else ("", 0)
+        return owner if 2 * most > sum(costs.values()) else ""
 
     def _walk(self, profile: Profile, classes: bool) -> None:
         places = [_ROOT]
@@ -55,7 +64,7 @@ class Walk:
             cost, above = node.self_value, places[node.parent]
             place = above if classes and cost else self._below(above, node.name, node.kind)
             places.append(place)
-            self._tree.append((node.name, node.parent, place.family, cost))
+            self._tree.append((node.name, node.parent, place, cost))
             if place.owner:
                 self.owners[place.owner] += cost
             if place.family:
