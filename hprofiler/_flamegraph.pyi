@@ -457,8 +457,6 @@ class Profile:
         """Speedscope's JSON, a profile of type `sampled` for each value."""
     def to_json(self) -> bytes:
         """The plain call tree as JSON."""
-    def to_viewer(self) -> bytes:
-        """The viewer's compact data: `flamegraph/viewer/FORMAT.md`."""
     def write(
         self,
         target: Union[_Path, BinaryIO],
@@ -474,7 +472,7 @@ class Profile:
         A file appears whole or not at all; an object with `write` gets bytes in blocks, and needs `format`.
         `value` is for formats that have room for one, `title` for pictures and the page (.html, paths only),
         `thread_label` for pprof (see `to_pprof`), `options` for pictures (.svg). `.hpt` is the compact
-        profile (`flamegraph/FORMAT.md`), which `open` reads too; `.hpv` is what `to_viewer` gives.
+        profile (`flamegraph/FORMAT.md`), which `open` reads too.
         """
 
 @final

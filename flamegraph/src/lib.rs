@@ -36,6 +36,7 @@ mod stack;
 mod threads;
 mod tree;
 mod values;
+#[cfg(feature = "formats")]
 mod viewer;
 mod walk;
 mod wire;
@@ -54,7 +55,6 @@ pub use options::{PerfOptions, ReadOptions};
 pub use profile::{Labels, Profile};
 pub use threads::Threads;
 pub use values::ValueType;
-pub use viewer::{ThreadColumn, ViewerWriter};
 pub use write::{write, WriteFormat, WriteOptions};
 
 #[cfg(feature = "recordings")]
@@ -63,3 +63,5 @@ pub use jfr::{read_jfr, Recording, Sampled};
 pub use ops::NameRules;
 #[cfg(feature = "formats")]
 pub use ops::{Difference, Distance, Outliers, Pattern};
+#[cfg(feature = "formats")]
+pub use viewer::{ThreadColumn, ViewerWriter};

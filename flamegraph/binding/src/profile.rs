@@ -359,11 +359,6 @@ impl Profile {
         Ok(picture)
     }
 
-    fn to_viewer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let profile = self.now();
-        to_bytes(py, |out| profile.write_viewer(out))
-    }
-
     fn to_speedscope<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let profile = self.now();
         to_bytes(py, |out| profile.write_speedscope(out))

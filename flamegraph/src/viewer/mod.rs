@@ -3,7 +3,6 @@
 
 mod bound;
 mod column;
-mod one;
 mod write;
 
 use std::collections::HashMap;
