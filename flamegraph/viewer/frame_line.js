@@ -7,7 +7,7 @@ import { nameElement } from "./tooltip.js";
 
 /** @typedef {import("./graph.js").Graph} Graph */
 
-const COPIED_MILLISECONDS = 1200;
+const COPIED_MILLISECONDS = 2000;
 
 /**
  * @param {Graph | null} graph
