@@ -59,17 +59,15 @@ export class CompareView {
     this.body = make("div");
     this.body.append(head, this.facts, element, this.ramp, this.lone, this.changes.element);
     panel.replaceChildren(this.none, this.body);
-    this.box = new Combobox(choice, "Compared with", () => othersOf(context), (id) => this.choose(id));
+    this.box = new Combobox(choice, "Compared with", () => othersOf(context, this.pair()?.one ?? context.scope), (id) => this.go(this.pair()?.one, id));
     this.listen();
   }
 
   listen() {
     const { context } = this;
     this.swap.addEventListener("click", () => {
-      const other = this.other();
-      if (!other) return;
-      if (this.isTurned(other)) context.go({ with: other.key });
-      else context.go({ scope: inAddress(other), with: context.scope.key });
+      const pair = this.pair();
+      this.go(pair?.another, pair?.one.key ?? "");
     });
     this.shares.addEventListener("click", () => context.set({ normalize: true }));
     this.amounts.addEventListener("click", () => context.set({ normalize: false }));
@@ -92,24 +90,32 @@ export class CompareView {
     return other.run !== scope.run ? other.run > scope.run : whole && state.with === "";
   }
 
-  /** @param {string} key */
-  choose(key) {
-    const { context } = this;
+  /**
+   * @param {Scope | undefined} one
+   * @param {string} another
+   */
+  go(one, another) {
+    if (one) this.context.go({ scope: one.key === "sum" ? "" : one.key, with: another });
+  }
+
+  /** What is compared, and with what. */
+  pair() {
+    const { scope } = this.context;
     const other = this.other();
-    if (other && this.isTurned(other)) context.go({ scope: inAddress({ key }), with: other.key });
-    else context.go({ with: key });
+    if (!other) return null;
+    return this.isTurned(other) ? { one: other, another: scope } : { one: scope, another: other };
   }
 
   /** @param {State} state */
   update(state) {
     const { context } = this;
-    const other = this.other();
-    this.none.hidden = other !== null;
-    this.body.hidden = other === null;
-    if (!other) return;
+    const pair = this.pair();
+    this.none.hidden = pair !== null;
+    this.body.hidden = pair === null;
+    if (!pair) return;
+    const { one, another } = pair;
     this.shares.setAttribute("aria-pressed", String(state.normalize));
     this.amounts.setAttribute("aria-pressed", String(!state.normalize));
-    const [one, another] = this.isTurned(other) ? [other, context.scope] : [context.scope, other];
     const shown = `${context.event} ${context.thread} ${one.key} ${another.key} ${state.normalize}`;
     if (shown !== this.shown) this.compare(one, another, state);
     else if (this.graph.profile) this.graph.zoom(this.graph.profile.present(this.plainNode(state.zoom)));
@@ -227,9 +233,4 @@ export class CompareView {
     }
     return item;
   }
-}
-
-/** @param {{key: string}} scope */
-function inAddress({ key }) {
-  return key === "sum" ? "" : key;
 }

@@ -17,6 +17,7 @@ import { Profile } from "./profile.js";
  * @property {string} value the label's value
  * @property {string} label for people
  * @property {string} section under which it is listed
+ * @property {Scope | null} of what a rest is the rest of
  */
 
 /** How many profiles are kept: of 1,000,000 nodes each takes 24 MB. The whole cluster's are the longest to make. */
@@ -44,27 +45,44 @@ export class Scopes {
 
   /**
    * The scope of a key of the URL; null where this page has none of that name.
-   * @param {string} key `[RUN/](sum|mean|host:N|rest:N|process:N|label:KEY=VALUE|thread:N)`; "" is sum
+   * @param {string} key `[RUN/](sum|mean|host:N|process:N|label:KEY=VALUE|thread:N)`, or `rest:` before one for
+   * all but that; "" is sum
    * @returns {Scope | null}
    */
   parse(key) {
-    const parts = /^(?:(\d+)\/)?(?:(sum|mean)|(host|rest|process|thread):(\d+)|(label):([^=]*)=(.*))$/s.exec(key || "sum");
+    const rest = /^rest:((?!rest:).+)$/s.exec(key);
+    if (rest) return this.restOf(this.parse(rest[1]));
+    const parts = /^(?:(\d+)\/)?(?:(sum|mean)|(host|process|thread):(\d+)|(label):([^=]*)=(.*))$/s.exec(key || "sum");
     if (!parts) return null;
     const [, runText, whole, kindText, indexText, , group = "", value = ""] = parts;
     const { page } = this;
     const kind = /** @type {Scope["kind"]} */ (whole ?? kindText ?? "label");
     const index = Number(indexText ?? 0);
-    const list = kind === "host" || kind === "rest" ? page.hosts : kind === "process" ? page.processes : page.threads;
+    const list = kind === "host" ? page.hosts : kind === "process" ? page.processes : page.threads;
     if (kindText && index >= list.length) return null;
     let run = Number(runText ?? 0);
-    if (kind === "host" || kind === "rest") run = page.hosts[index].run;
+    if (kind === "host") run = page.hosts[index].run;
     if (kind === "process") run = this.runOf(index);
     if (run >= page.runs.length) return null;
-    const scope = { key: "", kind, run, index, group, value, label: "", section: SECTION_OF[kind] || group };
+    /** @type {Scope} */
+    const scope = { key: "", kind, run, index, group, value, label: "", section: SECTION_OF[kind] || group, of: null };
     if (kind === "label" && !page.processes.some((_, process) => this.holds(scope, process))) return null;
     scope.key = formatScope(scope);
     scope.label = this.labelOf(scope);
     return scope;
+  }
+
+  /**
+   * Everything of the run but a host, a process or those with a label; null where nothing is left.
+   * @param {Scope | null} of
+   * @returns {Scope | null}
+   */
+  restOf(of) {
+    if (!of || !["host", "process", "label"].includes(of.kind)) return null;
+    /** @type {Scope} */
+    const rest = { ...of, key: `rest:${of.key}`, kind: "rest", section: SECTION_OF.rest, of };
+    rest.label = this.labelOf(rest);
+    return this.page.processes.some((_, process) => this.holds(rest, process)) ? rest : null;
   }
 
   /** @param {number} process */
@@ -76,12 +94,11 @@ export class Scopes {
   labelOf(scope) {
     const { page } = this;
     const run = page.runs.length > 1 ? `${page.runs[scope.run]}: ` : "";
-    const name = scope.kind === "host" || scope.kind === "rest" ? page.hosts[scope.index].name : "";
     switch (scope.kind) {
       case "sum": return run + (this.hostsOf(scope.run) > 1 ? "Cluster, sum" : this.lonelyHost(scope.run));
       case "mean": return `${run}Cluster, average`;
-      case "host": return run + name;
-      case "rest": return `${run}All but ${name}`;
+      case "host": return run + page.hosts[scope.index].name;
+      case "rest": return `${run}All but ${scope.of?.label.slice(run.length)}`;
       case "process": return run + this.processLabel(scope.index);
       case "label": return run + (scope.value || "(none)");
       case "thread": return run + page.threads[scope.index];
@@ -154,12 +171,13 @@ export class Scopes {
   /**
    * @param {Scope} scope
    * @param {number} process
+   * @returns {boolean}
    */
   holds(scope, process) {
     const { host, labels } = this.page.processes[process];
     if (this.runOf(process) !== scope.run) return false;
     if (scope.kind === "host") return host === scope.index;
-    if (scope.kind === "rest") return host !== scope.index;
+    if (scope.of) return !this.holds(scope.of, process);
     if (scope.kind === "process") return process === scope.index;
     return scope.kind !== "label" || labels[scope.group] === scope.value;
   }
@@ -276,7 +294,7 @@ export class Scopes {
  * @param {{kind: Scope["kind"], run: number, index: number, group: string, value: string}} scope
  */
 export function formatScope({ kind, run, index, group, value }) {
-  if (kind === "host" || kind === "rest" || kind === "process") return `${kind}:${index}`;
+  if (kind === "host" || kind === "process") return `${kind}:${index}`;
   const prefix = run ? `${run}/` : "";
   if (kind === "label") return `${prefix}label:${group}=${value}`;
   return prefix + (kind === "thread" ? `thread:${index}` : kind);

@@ -23,7 +23,7 @@ VIEWS = {
     "sandwich": f"view=sandwich&method={METHOD}",
     "methods": "view=methods",
     "hosts": "view=hosts",
-    "compare": "view=compare&scope=host:7&with=rest:7",
+    "compare": "view=compare&scope=host:7&with=rest:host:7",
     "run": "view=run",
 }
 

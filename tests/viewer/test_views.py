@@ -326,6 +326,14 @@ def test_the_host_that_is_least_alike_is_compared_with_the_cluster(viewer: Viewe
     assert rows_by_name(viewer)["b"] == ["−40.0 points", "0", "80.0 %", "40.0 %"]
 
 
+def test_a_process_is_compared_with_all_others(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare", "scope=process:1")
+    assert box(viewer, "compare-with").startswith("All but ") and "cool1" in box(viewer, "compare-with")
+    assert rows_by_name(viewer)["d"] == ["+45.0 points", "+45.0 points", "35.0 %", "80.0 %"]
+    viewer.element("compare-swap").click()
+    assert rows_by_name(viewer)["d"] == ["−45.0 points", "−45.0 points", "80.0 %", "35.0 %"]
+
+
 def test_hosts_sort_and_lead_to_their_scope(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "hosts")
     assert host_names(viewer)[0] == "hot"  # unlike the others
