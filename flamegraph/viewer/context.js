@@ -59,7 +59,7 @@ export class Context {
 
   /** The scope shown; the cluster's sum where the address names none of this page. */
   get scope() {
-    return /** @type {Scope} */ (this.scopes.parse(this.state.scope) ?? this.scopes.parse("sum"));
+    return this.scopes.parse(this.state.scope) ?? this.scopes.sumOfRun(0);
   }
 
   /** The profile shown. */

@@ -32,7 +32,8 @@ export class ScopeBox {
   listEvents() {
     const { page } = this.context;
     const buttons = page.events.map((event) => {
-      const button = make("button", "", event.title);
+      const { name, title } = event;
+      const button = make("button", "", title === name ? title : title.charAt(0).toUpperCase() + title.slice(1));
       button.addEventListener("click", () => this.context.go({ event: event === page.events[0] ? "" : event.name }));
       return button;
     });
@@ -41,11 +42,11 @@ export class ScopeBox {
   }
 
   options() {
-    const { scopes, event, thread } = this.context;
-    const whole = scopes.amount(/** @type {Scope} */ (scopes.parse("sum")), event, thread);
+    const { scopes, event, thread, page } = this.context;
+    const wholes = page.runs.map((_, run) => scopes.amount(scopes.sumOfRun(run), event, thread));
     return scopes.all().map((scope) => {
       const plain = scope.kind === "sum" || scope.kind === "mean";
-      const note = () => (plain ? "" : percent(scopes.amount(scope, event, thread), whole));
+      const note = () => (plain ? "" : percent(scopes.amount(scope, event, thread), wholes[scope.run]));
       return { id: scope.key, label: scope.label, section: scope.section, note };
     });
   }
@@ -75,11 +76,12 @@ export class ScopeBox {
   describe(scope) {
     const { context } = this;
     const { scopes, page, event, thread } = context;
+    const part = scopes.amount(scope, event, thread);
+    if (part === 0) return "Here is not one sample.";
     if (scope.kind === "mean") return "Every host weighs the same: this is one host on average.";
     const several = scopes.hostsOf(scope.run) > 1;
     if (scope.kind === "sum" && thread < 0) return several ? "Every sample counts once." : "";
-    const sum = /** @type {Scope} */ (scopes.parse(scope.run ? `${scope.run}/sum` : "sum"));
-    const [part, whole] = [scopes.amount(scope, event, thread), scopes.amount(sum, event)];
+    const whole = scopes.amount(scopes.sumOfRun(scope.run), event);
     const what = page.events[event];
     return `${ofWhole(quantity(part, what), quantity(whole, what))}, ${percent(part, whole)}${this.labels(scope)}.`;
   }

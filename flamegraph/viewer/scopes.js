@@ -85,6 +85,11 @@ export class Scopes {
     return this.page.processes.some((_, process) => this.holds(rest, process)) ? rest : null;
   }
 
+  /** @param {number} run */
+  sumOfRun(run) {
+    return /** @type {Scope} */ (this.parse(run ? `${run}/sum` : "sum"));
+  }
+
   /** @param {number} process */
   runOf(process) {
     return this.page.hosts[this.page.processes[process].host].run;
@@ -146,19 +151,20 @@ export class Scopes {
 
   /** Labels that tell processes apart, and do not tell each from all others. */
   labelKeys() {
-    /** @type {Map<string, string[]>} */
-    const values = new Map();
-    this.page.processes.forEach(({ labels }, process) => {
-      const run = this.runOf(process) ? `${this.runOf(process)}/` : "";
-      for (const [key, value] of Object.entries(labels)) {
-        const known = values.get(key) ?? [];
-        known.push(`${run}label:${key}=${value}`);
-        values.set(key, known);
+    /** @type {Map<string, {values: string[], runs: Set<number>}>} */
+    const labels = new Map();
+    this.page.processes.forEach((one, process) => {
+      for (const [key, value] of Object.entries(one.labels)) {
+        const known = labels.get(key) ?? { values: [], runs: new Set() };
+        known.values.push(value);
+        known.runs.add(this.runOf(process));
+        labels.set(key, known);
       }
     });
-    return [...values.values()].flatMap((all) => {
-      const groups = [...new Set(all)];
-      return groups.length > 1 && groups.length < all.length ? groups.sort(inOrder) : [];
+    return [...labels].flatMap(([key, { values, runs }]) => {
+      const groups = [...new Set(values)].sort(inOrder);
+      if (groups.length < 2 || groups.length === values.length) return [];
+      return groups.flatMap((value) => [...runs].map((run) => `${run ? `${run}/` : ""}label:${key}=${value}`));
     });
   }
 

@@ -31,7 +31,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         MadeHost(name, processes, events={"alloc": allocated})
         for name, processes, allocated in zip(("n1", "n2"), (N1, N2), ALLOCATED)
     ]
-    run = make_run(tmp_path_factory.mktemp("choosing") / "run", hosts, events=("cpu", "alloc"))
+    run = make_run(tmp_path_factory.mktemp("choosing") / "run", hosts, events=("cpu", "alloc", "lock"))
     return make_report(run.path).page
 
 
@@ -76,7 +76,7 @@ def test_threads_narrow_every_scope(viewer: Viewer, page: Path) -> None:
 def test_each_event_has_its_own_units(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     assert "300 samples · 1.0 s · 0.02 cores" in viewer.hover(0.5, 0)
-    first, second = viewer.element("events").find_elements(By.TAG_NAME, "button")
+    first, second, _ = viewer.element("events").find_elements(By.TAG_NAME, "button")
     second.click()
     viewer.until("return location.hash.includes('event=alloc')")
     tip = viewer.hover(0.5, 2)
@@ -88,6 +88,18 @@ def test_each_event_has_its_own_units(viewer: Viewer, page: Path) -> None:
     first.click()
     viewer.until_text("scope-note", "100 of 300 samples")
     assert viewer.hover(0.5, 2).splitlines()[0] == "cold"
+
+
+def test_an_event_without_samples_is_no_riddle(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.element("events").find_elements(By.TAG_NAME, "button")[2].click()
+    viewer.until_text("scope-note", "not one sample")
+    for view in ("reversed", "sandwich", "methods", "hosts", "compare", "run", "graph"):
+        viewer.element(f"view-{view}").click()
+        assert viewer.element(f"{view}-panel").get_attribute("hidden") is None
+        assert not viewer.element("failure").is_displayed()
+    viewer.element("search").send_keys("hot")
+    viewer.until_text("search-result", "no match")
 
 
 def test_what_the_page_says_is_of_the_event_shown(viewer: Viewer, page: Path) -> None:
