@@ -39,6 +39,8 @@ export class Scopes {
     this.sums = new Float64Array(page.columns.length).fill(NaN);
     /** Sums of the processes by event and threads. @type {Map<string, Float64Array>} */
     this.processes = new Map();
+    /** @type {Map<number, number[]>} */
+    this.threads = new Map();
     /** @type {Scope[] | null} */
     this.listed = null;
   }
@@ -168,10 +170,18 @@ export class Scopes {
     });
   }
 
-  /** @param {number} event @returns {number[]} threads that the event's columns know */
+  /**
+   * Threads that the event's columns know.
+   * @param {number} event
+   */
   threadsOf(event) {
-    const threads = new Set(this.page.columns.filter((one) => one.event === event).map((one) => one.thread));
-    return [...threads].filter((thread) => thread !== null).sort((a, b) => a - b);
+    let threads = this.threads.get(event);
+    if (!threads) {
+      const known = new Set(this.page.columns.filter((one) => one.event === event).map((one) => one.thread));
+      threads = [...known].filter((thread) => thread !== null).sort((a, b) => a - b);
+      this.threads.set(event, threads);
+    }
+    return threads;
   }
 
   /**
