@@ -34,6 +34,12 @@ export class ChangesTable {
     this.changes = changes;
   }
 
+  /** Lets go of what was compared before, which may be large. */
+  forget() {
+    this.difference = null;
+    this.changes = [];
+  }
+
   /** @param {State} state */
   update(state) {
     const { difference, changes, context } = this;

@@ -131,6 +131,7 @@ export class CompareView {
   compare(scope, other, state) {
     const { context } = this;
     const plain = plainOf(context.tree);
+    this.changes.forget();
     const [here, there] = [scope, other].map((one) => plainProfile(context.profileOf(one), plain));
     const sides = sidesOf(here, there, state.normalize);
     const difference = new Difference(sides, state.normalize, scope.label, other.label);

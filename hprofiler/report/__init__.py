@@ -128,7 +128,7 @@ def _make(folder: RunFolder, facts: RunFacts, names: Names) -> Tuple[List[EventR
     parts = {
         "top": top(run_title(facts)),
         "events": "\n".join(sections),
-        "run": run_section(facts, problems),
+        "run": run_section(facts, problems, coverage(facts, _lost(facts, problems))[0]),
     }
     pages.write(Page(f"{run_title(facts)} · hprofiler", parts, data), folder.page_path)
     for old in folder.old_pages(facts.events):

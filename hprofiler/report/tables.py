@@ -137,9 +137,9 @@ def _idle(facts: RunFacts) -> str:
     return f'<p class="lead">Idle, nothing there matched: {names}.</p>'
 
 
-def run_section(facts: RunFacts, problems: Sequence[Outcome]) -> str:
+def run_section(facts: RunFacts, problems: Sequence[Outcome], covered: str) -> str:
     """All that holds for the run as a whole."""
-    return f'<section id="run">{ledger_section(facts, problems)}{facts_section(facts)}</section>'
+    return f'<section id="run">{ledger_section(facts, problems)}{facts_section(facts, covered)}</section>'
 
 
 def ledger_section(facts: RunFacts, problems: Sequence[Outcome]) -> str:
@@ -202,8 +202,8 @@ def _used(recording: RecordingFacts) -> str:
     return f"{recording.engine} {recording.source} {how}".strip() + f", {told}"
 
 
-def facts_section(facts: RunFacts) -> str:
-    """How the run was made, so that it can be made again."""
+def facts_section(facts: RunFacts, covered: str) -> str:
+    """How the run was made, so that it can be made again; `covered` says how much of it was recorded."""
     how = f"at {facts.frequency} Hz for {duration(facts.duration)}, engine {facts.engine}"
     asked = f"{', '.join(facts.events)} {how}"
     recordings = [one for host in facts.hosts for one in host.recordings]
@@ -218,6 +218,7 @@ def facts_section(facts: RunFacts) -> str:
             "Trimmed to",
             ", ".join(f"<code>{text(root)}</code>" for root in facts.roots) if facts.trimmed else "",
         ),
+        ("Recorded", text(covered)),
         ("Recorded with", text(_engines(recordings))),
         ("In all", "<br>".join(map(text, filter(None, in_all)))),
         ("Started", text(moment(facts.started))),

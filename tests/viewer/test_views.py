@@ -372,6 +372,7 @@ def test_the_run_is_a_view_of_its_own(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "run")
     run = viewer.text("run-panel")
     assert "hprofiler -f 300 -t 60 -j spark-executor -H hosts.txt" in run
+    assert "3 of 3 processes on 3 of 3 hosts" in run
     assert "sampled with ctimer" in run and "sysctl kernel.perf_event_paranoid=1" in run
 
 
