@@ -25,8 +25,9 @@ import { VIEWS_BY_NAME } from "./views.js";
 /** @typedef {import("./state.js").ViewName} ViewName */
 /** @typedef {import("./tree.js").Tree} Tree */
 
-/** What a graph shows: search, colours and the way it stands mean nothing elsewhere. */
+/** Views of graphs: colours, and which way the root is, mean nothing elsewhere. */
 const GRAPHS = ["graph", "reversed", "sandwich", "compare"];
+/** Views of a scope's methods; the others are tables that the page was written with. */
 const SEARCHED = [...GRAPHS, "methods"];
 
 export class Explorer {
@@ -176,6 +177,7 @@ export class Explorer {
   showTools(state) {
     const graphs = GRAPHS.includes(state.view);
     part("tools", HTMLDivElement).hidden = !SEARCHED.includes(state.view);
+    part("scope-note", HTMLParagraphElement).hidden = !SEARCHED.includes(state.view);
     part("turn", HTMLButtonElement).hidden = !graphs || state.view === "sandwich";
     part("color", HTMLButtonElement).hidden = !graphs || state.view === "compare";
     part("status", HTMLDivElement).hidden = !graphs;
