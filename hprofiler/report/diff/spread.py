@@ -52,10 +52,12 @@ class Kind:
         whole = profile.total()
         self.parts += 1
         self._whole.add(whole, whole, per_sample)
+        own, total = self._sums["own"], self._sums["all"]
         for method in profile.top(_EVERYTHING):
-            self._of("all", method.name).add(method.total_value, whole, per_sample)
-            if method.self_value:
-                self._of("own", method.name).add(method.self_value, whole, per_sample)
+            name, cost = method.name, method.self_value
+            _add(total, name, method.total_value, whole, per_sample)
+            if cost:
+                _add(own, name, cost, whole, per_sample)
 
     def names(self) -> Iterable[str]:
         return self._sums["all"]
@@ -83,8 +85,12 @@ class Kind:
             if sums.cost >= least and chance > 0:
                 yield self.between(sums) / chance
 
-    def _of(self, which: str, name: str) -> Sums:
-        return self._sums[which].setdefault(name, Sums())
+
+def _add(to: Dict[str, Sums], name: str, cost: int, whole: int, per_sample: float) -> None:
+    sums = to.get(name)
+    if sums is None:
+        sums = to[name] = Sums()
+    sums.add(cost, whole, per_sample)
 
 
 class Spread:
