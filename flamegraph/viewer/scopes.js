@@ -21,7 +21,7 @@ import { Profile } from "./profile.js";
  */
 
 /** How many profiles are kept: of 1,000,000 nodes each takes 24 MB. The whole cluster's are the longest to make. */
-const KEPT = 5;
+const KEPT = 4;
 const WHOLE = / (?:\d+\/)?(?:sum|mean)$/;
 const SECTION_OF = { sum: "Cluster", mean: "Cluster", host: "Hosts", rest: "Cluster", process: "Processes", label: "", thread: "Threads" };
 
