@@ -64,7 +64,10 @@ export class Entries {
   }
 }
 
-/** What a run of entries adds up to by name. The lists have a place for each name of the profile; `found` says which are in use. */
+/**
+ * What a run of entries adds up to by name. The lists have a place for each name of the profile; `found` says which
+ * are in use.
+ */
 class Sums {
   /** @param {Profile} profile */
   constructor(profile) {

@@ -65,11 +65,13 @@ export class ChangesTable {
         value: (one) => Math.abs(one.selfChange), cell: (one) => [make("span", "", difference.change(one.selfChange))],
       },
       {
-        key: "there", label: difference.thereName, title: `Sort by the total in ${difference.thereName}`, className: "number side",
+        key: "there", label: difference.thereName, className: "number side",
+        title: `Sort by the total in ${difference.thereName}`,
         value: (one) => one.there, cell: (one) => [make("span", "", difference.part(one.there))],
       },
       {
-        key: "here", label: difference.hereName, title: `Sort by the total in ${difference.hereName}`, className: "number side",
+        key: "here", label: difference.hereName, className: "number side",
+        title: `Sort by the total in ${difference.hereName}`,
         value: (one) => one.here, cell: (one) => [make("span", "", difference.part(one.here))],
       },
       {

@@ -113,7 +113,8 @@ class HostsTable {
    */
   compare(host, method) {
     const query = method ? `"${method}"` : "";
-    this.context.go({ view: "compare", scope: `host:${host}`, with: `rest:host:${host}`, query, regexp: false, zoom: 0, sort: "" });
+    const sides = { scope: `host:${host}`, with: `rest:host:${host}` };
+    this.context.go({ view: "compare", ...sides, query, regexp: false, zoom: 0, sort: "" });
   }
 
   /** @param {string} sort a column's number, "-" before it for the other direction; else the least alike come first */

@@ -136,8 +136,8 @@ export class MethodsView {
         cell: (method) => [make("span", "", hostsText(spread(method), hosts))],
       },
       {
-        key: "spread", label: `Spread of ${of}`, title: `Sort by how far hosts are apart. A line for each host's share (${of}), the thick one is the median`,
-        className: "spread",
+        key: "spread", label: `Spread of ${of}`, className: "spread",
+        title: `Sort by how far hosts are apart. A line for each host's share (${of}), the thick one is the median`,
         value: (method) => rangeOf(spread(method)),
         cell: (method) => stripOf(spread(method), hosts.sharesOf(method, of)),
       },

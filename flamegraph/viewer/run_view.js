@@ -1,9 +1,9 @@
 // @ts-check
-/** How the run was made and what happened to each process: written with the page, shown as it is. */
+/** How the run was made and what happened to each process: written with the page, and shown as it is. */
+
+/** @typedef {import("./context.js").View} View */
 
 /** @implements {View} */
 export class RunView {
   update() {}
 }
-
-/** @typedef {import("./context.js").View} View */

@@ -10,10 +10,14 @@ import { collectMethods } from "./methods.js";
 import { outermostOf } from "./outermost.js";
 
 /** @typedef {import("./context.js").Context} Context */
+/** @typedef {import("./context.js").View} View */
 /** @typedef {import("./methods.js").Method} Method */
 /** @typedef {import("./profile.js").Profile} Profile */
 /** @typedef {import("./state.js").State} State */
 
+const LONGEST_TOLD = 600;
+
+/** @implements {View} */
 export class SandwichView {
   /**
    * @param {Context} context
@@ -89,7 +93,10 @@ export class SandwichView {
     this.none.hidden = merged !== null;
     this.cost.textContent = "";
     if (!merged) {
-      this.none.textContent = method ? `${method} is not on one stack of what is shown.` : "Choose a method, or double-click a frame.";
+      const told = method.length > LONGEST_TOLD ? `${method.slice(0, LONGEST_TOLD)}…` : method;
+      this.none.textContent = told
+        ? `${told} is not on one stack of what is shown.`
+        : "Choose a method, or double-click a frame.";
       return;
     }
     const one = this.methods.find((each) => each.name === name);

@@ -116,8 +116,9 @@ export class SortedTable {
    */
   walk(event) {
     const row = event.target instanceof Element ? event.target.closest("tr") : null;
-    const next = event.key === "ArrowDown" ? row?.nextElementSibling : event.key === "ArrowUp" ? row?.previousElementSibling : null;
-    const button = next?.querySelector("button, a");
+    const down = event.key === "ArrowDown";
+    if (!row || (!down && event.key !== "ArrowUp")) return;
+    const button = (down ? row.nextElementSibling : row.previousElementSibling)?.querySelector("button, a");
     if (!(button instanceof HTMLElement)) return;
     event.preventDefault();
     button.focus();
