@@ -217,3 +217,14 @@ def test_viewer_data_refuses_a_value_that_there_is_not():
     assert read_block(data.to_bytes()).columns == []
     assert data.add(profile) == 0 and data.add_threads(profile) == [(None, 1, 1)]
     assert json.dumps(read_block(data.to_bytes()).nodes) == "2"
+
+
+def test_a_page_of_50_000_nodes_is_small(tmp_path):
+    names = [f"org/apache/spark/sql/execution/Stage{n}$Iterator.next" for n in range(500)]
+    stacks = [";".join(names[(n * 7 + d * (n % 13 + 1)) % 500] for d in range(12)) for n in range(5_500)]
+    text = "".join(f"{stack} {1 + 5000 // (n + 1)}\n" for n, stack in enumerate(stacks))
+    profile = Profile.from_bytes(text.encode(), "folded")
+    assert profile.node_count() > 50_000
+    write_page(profile, tmp_path / "x.html", "x")
+    assert 'class="still"' in (tmp_path / "x.html").read_text()
+    assert (tmp_path / "x.html").stat().st_size < 1_000_000
