@@ -60,7 +60,7 @@ def _by_self(event: str, methods: Sequence[Method], total: int, hosts: Sequence[
 
 
 def _by_total(event: str, methods: Sequence[Method], total: int) -> str:
-    longest = max(one.self_value for one in methods)
+    longest = max((one.self_value for one in methods), default=0)
     rows = [_shares(one, total, longest) + _name(event, one) for one in methods]
     return table(["%Self", "%Total", "Method"], rows)
 

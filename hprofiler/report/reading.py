@@ -73,6 +73,8 @@ class Reader:
             profile = told = profile.below(self._roots)
         if not self._names.threads and self._taker is not None:
             profile = told.without_threads()
+        if profile.total() and not profile.node_count():
+            raise ValueError("no stack in it has a frame")
         if merged is not None:
             merged.profile.merge(profile)
         samples = self.comparison.add_process(host, recording, profile, compared)

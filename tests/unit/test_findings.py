@@ -9,6 +9,7 @@ import pytest
 
 from hprofiler._flamegraph import Profile
 from hprofiler.measures import measure_of
+from hprofiler.report import make_report
 from hprofiler.report.comparison import Comparison
 from hprofiler.report.facts import read_facts
 from hprofiler.report.findings import MOST, Evidence, findings, plain_findings
@@ -214,7 +215,20 @@ def test_names_and_reasons_from_hosts_keep_their_place(tmp_path):
     hosts = [MadeHost("<b>", {1: f"{JOB};com/acme/{'x' * 10_000}_[j] 900\n"})]
     hosts.append(MadeHost("h").fails("failed", "no " * 10_000))
     found = of(make_run(tmp_path / "run", hosts))
-    assert len(found) <= MOST and all(len(one.text) < 500 for one in found)
+    assert len(found) <= MOST and all(len(one.text) < 600 for one in found)
+    hosts = identical(random.Random(1), 4, 3000)
+    hosts[0] = MadeHost("odd", {1: f"main;{'y' * 10_000} 3000\n"})
+    assert all(len(one.text) < 600 for one in of(make_run(tmp_path / "odd", hosts)))
+
+
+def test_stacks_without_frames_are_no_profile(tmp_path):
+    folder = run_of(tmp_path, "[main] 5\n", f"{JOB} 900\n")
+    report = make_report(folder.path)
+    (problem,) = report.problems
+    assert "no stack in it has a frame" in problem.reason and report.events[0].total == 900
+    alone = Profile.open(folder.profile_path("h0", 1, "cpu"))
+    assert texts(plain_findings(alone)) == ["No stack has a frame."]
+    alone.write(tmp_path / "x.html")
 
 
 def test_as_good_as_any_dice_no_rule_speaks_by_chance(tmp_path):

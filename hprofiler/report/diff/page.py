@@ -84,7 +84,7 @@ def _tables(changes: Changes) -> str:
         for head, kind, rows in kinds_of(changes)
         if rows
     ]
-    return f'<section id="hottest">{"".join(parts)}</section>' if parts else ""
+    return f'<section class="hottest">{"".join(parts)}</section>' if parts else ""
 
 
 def _table(changes: Changes, kind: str, rows: Sequence[MethodChange]) -> str:

@@ -6,6 +6,7 @@ gives its findings, or none.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import List, Sequence
 
 from hprofiler._flamegraph import Profile
@@ -20,6 +21,8 @@ __all__ = ["MOST", "Evidence", "Finding", "findings", "plain_findings"]
 
 # More are not read. The first is the answer; the others are in this order, the most important first.
 MOST = 5
+# Names come from hosts; a sentence stays one.
+_LONGEST = 500
 RULES = (
     rules.few_samples,
     rules.missing,
@@ -51,10 +54,19 @@ def findings(
     found = [answers.answer(subject)]
     for rule in RULES:
         found += rule(subject)
-    return found[:MOST]
+    return [_bounded(one) for one in found[:MOST]]
 
 
 def plain_findings(profile: Profile) -> List[Finding]:
     """What stands out in one profile with samples, of which nothing else is known."""
     subject = Subject(None, profile, Compared(), None, ())
-    return [answers.answer(subject), *answers.families(subject), *answers.hottest_itself(subject)]
+    if not subject.methods:
+        return [Finding("No stack has a frame.")]
+    found = [answers.answer(subject), *answers.families(subject), *answers.hottest_itself(subject)]
+    return [_bounded(one) for one in found]
+
+
+def _bounded(finding: Finding) -> Finding:
+    if len(finding.text) <= _LONGEST:
+        return finding
+    return replace(finding, text=f"{finding.text[:_LONGEST]}…")
