@@ -118,7 +118,7 @@ mod tests {
         plain.write_folded(&mut folded, 0, true).unwrap();
         assert_eq!(
             String::from_utf8(folded).unwrap(),
-            "x 4000\nx;[libc.so] 21\n"
+            " 300\nx 4000\nx;[libc.so] 21\n"
         );
         assert_eq!(plain.total(0).unwrap(), 4321);
     }
