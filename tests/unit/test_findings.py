@@ -62,7 +62,7 @@ def test_a_cluster_is_told_from_the_answer_on(tmp_path):
         "30.1 % of CPU time is spent in AvroUtil.toAvroIdentifier, of which 20.1 points compile regular"
         " expressions.",
         "1 of 16 processes and 1 of 9 hosts are missing here: the JVM was started with"
-        " -XX:+DisableAttachMechanism.",
+        " -XX:+DisableAttachMechanism, and 1 other reason.",
         "worker08.prod.example is unlike the others: Pattern.sequence 43.1 % here, 15.5 % elsewhere.",
         "Garbage collection takes 14.9 % of CPU time.",
         "The hottest method by itself is Pattern.sequence: 20.1 %.",

@@ -73,13 +73,14 @@ def _failed(host: HostFacts) -> bool:
 def _because(subject: Subject) -> str:
     outcomes = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.outcomes]
     failed = [one for one in (*outcomes, *subject.problems) if one.status is Status.FAILED and one.reason]
-    reasons = Counter(one.reason for one in failed).most_common(1)
+    reasons = Counter(one.reason for one in failed)
     if not reasons:
         return ""
-    reason, times = reasons[0]
+    ((reason, times),) = reasons.most_common(1)
+    others = f", and {counted(len(reasons) - 1, 'other reasons')}" if len(reasons) > 1 else ""
     often = f" ({times} times)" if times > 1 else ""
     cut = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"
-    return f": {cut}{often}"
+    return f": {cut}{often}{others}"
 
 
 def unlike(subject: Subject) -> List[Finding]:
