@@ -50,13 +50,15 @@ test-python: build test-prerequisites $(VENV)/.kerberos
 	$(BIN)/python -m pytest
 
 # The agent by itself has fewer features of the library, and so more code that nobody uses.
-lint: build ## ruff, mypy --strict, clippy, rustfmt, the viewer's types
+# Types of the fuzz targets are checked without libFuzzer, which would be compiled but for the path.
+lint: build ## ruff, mypy --strict, clippy, rustfmt, the viewer's types, the fuzz targets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	cargo fmt --all --check
 	cargo clippy --locked --quiet --workspace --all-targets -- --deny warnings
 	cargo clippy --locked --quiet -p hprofiler-agent --all-targets -- --deny warnings
+	CUSTOM_LIBFUZZER_PATH=/dev/null CARGO_TARGET_DIR=$(CACHE)/target-fuzz cargo check --quiet --manifest-path flamegraph/fuzz/Cargo.toml
 	tests/viewer/typecheck.sh
 
 bench: build test-prerequisites ## measure what README promises; writes build/bench.md

@@ -52,6 +52,7 @@ __all__ = [
     "Outliers",
     "Profile",
     "Stack",
+    "ViewerData",
 ]
 
 READ_FORMATS: Tuple[str, ...]
@@ -393,6 +394,8 @@ class Profile:
 
         ValueError where no stack starts with one: open the file with `threads=True`.
         """
+    def without_threads(self) -> Profile:
+        """All stacks, without the outermost frame where that is in brackets, which tells threads apart."""
     def invert(self) -> Profile:
         """The reverse call tree: every stack from its leaf to its root."""
     def scale(self, factor: float) -> Profile:
@@ -454,8 +457,6 @@ class Profile:
         """Speedscope's JSON, a profile of type `sampled` for each value."""
     def to_json(self) -> bytes:
         """The plain call tree as JSON."""
-    def to_viewer(self) -> bytes:
-        """The viewer's compact data: `flamegraph/viewer/FORMAT.md`."""
     def write(
         self,
         target: Union[_Path, BinaryIO],
@@ -471,7 +472,7 @@ class Profile:
         A file appears whole or not at all; an object with `write` gets bytes in blocks, and needs `format`.
         `value` is for formats that have room for one, `title` for pictures and the page (.html, paths only),
         `thread_label` for pprof (see `to_pprof`), `options` for pictures (.svg). `.hpt` is the compact
-        profile (`flamegraph/FORMAT.md`), which `open` reads too; `.hpv` is what `to_viewer` gives.
+        profile (`flamegraph/FORMAT.md`), which `open` reads too.
         """
 
 @final
@@ -536,3 +537,26 @@ class Outliers:
         value counts something else."""
     def distances(self) -> List[Optional[Distance]]:
         """One for each profile, in the order in which they were added; None for one without samples."""
+
+@final
+class ViewerData:
+    """What a page shows: one call tree of many profiles, a column of self values for each.
+
+    Profiles are not kept. Above 1,000,000 nodes the thinnest subtrees become frames `(N smaller frames)`, one
+    below each parent; totals stay exact.
+    """
+
+    def __new__(cls) -> ViewerData: ...
+    def add(self, profile: Profile, value: _Value = 0) -> int:
+        """Add one value of a profile; the number of its column."""
+    def add_threads(
+        self, profile: Profile, value: _Value = 0, *, most: int = 20, keep_frames: bool = False
+    ) -> List[Tuple[Optional[str], int, int]]:
+        """Add one value of a profile whose outermost frames in brackets are groups of threads.
+
+        Gives the groups' names, without brackets, their columns, and the sum of each, the heaviest first.
+        Groups after the first `most`, and stacks without a group, are one column without a name. The
+        groups' own frames are in the tree only with `keep_frames`.
+        """
+    def to_bytes(self) -> bytes:
+        """The data of `flamegraph/viewer/FORMAT.md`."""

@@ -1,7 +1,7 @@
 """The run folder: what a run leaves on disk, and how it is read again.
 
     DIR/run.json                            command, versions, target, every host and process with its outcome
-    DIR/report.html                         the page of the first event; report-EVENT.html of each other one
+    DIR/report.html                         the page of all events
     DIR/cluster/EVENT.{svg,folded,pb.gz}    and EVENT-mean.*
     DIR/hosts/HOST/EVENT.*                  one host
     DIR/hosts/HOST/PID/EVENT.pb.gz          one process, as its agent measured it; threads are labels
@@ -21,7 +21,7 @@ import shutil
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Iterator, List, Mapping
+from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping
 
 from hprofiler.errors import RunFolderError
 
@@ -97,13 +97,13 @@ class RunFolder:
     def raw_path(self, host: str, pid: int, name: str) -> Path:
         return self.host_dir(host) / str(int(pid)) / safe_name(name)
 
-    def page_path(self, event: str, first: bool) -> Path:
-        return self.path / page_name(event, first)
+    @property
+    def page_path(self) -> Path:
+        return self.path / "report.html"
 
-
-def page_name(event: str, first: bool) -> str:
-    """The page of an event; that of the run's `first` event is the one to open."""
-    return "report.html" if first else f"report-{safe_name(event)}.html"
+    def old_pages(self, events: Iterable[str]) -> List[Path]:
+        """The pages that earlier versions wrote beside it, one an event."""
+        return [self.path / f"report-{safe_name(event)}.html" for event in events]
 
 
 @contextmanager
@@ -153,13 +153,13 @@ def _free_path(path: Path, force: bool) -> Path:
 def _remove_run(path: Path) -> None:
     """Remove what a run writes and nothing else: a file the user put beside it stays."""
     old = RunFolder(path)
-    pages = [old.page_path(event, False) for event in events_of(_content_of(old))]
+    pages = [old.page_path, *old.old_pages(events_of(_content_of(old)))]
     for name in ("cluster", "hosts"):
         if (path / name).is_symlink():
             (path / name).unlink()
         elif (path / name).is_dir():
             shutil.rmtree(path / name)
-    for file in (*pages, path / "report.html", path / RUN_FILE):
+    for file in (*pages, path / RUN_FILE):
         file.unlink(missing_ok=True)
 
 

@@ -37,6 +37,7 @@ mod suffix;
 mod threads;
 mod tree;
 mod values;
+#[cfg(feature = "formats")]
 mod viewer;
 mod walk;
 mod wire;
@@ -63,3 +64,5 @@ pub use jfr::{read_jfr, Recording, Sampled};
 pub use ops::NameRules;
 #[cfg(feature = "formats")]
 pub use ops::{Difference, Distance, Outliers, Pattern};
+#[cfg(feature = "formats")]
+pub use viewer::{ThreadColumn, ViewerWriter};

@@ -1,5 +1,10 @@
 //! What of a sample's thread stands at the root of its stack.
 
+use crate::error::Result;
+use crate::ops::rebuild::Rebuild;
+use crate::profile::Profile;
+use crate::tree::{Node, ROOT};
+
 /// How threads are told apart, where a format knows them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
@@ -55,10 +60,37 @@ fn each(name: &[u8], tid: i64) -> Vec<u8> {
 }
 
 fn unbracketed(name: &str) -> &str {
-    let inside = name
-        .strip_prefix('[')
-        .and_then(|name| name.strip_suffix(']'));
-    inside.unwrap_or(name)
+    thread_of(name).unwrap_or(name)
+}
+
+/// What a frame in brackets says: at the root of a stack, its thread.
+pub(crate) fn thread_of(frame: &str) -> Option<&str> {
+    frame.strip_prefix('[')?.strip_suffix(']')
+}
+
+impl Profile {
+    /// The thread of a node that is an outermost frame in brackets.
+    pub(crate) fn thread_at(&self, node: Node) -> Option<&str> {
+        let outermost = node != ROOT && self.tree.parent(node) == ROOT;
+        let name = outermost.then(|| self.frames.name_of(self.tree.frame(node)));
+        name.and_then(thread_of)
+    }
+
+    /// The stacks without the outermost frame where that is in brackets, which tells threads apart.
+    pub fn without_threads(&self) -> Result<Profile> {
+        let mut copy = Rebuild::of(self);
+        let mut nodes = vec![ROOT; self.tree.len()];
+        copy.add_selves(ROOT, ROOT)?;
+        for node in self.tree.nodes() {
+            let parent = nodes[self.tree.parent(node) as usize];
+            nodes[node as usize] = match self.thread_at(node) {
+                Some(_) => parent,
+                None => copy.child(parent, self.tree.frame(node))?,
+            };
+            copy.add_selves(node, nodes[node as usize])?;
+        }
+        Ok(copy.finish())
+    }
 }
 
 #[cfg(all(test, feature = "recordings"))]
@@ -68,6 +100,27 @@ mod tests {
     fn frame(threads: Threads, name: &str) -> Option<String> {
         let frame = threads.frame(name.as_bytes(), 7)?;
         Some(String::from_utf8(frame).unwrap())
+    }
+
+    #[test]
+    fn stacks_without_threads_add_up() {
+        let mut profile = Profile::new(vec![crate::ValueType::samples()]);
+        for (stack, samples) in [
+            (&["[a]", "x", "[libc.so]"][..], 1),
+            (&["[b]", "x", "[libc.so]"], 20),
+            (&["[b]"], 300),
+            (&["x"], 4000),
+        ] {
+            profile.add_stack(stack, &[samples]).unwrap();
+        }
+        let mut folded = Vec::new();
+        let plain = profile.without_threads().unwrap();
+        plain.write_folded(&mut folded, 0, true).unwrap();
+        assert_eq!(
+            String::from_utf8(folded).unwrap(),
+            " 300\nx 4000\nx;[libc.so] 21\n"
+        );
+        assert_eq!(plain.total(0).unwrap(), 4321);
     }
 
     #[test]

@@ -18,8 +18,6 @@ pub enum WriteFormat {
     Pprof,
     /// Our own, in the fewest bytes.
     Compact,
-    /// The data of the HTML viewer.
-    Viewer,
     /// The plain call tree.
     Json,
     /// Speedscope's JSON.
@@ -73,7 +71,6 @@ const FORMATS: &[Entry] = &[
     entry(WriteFormat::Svg, "svg", &[".svg"]),
     entry(WriteFormat::Pprof, "pprof", &[".pb.gz", ".pprof"]),
     entry(WriteFormat::Compact, "compact", &[".hpt"]),
-    entry(WriteFormat::Viewer, "viewer", &[".hpv"]),
     #[cfg(feature = "formats")]
     entry(
         WriteFormat::Speedscope,
@@ -149,7 +146,6 @@ pub fn write(
         WriteFormat::Pprof if options.thread_label => profile.write_pprof_threads(out),
         WriteFormat::Pprof => profile.write_pprof(out),
         WriteFormat::Compact => profile.write_compact(out),
-        WriteFormat::Viewer => profile.write_viewer(out),
         WriteFormat::Json => profile.write_json(out),
         #[cfg(feature = "formats")]
         WriteFormat::Speedscope => profile.write_speedscope(out),

@@ -1,6 +1,4 @@
-//! The profile as its users meet it: merging, top, deep stacks, the viewer's data, pictures.
-
-use std::io::Read;
+//! The profile as its users meet it: merging, top, deep stacks, pictures.
 
 use flamegraph::svg::Options;
 use flamegraph::{folded, Kind, Limits, MeanMerger, Profile, ReadOptions, ValueType};
@@ -101,9 +99,8 @@ fn a_stack_of_100_000_frames_goes_everywhere() {
     profile.add_stack(&stack, &[3]).unwrap();
     let folded = text(&profile);
     assert_eq!(text(&samples(&folded)), folded);
-    let (mut pprof, mut viewer) = (Vec::new(), Vec::new());
+    let mut pprof = Vec::new();
     profile.write_pprof(&mut pprof).unwrap();
-    profile.write_viewer(&mut viewer).unwrap();
     let mut back = flamegraph::read(&pprof, &ReadOptions::default()).unwrap();
     back.merge(&profile).unwrap();
     assert_eq!((back.total(0).unwrap(), back.node_count()), (6, 100_000));
@@ -223,99 +220,4 @@ fn an_icicle_has_its_root_on_top() {
     };
     assert!(rows(&flame)[0] > rows(&flame)[1]);
     assert!(rows(&icicle)[0] < rows(&icicle)[1]);
-}
-
-/// A reader of the viewer's data, from its description: (name, kind, children, self values), preorder.
-struct Viewer {
-    data: Vec<u8>,
-    at: usize,
-}
-
-impl Viewer {
-    fn number(&mut self) -> usize {
-        let (mut number, mut shift) = (0, 0);
-        loop {
-            let byte = self.data[self.at];
-            self.at += 1;
-            number |= usize::from(byte & 0x7f) << shift;
-            shift += 7;
-            if byte < 0x80 {
-                return number;
-            }
-        }
-    }
-
-    fn text(&mut self) -> String {
-        let length = self.number();
-        self.at += length;
-        String::from_utf8(self.data[self.at - length..self.at].to_vec()).unwrap()
-    }
-}
-
-#[test]
-fn the_viewers_data_is_as_described() {
-    let mut profile = Profile::new(vec![ValueType::samples(), ValueType::cpu()]);
-    let stacks: [(&[&str], i64); 4] = [
-        (&["b_[k]", "c"], 2),
-        (&["b_[j]"], 300),
-        (&["a"], 1),
-        (&[], 4),
-    ];
-    for (stack, samples) in stacks {
-        profile.add_stack(stack, &[samples, 10 * samples]).unwrap();
-    }
-    profile.set_label("host", "h\"1");
-    let mut compressed = Vec::new();
-    profile.write_viewer(&mut compressed).unwrap();
-    let mut viewer = Viewer {
-        data: Vec::new(),
-        at: 4,
-    };
-    flate2::read::ZlibDecoder::new(&compressed[..])
-        .read_to_end(&mut viewer.data)
-        .unwrap();
-    assert_eq!(&viewer.data[..4], b"HPV1");
-    let header = viewer.text();
-    assert_eq!(
-        header,
-        "{\"values\":[{\"type\":\"samples\",\"unit\":\"count\"},{\"type\":\"cpu\",\"unit\":\"nanoseconds\"}],\
-         \"labels\":{\"host\":\"h\\\"1\"}}"
-    );
-    let count = viewer.number();
-    let names: Vec<String> = (0..count).map(|_| viewer.text()).collect();
-    let count = viewer.number();
-    let frames: Vec<(String, usize)> = (0..count)
-        .map(|_| (names[viewer.number()].clone(), viewer.number()))
-        .collect();
-    let count = viewer.number();
-    let nodes: Vec<_> = (0..count)
-        .map(|_| {
-            [
-                viewer.number(),
-                viewer.number(),
-                viewer.number(),
-                viewer.number(),
-            ]
-        })
-        .collect();
-    assert_eq!(viewer.at, viewer.data.len());
-    let shown: Vec<String> = nodes
-        .iter()
-        .map(|[frame, children, samples, nanoseconds]| {
-            let (name, kind) = frame.checked_sub(1).map_or(("-", 0), |index| {
-                (frames[index].0.as_str(), frames[index].1)
-            });
-            format!("{name} {kind} {children} {samples} {nanoseconds}")
-        })
-        .collect();
-    assert_eq!(
-        shown,
-        [
-            "- 0 3 4 40",
-            "a 0 0 1 10",
-            "b 3 0 300 3000",
-            "b 5 1 0 0",
-            "c 0 0 2 20"
-        ]
-    );
 }

@@ -1,36 +1,75 @@
 // @ts-check
-/** From a data block of the page to a profile. Nothing is ever fetched: the page carries its data. */
+/** What the page carries: its description and one block of data. Nothing is ever fetched. */
 
-import { readProfile } from "./profile.js";
+import { readTree } from "./tree.js";
 
-/** @typedef {import("./profile.js").Profile} Profile */
-
-/** @type {Map<string, Promise<Profile>>} */
-const loaded = new Map();
+/** @typedef {import("./tree.js").Tree} Tree */
+/** @typedef {{type: string, unit: string}} ValueType */
 
 /**
- * The profile in the data block of that id; decoded once, when it is first asked for.
- * @param {string} id
+ * What was measured: `second` is another value that goes with the first, `per` of it for each.
+ * @typedef {object} EventInfo
+ * @property {string} name
+ * @property {string} title
+ * @property {string} type
+ * @property {string} unit
+ * @property {string} wider what a wider frame has more of
+ * @property {(ValueType & {per: number}) | null} second
+ * @property {number} seconds how long the recording took
  */
-export function loadProfile(id) {
-  let profile = loaded.get(id);
-  if (!profile) {
-    profile = decode(id);
-    loaded.set(id, profile);
-  }
-  return profile;
+
+/** @typedef {{name: string, run: number}} HostInfo */
+/** @typedef {{host: number, name: string, pid: number, labels: Record<string, string>}} ProcessInfo */
+/** @typedef {{event: number, process: number, thread: number | null}} ColumnInfo */
+/** @typedef {{method: string, share: number, usual: number}} Difference */
+/** @typedef {{host: number, expected: number, taken: number, distance: number, noise: number, outlier: boolean, differs: Difference[]}} HostNumbers */
+/** @typedef {{text: string, method: string | null, host: number | null}} Finding */
+
+/**
+ * What the page says about itself. Every name in it may be anything at all.
+ * @typedef {object} PageInfo
+ * @property {number} format
+ * @property {string} title
+ * @property {string} [data] id of the block; none when nothing was recorded
+ * @property {EventInfo[]} events
+ * @property {string[]} runs
+ * @property {HostInfo[]} hosts
+ * @property {ProcessInfo[]} processes
+ * @property {string[]} threads
+ * @property {ColumnInfo[]} columns
+ * @property {HostNumbers[][]} hosts_by_event
+ * @property {Finding[][]} findings
+ */
+
+const FORMAT = 2;
+
+/** @returns {PageInfo | null} null for a page without data */
+export function readPage() {
+  const text = document.getElementById("hprofiler-page")?.textContent;
+  if (!text) return null;
+  /** @type {PageInfo} */
+  const page = JSON.parse(text);
+  return page.format === FORMAT && page.data && page.events.length > 0 ? page : null;
 }
 
-/** @param {string} id */
-async function decode(id) {
-  const block = document.getElementById(id);
-  if (!block || !block.textContent) throw new Error("the page carries no data for this scope");
-  const packed = fromBase64(block.textContent.trim());
-  return readProfile(await inflate(packed));
+/**
+ * The call tree in the page's block of data.
+ * @param {PageInfo} page
+ */
+export async function loadTree(page) {
+  const text = document.getElementById(page.data ?? "")?.textContent;
+  if (!text) throw new Error("the page carries no data");
+  const tree = readTree(await inflate(fromBase64(text.trim())));
+  if (tree.columns.length !== page.columns.length) throw new Error("the profile's data is not this page's");
+  return tree;
 }
 
 /** @param {string} text */
 function fromBase64(text) {
+  const native = /** @type {{fromBase64?: (text: string) => Uint8Array<ArrayBuffer>}} */ (
+    /** @type {unknown} */ (Uint8Array)
+  );
+  if (native.fromBase64) return native.fromBase64(text);
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
@@ -40,14 +79,9 @@ function fromBase64(text) {
 /** @param {Uint8Array<ArrayBuffer>} packed a zlib stream */
 async function inflate(packed) {
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
-/**
- * What the page says about itself.
- * @typedef {{id: string, label: string, group: string, data: string, note: string}} Scope
- * @returns {{scopes: Scope[]}}
- */
-export function readPage() {
-  return JSON.parse(document.getElementById("hprofiler-page")?.textContent || '{"scopes": []}');
+  try {
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  } catch {
+    throw new Error("the profile's data is damaged or cut short");
+  }
 }

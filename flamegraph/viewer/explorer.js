@@ -1,70 +1,88 @@
 // @ts-check
-/** Ties the views together: the state says what to show, the views say what the user did. */
+/** Ties the page together: the state says what to show, the views say what the user did. */
 
-import { loadProfile } from "./data.js";
-import { copyText, part } from "./dom.js";
-import { percent, quantity } from "./format.js";
-import { Graph } from "./graph.js";
-import { walk } from "./keys.js";
+import { Coloring } from "./colors.js";
+import { Context } from "./context.js";
+import { part } from "./dom.js";
+import { startExport } from "./export_menu.js";
+import { copyName, copyStack, showFrame } from "./frame_line.js";
+import { listKeys, obeyKeys } from "./key_list.js";
 import { showLegend } from "./legend.js";
-import { MethodsView } from "./methods_view.js";
-import { showScope, startScopes } from "./scope_box.js";
+import { ScopeBox } from "./scope_box.js";
 import { SearchBox } from "./search_box.js";
-import { parseHash, Store } from "./state.js";
+import { adoptSections, hasSections } from "./sections.js";
+import { shortcutsOf } from "./shortcuts.js";
+import { parseHash } from "./state.js";
+import { hideTabs, showTab, startTabs } from "./tabs.js";
 import { isDark, startTheme } from "./theme.js";
-import { hideTooltip, nameElement, showTooltip } from "./tooltip.js";
+import { hideTooltip, showTooltip } from "./tooltip.js";
+import { VIEWS_BY_NAME } from "./views.js";
 
-/** @typedef {import("./profile.js").Profile} Profile */
-/** @typedef {import("./data.js").Scope} Scope */
+/** @typedef {import("./context.js").View} View */
+/** @typedef {import("./data.js").PageInfo} PageInfo */
+/** @typedef {import("./graph.js").Graph} Graph */
 /** @typedef {import("./state.js").State} State */
+/** @typedef {import("./state.js").ViewName} ViewName */
+/** @typedef {import("./tree.js").Tree} Tree */
+
+/** Views of graphs: colours, and which way the root is, mean nothing elsewhere. */
+const GRAPHS = ["graph", "reversed", "sandwich", "compare"];
+/** Views of a scope's methods; the others are tables that the page was written with. */
+const SEARCHED = [...GRAPHS, "methods"];
 
 export class Explorer {
-  /** @param {Scope[]} scopes at least one */
-  constructor(scopes) {
-    this.scopes = scopes;
-    /** @type {Profile | null} */
-    this.profile = null;
-    /** @type {Scope | null} */
-    this.scope = null;
-    this.store = new Store();
-    this.graph = new Graph({
-      zoom: (node) => this.store.go({ zoom: node }),
-      point: (node, x, y) => this.pointAt(node, x, y),
-    });
-    this.methods = new MethodsView({
-      find: (name) => this.store.go({ query: `"${name}"`, regexp: false, view: "graph", zoom: 0 }),
-      sort: (sort) => this.store.set({ sort }),
-    });
+  /**
+   * @param {PageInfo} page
+   * @param {Tree} tree
+   */
+  constructor(page, tree) {
+    this.context = new Context(page, tree);
+    this.store = this.context.store;
+    /** Views that were looked at, each with the graphs in it. @type {Map<ViewName, {view: View, graphs: Graph[]}>} */
+    this.views = new Map();
+    this.coloring = new Coloring(isDark(), "kind");
+    /** What the legend tells: of which profile, in which colours. @type {unknown[]} */
+    this.told = [];
     this.search = new SearchBox((change) => this.store.set(change));
-    startScopes(scopes, (scope) => void this.change(scope));
-    startTheme(part("theme", HTMLButtonElement), () => this.recolor());
-    this.store.listen((state, before) => void this.show(state, before));
+    this.scopes = new ScopeBox(this.context);
+    startExport(this.context, (error) => this.fail("That cannot be saved", error));
+    this.context.pointed = (graph, node, x, y) => this.pointAt(graph, node, x, y);
+    this.context.moved = (graph) => this.moved(graph);
+    adoptSections();
+    hideTabs(hasSections);
+    startTabs((view) => this.store.go({ view }));
+    startTheme(part("theme", HTMLButtonElement), () => this.recolor(this.store.state));
+    this.store.listen((state, before) => this.show(state, before));
     this.listen();
   }
 
-  async start() {
-    await this.show(this.store.state, null);
-    document.documentElement.dataset.ready = "true";
+  start() {
+    this.show(this.store.state, null);
   }
 
   listen() {
     const { store } = this;
     /** @type {Record<string, () => void>} */
     const buttons = {
-      back: () => store.back(),
-      reset: () => store.go({ zoom: 0, query: "" }),
+      back: () => this.back(),
+      reset: () => this.reset(),
       turn: () => store.set({ flame: !store.state.flame }),
+      color: () => this.turnColor(),
       expand: () => this.expand(),
-      "view-graph": () => store.go({ view: "graph" }),
-      "view-methods": () => store.go({ view: "methods" }),
-      "copy-name": () => void this.copyName(),
+      "copy-name": () => void copyName(this.context.active, this.shown()),
+      "copy-stack": () => void copyStack(this.context.active, this.shown()),
+      "open-sandwich": () => this.openMethod(this.shown()),
       help: () => this.help(),
     };
     for (const [id, action] of Object.entries(buttons)) {
       part(id, HTMLButtonElement).addEventListener("click", action);
     }
-    document.addEventListener("keydown", (event) => this.key(event));
+    const shortcuts = shortcutsOf(this);
+    listKeys(shortcuts);
+    obeyKeys(shortcuts);
     document.addEventListener("click", (event) => this.follow(event));
+    window.addEventListener("beforeprint", () => this.print(true));
+    window.addEventListener("afterprint", () => this.print(false));
   }
 
   /**
@@ -75,8 +93,8 @@ export class Explorer {
     const link = event.target instanceof Element ? event.target.closest('a[href^="#"]') : null;
     if (!(link instanceof HTMLAnchorElement) || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    const { scope, query } = parseHash(link.hash);
-    this.store.go({ scope, query, regexp: false, zoom: 0, view: "graph" });
+    const { scope, query, view, method } = parseHash(link.hash);
+    this.store.go({ scope, query, view, method, regexp: false, zoom: 0, thread: -1 });
     part("explorer", HTMLElement).scrollIntoView({ block: "start" });
   }
 
@@ -85,117 +103,154 @@ export class Explorer {
    * @param {State} state
    * @param {State | null} before null at the start
    */
-  async show(state, before) {
-    const scope = this.scopes.find((one) => one.id === state.scope) ?? this.scopes[0];
-    if (scope !== this.scope && !(await this.enter(scope))) return;
-    const profile = this.profile;
-    if (!profile) return;
-    if (state.zoom >= profile.count) return this.store.set({ zoom: 0 });
-    const matches = this.search.run(profile, state);
-    this.graph.turn(state.flame);
-    if (before && before.scope === state.scope) this.graph.zoom(state.zoom);
-    else this.graph.jump(state.zoom);
-    this.graph.highlight(matches);
-    this.showView(state);
-    if (state.view === "methods") this.methods.update(state.sort, matches);
-    this.showFrame(state.zoom);
-    part("back", HTMLButtonElement).disabled = this.store.steps === 0;
-    part("reset", HTMLButtonElement).disabled = state.zoom === 0 && state.query === "";
-  }
-
-  /**
-   * Another scope, zoomed to the same path where it has one.
-   * @param {string} id
-   */
-  async change(id) {
-    const path = this.profile ? this.profile.pathOf(this.graph.zoomed) : [];
-    const scope = this.scopes.find((one) => one.id === id) ?? this.scopes[0];
-    const profile = await loadProfile(scope.data).catch(() => null);
-    this.store.go({ scope: id, zoom: profile ? profile.find(path) : 0 });
-  }
-
-  /**
-   * @param {Scope} scope
-   * @returns {Promise<boolean>} false when its profile cannot be read, or another scope was asked for meanwhile
-   */
-  async enter(scope) {
-    const failure = part("failure", HTMLParagraphElement);
-    failure.hidden = true;
-    /** @type {Profile} */
-    let profile;
+  show(state, before) {
+    part("failure", HTMLParagraphElement).hidden = true;
     try {
-      profile = await loadProfile(scope.data);
+      this.update(state, before);
     } catch (error) {
-      failure.textContent = `This picture cannot be shown: ${error instanceof Error ? error.message : error}`;
-      failure.hidden = false;
-      return false;
+      this.fail("This picture cannot be shown", error);
     }
-    const wanted = this.scopes.find((one) => one.id === this.store.state.scope) ?? this.scopes[0];
-    if (wanted !== scope) return false;
-    this.scope = scope;
-    this.profile = profile;
-    showScope(scope);
-    this.recolor();
-    this.graph.show(profile, `${scope.label} · ${quantity(profile.sum(), profile.values[0])}`);
-    this.methods.show(profile);
-    return true;
+    this.moved(this.context.active);
+  }
+
+  /**
+   * Another frame fills the width of a graph, or another graph is spoken of.
+   * @param {Graph | null} graph
+   */
+  moved(graph) {
+    if (graph !== this.context.active) return;
+    const { zoom, query } = this.store.state;
+    const zoomed = graph?.zoomed ?? 0;
+    showFrame(graph, zoomed);
+    part("back", HTMLButtonElement).disabled = this.store.steps === 0 && !graph?.trail.length;
+    part("reset", HTMLButtonElement).disabled = zoom === 0 && zoomed === 0 && query === "";
+  }
+
+  /**
+   * @param {string} what
+   * @param {unknown} error
+   */
+  fail(what, error) {
+    const failure = part("failure", HTMLParagraphElement);
+    failure.textContent = `${what}: ${error instanceof Error ? error.message : error}`;
+    failure.hidden = false;
+  }
+
+  /**
+   * @param {State} state
+   * @param {State | null} before
+   */
+  update(state, before) {
+    const { context } = this;
+    const profile = context.profile;
+    const name = hasSections(state.view) ? state.view : "graph";
+    this.showTools({ ...state, view: name });
+    showTab(name);
+    this.scopes.update();
+    context.matches = this.search.run(profile, state, name === "graph" ? profile.present(state.zoom) : 0);
+    const view = this.viewOf(name);
+    for (const graph of context.graphs) {
+      graph.turn(state.flame);
+      graph.highlight(context.matches);
+    }
+    view.update(state, before);
+    this.showEvent(context.event);
+    this.recolor(state);
+  }
+
+  /** @param {ViewName} name */
+  viewOf(name) {
+    const { context } = this;
+    let shown = this.views.get(name);
+    if (!shown) {
+      const before = context.graphs.length;
+      const view = new VIEWS_BY_NAME[name](context, part(`${name}-panel`, HTMLDivElement));
+      shown = { view, graphs: context.graphs.slice(before) };
+      this.views.set(name, shown);
+    }
+    const { view, graphs } = shown;
+    if (!context.active || !graphs.includes(context.active)) context.active = graphs[0] ?? null;
+    return view;
   }
 
   /** @param {State} state */
-  showView(state) {
-    for (const view of ["graph", "methods"]) {
-      part(`view-${view}`, HTMLButtonElement).setAttribute("aria-pressed", String(view === state.view));
-      part(`${view}-panel`, HTMLDivElement).hidden = view !== state.view;
-    }
+  showTools(state) {
+    const graphs = GRAPHS.includes(state.view);
+    part("tools", HTMLDivElement).hidden = !SEARCHED.includes(state.view);
+    part("scope-note", HTMLParagraphElement).hidden = !SEARCHED.includes(state.view);
+    part("turn", HTMLButtonElement).hidden = !graphs || state.view === "sandwich";
+    part("color", HTMLButtonElement).hidden = !graphs || state.view === "compare";
+    part("status", HTMLDivElement).hidden = !graphs;
+    part("legend", HTMLUListElement).hidden = !graphs || state.view === "compare";
     part("turn", HTMLButtonElement).setAttribute("aria-pressed", String(state.flame));
+    part("color", HTMLButtonElement).setAttribute("aria-pressed", String(state.color === "package"));
   }
 
   /**
-   * The line below the graph: the frame in view or chosen.
-   * @param {number} node
+   * What the page says of other events steps aside.
+   * @param {number} event
    */
-  showFrame(node) {
-    const profile = this.profile;
-    if (!profile) return;
-    const chosen = node > 0;
-    part("frame-hint", HTMLParagraphElement).hidden = chosen;
-    part("frame-chosen", HTMLParagraphElement).hidden = !chosen;
-    if (!chosen) return;
-    part("frame-name", HTMLSpanElement).replaceChildren(nameElement(profile.nameOf(node)));
-    const total = percent(profile.total[0][node], profile.sum());
-    const self = percent(profile.self[0][node], profile.sum());
-    part("frame-cost", HTMLSpanElement).textContent = `${total} total, ${self} self`;
+  showEvent(event) {
+    for (const section of document.querySelectorAll("section.of-event")) {
+      if (section instanceof HTMLElement) section.hidden = section.dataset.event !== String(event);
+    }
+    const { wider } = this.context.page.events[event];
+    part("wider", HTMLSpanElement).textContent = wider;
   }
 
   /**
+   * @param {Graph} graph
    * @param {number} node
-   * @param {number} x
-   * @param {number} y
+   * @param {number} x client pixels
+   * @param {number} y client pixels
    */
-  pointAt(node, x, y) {
-    if (!this.profile || node < 0) return hideTooltip();
-    showTooltip(this.profile, node, this.graph.zoomed, x, y);
-    if (this.graph.selected === node) this.showFrame(node);
+  pointAt(graph, node, x, y) {
+    if (node < 0) return hideTooltip();
+    showTooltip(graph, node, x, y);
+    if (graph.selected === node) showFrame(graph, node);
   }
 
-  /** The frame meant by a key: under the pointer, chosen by arrows, or in view. */
+  /** The frame that the line below speaks of. */
+  shown() {
+    const graph = this.context.active;
+    return graph ? (graph.selected >= 0 ? graph.selected : graph.zoomed) : -1;
+  }
+
+  /** The frame meant by a key. */
   meant() {
-    const { hovered, selected, zoomed } = this.graph;
-    return hovered >= 0 ? hovered : selected >= 0 ? selected : zoomed;
+    return this.context.active?.meant() ?? -1;
   }
 
-  /** @param {number} [node] */
-  async copyName(node = this.graph.selected >= 0 ? this.graph.selected : this.graph.zoomed) {
-    if (!this.profile || node <= 0) return;
-    await copyText(this.profile.nameOf(node));
-    const button = part("copy-name", HTMLButtonElement);
-    button.textContent = "Copied";
-    setTimeout(() => (button.textContent = "Copy name"), 1200);
+  /** @param {number} node */
+  openMethod(node) {
+    const method = this.context.active?.methodOf(node) || this.store.state.method;
+    this.store.go({ view: "sandwich", method });
   }
 
-  recolor() {
-    this.graph.recolor(isDark());
-    if (this.profile) showLegend(this.profile, isDark());
+  turnColor() {
+    this.store.set({ color: this.store.state.color === "kind" ? "package" : "kind" });
+  }
+
+  /** @param {State} state */
+  recolor(state) {
+    const { context } = this;
+    const dark = isDark();
+    if (dark !== this.coloring.dark || state.color !== this.coloring.by) this.coloring = new Coloring(dark, state.color);
+    for (const graph of context.graphs) graph.recolor(this.coloring);
+    const told = this.told[0] === context.profile && this.told[1] === this.coloring;
+    if (told || part("legend", HTMLUListElement).hidden) return;
+    this.told = [context.profile, this.coloring];
+    showLegend(context.profile, this.coloring);
+  }
+
+  /** @param {boolean} begins whether the page is about to be printed, or has been */
+  print(begins) {
+    const coloring = begins ? new Coloring(false, this.store.state.color) : this.coloring;
+    for (const graph of this.context.graphs) {
+      graph.recolor(coloring);
+      graph.unroll(begins);
+    }
+    showLegend(this.context.profile, coloring);
   }
 
   expand() {
@@ -209,54 +264,30 @@ export class Explorer {
     else help.showModal();
   }
 
+  /** Out of a graph that zooms by itself, else to what was shown before. */
+  back() {
+    if (!this.context.active?.stepBack()) this.store.back();
+  }
+
+  reset() {
+    if (this.store.state.view !== "graph") this.context.active?.go(0);
+    this.store.go({ zoom: 0, query: "" });
+  }
+
+  zoomOut() {
+    if (this.store.state.view !== "graph") this.context.active?.go(0);
+    else this.store.go({ zoom: 0 });
+  }
+
   /** Out of whatever is innermost: search, then zoom, then the full window. */
   escape() {
+    hideTooltip();
     const { state } = this.store;
+    const { active } = this.context;
     if (state.query) this.store.set({ query: "" });
+    else if (state.view !== "graph" && active && active.zoomed > 0) active.go(0);
     else if (state.zoom) this.store.go({ zoom: 0 });
     else if (part("explorer", HTMLElement).classList.contains("expanded")) this.expand();
-  }
-
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    const target = event.target instanceof HTMLElement ? event.target : document.body;
-    if (event.ctrlKey || event.metaKey || event.altKey || part("keys", HTMLDialogElement).open) return;
-    if (event.key === "Escape") {
-      this.escape();
-      this.search.input.blur();
-      return;
-    }
-    if (/^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
-    if (target === this.graph.scroller && this.graphKey(event.key)) return event.preventDefault();
-    const { store } = this;
-    /** @type {Record<string, () => void>} */
-    const keys = {
-      "/": () => this.search.focus(),
-      "?": () => this.help(),
-      "0": () => store.go({ zoom: 0 }),
-      Backspace: () => store.back(),
-      c: () => void this.copyName(this.meant()),
-      e: () => this.expand(),
-      g: () => store.go({ view: "graph" }),
-      i: () => store.set({ flame: !store.state.flame }),
-      m: () => store.go({ view: "methods" }),
-      t: () => part("theme", HTMLButtonElement).click(),
-    };
-    const action = keys[event.key];
-    if (!action) return;
-    event.preventDefault();
-    action();
-  }
-
-  /**
-   * @param {string} key
-   * @returns {boolean} whether it meant something to the graph
-   */
-  graphKey(key) {
-    if (key === "Enter" && this.graph.selected >= 0) {
-      this.store.go({ zoom: this.graph.selected });
-      return true;
-    }
-    return walk(this.graph, key);
+    if (document.activeElement === this.search.input) this.search.input.blur();
   }
 }

@@ -1,10 +1,12 @@
 // @ts-check
 /** Numbers and names as people read them. */
 
-/** @typedef {import("./profile.js").ValueType} ValueType */
+/** @typedef {import("./data.js").EventInfo} EventInfo */
+/** @typedef {import("./data.js").ValueType} ValueType */
 
 const NARROW_SPACE = "\u202f";
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const exact = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
 
 /**
  * A share in percent with as many digits as it deserves: "52.3 %", "0.04 %".
@@ -29,14 +31,52 @@ export function quantity(value, type) {
   const name = type.unit === "count" ? type.type : type.unit;
   const what = /^[a-z_]+$/.test(name) ? name : "samples"; // page-faults, a.b.C.m: the name of an event
   const one = value === 1 ? what.replace(/s$/, "") : what;
-  return `${grouped.format(value)} ${one}`;
+  return `${(value < 10 ? exact : grouped).format(value)} ${one}`;
+}
+
+/**
+ * An event's amount in every way it can be told: "1,234 samples", "4.1 s", "0.07 cores".
+ * @param {number} value
+ * @param {EventInfo} event
+ * @returns {string[]}
+ */
+export function amounts(value, event) {
+  const told = [quantity(value, event)];
+  if (value === 0) return told;
+  if (event.second) told.push(quantity(value * event.second.per, event.second));
+  const { seconds } = event;
+  if (!(seconds > 0)) return told;
+  if (event.type === "cpu") told.push(cores(value, seconds));
+  else if (event.second?.type === "cpu") told.push(cores(value * event.second.per, seconds));
+  else if (event.unit === "nanoseconds") told.push(plain(value / 1e9 / seconds, "threads"));
+  else if (event.unit === "bytes" && !event.type.startsWith("inuse")) told.push(`${bytes(value / seconds)}/s`);
+  return told;
+}
+
+/**
+ * How many processors were busy with it on average.
+ * @param {number} nanoseconds
+ * @param {number} seconds
+ */
+function cores(nanoseconds, seconds) {
+  return plain(nanoseconds / 1e9 / seconds, "cores");
+}
+
+/**
+ * @param {number} value
+ * @param {string} what in the plural
+ */
+function plain(value, what) {
+  const digits = value >= 100 ? 0 : value >= 10 ? 1 : value >= 0.01 ? 2 : 4;
+  const text = value.toFixed(digits);
+  return `${text} ${Number(text) === 1 ? what.replace(/s$/, "") : what}`;
 }
 
 /** @param {number} seconds */
 function duration(seconds) {
   if (seconds >= 7200) return `${(seconds / 3600).toFixed(1)} h`;
   if (seconds >= 120) return `${(seconds / 60).toFixed(1)} min`;
-  if (seconds >= 1) return `${seconds.toFixed(1)} s`;
+  if (seconds >= 0.9995) return `${seconds.toFixed(1)} s`;
   return `${(seconds * 1000).toFixed(seconds >= 0.01 ? 0 : 2)} ms`;
 }
 

@@ -1,52 +1,99 @@
 // @ts-check
-/** The flame graph: which part of it is in view, what is under the pointer, and the glide from one view to the next. */
+/** A flame graph: which part of it is in view, what is under the pointer, and the glide from one view to the next. */
 
-import { part } from "./dom.js";
+import { make } from "./dom.js";
+import { walk } from "./keys.js";
 import { deepest, nodeAt } from "./layout.js";
 import { Painter, ROW } from "./painter.js";
 
+/** @typedef {import("./colors.js").Coloring} Coloring */
 /** @typedef {import("./profile.js").Profile} Profile */
 /** @typedef {import("./search.js").Matches} Matches */
 
 const ZOOM_MILLISECONDS = 170;
 /** How many of the rows a zoomed frame stands on stay in sight. */
 const ROWS_ABOVE = 2;
+/** A canvas has no room for more. */
+const MOST_PRINTED_ROWS = 400;
 /** Pixels, as long as the graph is not on the page. */
 const SOME_WIDTH = 1200;
 
 /**
- * What the graph tells the page.
+ * What a graph tells.
  * @typedef {object} GraphEvents
  * @property {(node: number) => void} zoom a frame was chosen
  * @property {(node: number, x: number, y: number) => void} point a frame is under the pointer, -1 for none; client pixels
+ * @property {() => void} moved another frame fills the width
+ * @property {() => void} enter the pointer or the focus came to this graph
+ * @property {(method: string) => void} open a frame of this method was double-clicked
+ */
+
+/**
+ * How a profile looks, beside its numbers.
+ * @typedef {object} Look
+ * @property {string} label what the root's frame says
+ * @property {((node: number) => string) | null} [tint] the frames' CSS colours, instead of the usual ones
+ * @property {((node: number) => [string, string][]) | null} [rows] more lines for a frame's tooltip: what, how much
+ * @property {boolean} [only] the tooltip has these lines alone
  */
 
 export class Graph {
-  /** @param {GraphEvents} events */
-  constructor(events) {
+  /**
+   * @param {HTMLElement} element is filled with it
+   * @param {string} label
+   * @param {GraphEvents} events
+   */
+  constructor(element, label, events) {
     this.events = events;
-    this.scroller = part("graph-scroller", HTMLDivElement);
-    this.canvas = part("graph-canvas", HTMLCanvasElement);
-    this.spacer = part("graph-spacer", HTMLDivElement);
-    this.outline = part("graph-outline", HTMLDivElement);
+    this.scroller = make("div", "graph-scroller");
+    this.canvas = document.createElement("canvas");
+    this.spacer = make("div");
+    this.outline = make("div", "graph-outline");
+    this.build(element, label);
     this.painter = new Painter(this.canvas);
     /** @type {Profile | null} */
     this.profile = null;
     /** @type {Matches | null} */
     this.matches = null;
-    this.rootLabel = "";
+    /** @type {Look} */
+    this.look = { label: "" };
     this.flame = false;
+    /** Whether the root is at the bottom, by what the reader chose for flame graphs. */
+    this.turnedBy = (/** @type {boolean} */ flame) => flame;
     this.zoomed = 0;
+    /** Where this graph was zoomed before, when it zooms by itself. @type {number[]} */
+    this.trail = [];
     this.from = 0;
     this.to = 1;
     this.rows = 1;
     this.width = 0;
     this.height = 0;
+    this.unrolled = false;
+    /** Not on the page: what is not shown cannot be scrolled. */
+    this.away = true;
     this.hovered = -1;
     this.selected = -1;
     this.animation = 0;
     this.pending = 0;
     this.listen();
+  }
+
+  /**
+   * @param {HTMLElement} element
+   * @param {string} label
+   */
+  build(element, label) {
+    const { scroller, canvas, spacer, outline } = this;
+    element.classList.add("graph");
+    scroller.id = `${element.id}-scroller`;
+    canvas.id = `${element.id}-canvas`;
+    canvas.width = canvas.height = 1;
+    scroller.tabIndex = 0;
+    scroller.setAttribute("role", "group");
+    scroller.setAttribute("aria-label", `${label}: arrow keys walk over frames, Enter zooms, Backspace goes back`);
+    outline.hidden = true;
+    scroller.append(canvas, spacer);
+    element.replaceChildren(scroller, outline);
   }
 
   listen() {
@@ -55,41 +102,84 @@ export class Graph {
       this.point(-1, 0, 0);
       this.redraw();
     });
+    this.scroller.addEventListener("focus", () => this.events.enter());
     this.canvas.addEventListener("mousemove", (event) => {
+      this.events.enter();
       this.point(this.nodeUnder(event), event.clientX, event.clientY);
     });
     this.canvas.addEventListener("mouseleave", () => this.point(-1, 0, 0));
+    let clicked = "";
     this.canvas.addEventListener("click", (event) => {
+      if (event.detail > 1) return; // what is under the pointer now came there by the first click
       const node = this.nodeUnder(event);
+      clicked = this.methodOf(node);
       if (node >= 0) this.events.zoom(node);
+    });
+    this.canvas.addEventListener("dblclick", () => this.events.open(clicked));
+    this.scroller.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || !this.key(event.key)) return;
+      event.preventDefault();
+      event.stopPropagation();
     });
   }
 
   /**
-   * @param {Profile} profile
-   * @param {string} rootLabel what the bottom frame says
+   * @param {string} key
+   * @returns {boolean} whether it meant something here
    */
-  show(profile, rootLabel) {
-    this.profile = profile;
-    this.rootLabel = rootLabel;
-    this.matches = null;
-    this.zoomed = 0;
-    this.selected = -1;
-    this.point(-1, 0, 0);
-    this.fitRows(profile);
-    this.scroller.style.setProperty("--content", `${this.rows * ROW}px`);
-    this.measure();
-    this.jump(0);
+  key(key) {
+    if (key === "Enter" && this.selected >= 0) {
+      this.events.zoom(this.selected);
+      return true;
+    }
+    return (key === "Backspace" && this.stepBack()) || walk(this, key);
   }
 
-  /** @param {boolean} dark */
-  recolor(dark) {
-    this.painter.recolor(dark);
+  /** @returns {boolean} whether this graph remembered a way back */
+  stepBack() {
+    const node = this.trail.pop();
+    if (node !== undefined) this.zoom(node);
+    return node !== undefined;
+  }
+
+  /**
+   * @param {Profile} profile
+   * @param {Look} look
+   * @param {number} [zoomed] the node that fills the width
+   */
+  show(profile, look, zoomed = 0) {
+    this.profile = profile;
+    this.look = look;
+    this.trail = [];
+    this.selected = -1;
+    this.point(-1, 0, 0);
+    this.jump(zoomed);
+    this.scroller.style.setProperty("--content", `${this.rows * ROW}px`);
+    this.measure();
+  }
+
+  /**
+   * The same with more detail, or less: what is in view stays in view.
+   * @param {Profile} profile
+   * @param {(node: number) => number} moved where a node of the profile before is now
+   */
+  replace(profile, moved) {
+    this.profile = profile;
+    this.trail = this.trail.map(moved);
+    this.selected = this.selected >= 0 ? moved(this.selected) : -1;
+    this.point(-1, 0, 0);
+    this.jump(moved(this.zoomed));
+  }
+
+  /** @param {Coloring} coloring */
+  recolor(coloring) {
+    this.painter.recolor(coloring);
     this.redraw();
   }
 
-  /** @param {boolean} flame */
-  turn(flame) {
+  /** @param {boolean} chosen what the reader chose */
+  turn(chosen) {
+    const flame = this.turnedBy(chosen);
     if (this.flame === flame) return;
     this.flame = flame;
     this.settle();
@@ -99,6 +189,16 @@ export class Graph {
   highlight(matches) {
     this.matches = matches;
     this.redraw();
+  }
+
+  /**
+   * Zooms by itself, and remembers the way back.
+   * @param {number} node
+   */
+  go(node) {
+    if (node === this.zoomed) return;
+    this.trail.push(this.zoomed);
+    this.zoom(node);
   }
 
   /**
@@ -113,6 +213,7 @@ export class Graph {
     this.point(-1, 0, 0);
     if (still) this.jump(node);
     else this.glide(this.profile.start[node], this.profile.start[node] + this.profile.total[0][node]);
+    this.events.moved();
   }
 
   /** @param {number} node */
@@ -167,16 +268,37 @@ export class Graph {
     const width = this.scroller.clientWidth;
     const height = this.scroller.clientHeight;
     const same = width === this.width && height === this.height && this.canvas.width === Math.round(width * ratio);
-    if (width === 0 || same) return;
-    const first = this.width === 0;
+    const shown = width > 0 && this.away;
+    this.away = width === 0;
+    if (width === 0 || this.unrolled || (same && !shown)) return;
+    this.resize(width, height);
+    if (shown || this.flame) this.settle();
+    else if (this.profile) this.fitRows(this.profile);
+    this.draw();
+  }
+
+  /**
+   * @param {number} width in CSS pixels, as the height is
+   * @param {number} height
+   */
+  resize(width, height) {
+    const ratio = window.devicePixelRatio || 1;
     this.width = width;
     this.height = height;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
-    if (first || this.flame) this.settle();
-    else if (this.profile) this.fitRows(this.profile);
+  }
+
+  /**
+   * Paper does not scroll: for printing all rows are drawn.
+   * @param {boolean} whole
+   */
+  unroll(whole) {
+    this.unrolled = whole;
+    if (whole) this.resize(this.width, Math.min(this.rows, MOST_PRINTED_ROWS) * ROW);
+    else this.measure();
     this.draw();
   }
 
@@ -195,7 +317,7 @@ export class Graph {
   top(depth) {
     const content = Math.max(this.rows * ROW, this.flame ? this.height : 0);
     const y = this.flame ? content - (depth + 1) * ROW : depth * ROW;
-    return y - this.scroller.scrollTop;
+    return this.unrolled ? y : y - this.scroller.scrollTop;
   }
 
   /** @param {number} y in canvas pixels */
@@ -207,12 +329,14 @@ export class Graph {
   draw() {
     const { profile } = this;
     if (!profile || this.width === 0) return;
+    const zero = this.top(0); // asking where the scroller stands costs a layout
+    const step = this.flame ? -ROW : ROW;
     const ends = [this.depthAt(0), this.depthAt(this.height)];
     this.painter.paint({
-      profile, matches: this.matches, zoomed: this.zoomed, rootLabel: this.rootLabel,
+      profile, matches: this.matches, zoomed: this.zoomed, look: this.look,
       from: this.from, to: this.to, width: this.width, height: this.height,
       first: Math.max(0, Math.min(...ends)), last: Math.max(...ends),
-      top: (depth) => this.top(depth),
+      top: (depth) => zero + depth * step,
     });
     this.placeOutline();
   }
@@ -225,6 +349,20 @@ export class Graph {
     if (depth < 0 || depth >= this.rows) return -1;
     const position = this.from + ((event.clientX - box.left) / this.width) * (this.to - this.from);
     return nodeAt(this.profile, position, depth);
+  }
+
+  /**
+   * The method a frame is of; "" for the root and for none.
+   * @param {number} node
+   */
+  methodOf(node) {
+    return this.profile && this.profile.name[node] >= 0 ? this.profile.nameOf(node) : "";
+  }
+
+  /** The frame meant by a key: under the pointer, chosen by arrows, or in view; -1 without a profile. */
+  meant() {
+    if (!this.profile) return -1;
+    return this.hovered >= 0 ? this.hovered : this.selected >= 0 ? this.selected : this.zoomed;
   }
 
   /**
@@ -241,8 +379,7 @@ export class Graph {
 
   /** The frame under the pointer, or the one chosen by keys, gets a line around it. */
   placeOutline() {
-    const node = this.hovered >= 0 ? this.hovered : this.selected;
-    const box = this.boxOf(node);
+    const box = this.boxOf(this.hovered >= 0 ? this.hovered : this.selected);
     this.outline.hidden = box === null;
     if (!box) return;
     this.outline.style.transform = `translate(${box.x}px, ${box.y}px)`;

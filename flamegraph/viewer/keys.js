@@ -1,5 +1,5 @@
 // @ts-check
-/** The keyboard: arrows walk over frames as the eye sees them, the rest are single letters. */
+/** Arrow keys walk over frames as the eye sees them. */
 
 /** @typedef {import("./graph.js").Graph} Graph */
 /** @typedef {import("./profile.js").Profile} Profile */
@@ -32,7 +32,7 @@ function widestChild(profile, node) {
   const total = profile.total[0];
   let widest = node;
   for (let child = node + 1; child < profile.end[node]; child = profile.end[child]) {
-    if (widest === node || total[child] > total[widest]) widest = child;
+    if (total[child] > 0 && (widest === node || total[child] > total[widest])) widest = child;
   }
   return widest;
 }
@@ -52,7 +52,9 @@ function parentOf(profile, node) {
 function before(profile, node) {
   if (node === 0) return 0;
   let previous = node;
-  for (let at = profile.parent[node] + 1; at < node; at = profile.end[at]) previous = at;
+  for (let at = profile.parent[node] + 1; at < node; at = profile.end[at]) {
+    if (profile.total[0][at] > 0) previous = at;
+  }
   return previous;
 }
 
@@ -62,6 +64,9 @@ function before(profile, node) {
  */
 function after(profile, node) {
   if (node === 0) return 0;
-  const next = profile.end[node];
-  return next < profile.end[profile.parent[node]] ? next : node;
+  const end = profile.end[profile.parent[node]];
+  for (let next = profile.end[node]; next < end; next = profile.end[next]) {
+    if (profile.total[0][next] > 0) return next;
+  }
+  return node;
 }

@@ -8,7 +8,7 @@ export const NARROW = 0.6;
 
 /**
  * @typedef {object} View
- * @property {number} from left edge, in units of the first value
+ * @property {number} from left edge, in units of the value
  * @property {number} to right edge
  * @property {number} width in pixels
  * @property {number} first depth to draw
@@ -31,6 +31,10 @@ export function layOut(profile, view, frame, rest) {
   let restX = 0;
   let restEnd = 0;
   while (node < count) {
+    if (total[node] === 0) {
+      node = end[node];
+      continue;
+    }
     const left = (start[node] - view.from) * scale;
     const width = total[node] * scale;
     const outside = left + width <= 0 || left >= view.width || depth[node] > view.last;
@@ -63,7 +67,7 @@ export function deepest(profile, root, width) {
   let deep = depth[root];
   let node = root + 1;
   while (node < end[root]) {
-    if (total[node] < least) {
+    if (total[node] < least || total[node] === 0) {
       node = end[node];
       continue;
     }
@@ -76,7 +80,7 @@ export function deepest(profile, root, width) {
 /**
  * The node at a depth over a position, or -1.
  * @param {Profile} profile
- * @param {number} position in units of the first value
+ * @param {number} position in units of the value
  * @param {number} level depth
  */
 export function nodeAt(profile, position, level) {

@@ -1,41 +1,37 @@
 // @ts-check
-/** Which colour is which kind of frame, and how much of the scope each kind is by itself. */
+/** Which colour is which, and how much of the scope each is by itself. */
 
-import { FAMILIES, makePalette } from "./colors.js";
 import { make, part } from "./dom.js";
 import { percent } from "./format.js";
 
+/** @typedef {import("./colors.js").Coloring} Coloring */
 /** @typedef {import("./profile.js").Profile} Profile */
 
+const MOST = 14;
+
 /**
- * Self value of each family of frames, the largest first.
  * @param {Profile} profile
- * @returns {[string, number][]}
+ * @param {Coloring} coloring
  */
-export function shareByFamily(profile) {
-  /** @type {Map<string, number>} */
-  const shares = new Map();
-  for (let node = 1; node < profile.count; node++) {
-    const self = profile.self[0][node];
-    if (self === 0) continue;
-    const family = profile.familyOf(node);
-    shares.set(family, (shares.get(family) ?? 0) + self);
+export function showLegend(profile, coloring) {
+  const parts = coloring.parts(profile);
+  const items = parts.slice(0, MOST).map((one) => item(one.color, one.label, percent(one.self, profile.sum())));
+  if (parts.length > MOST) {
+    const others = parts.slice(MOST).reduce((sum, one) => sum + one.self, 0);
+    items.push(item(coloring.rest, `${parts.length - MOST} others`, percent(others, profile.sum())));
   }
-  return [...shares].sort((a, b) => b[1] - a[1]);
+  part("legend", HTMLUListElement).replaceChildren(...items);
 }
 
 /**
- * @param {Profile} profile
- * @param {boolean} dark
+ * @param {string} color
+ * @param {string} label
+ * @param {string} share
  */
-export function showLegend(profile, dark) {
-  const palette = makePalette(dark);
-  const items = shareByFamily(profile).map(([family, self]) => {
-    const item = make("li");
-    const swatch = make("i");
-    swatch.style.background = palette.fill(family, 2);
-    item.append(swatch, `${FAMILIES[family].label} `, make("b", "", percent(self, profile.sum())));
-    return item;
-  });
-  part("legend", HTMLUListElement).replaceChildren(...items);
+function item(color, label, share) {
+  const element = make("li");
+  const swatch = make("i");
+  swatch.style.background = color;
+  element.append(swatch, make("bdi", "", label), " ", make("b", "", share));
+  return element;
 }

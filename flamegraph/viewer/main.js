@@ -1,11 +1,26 @@
 // @ts-check
 /** Where the page's script begins. A page without data (nothing was recorded) needs none. */
 
-import { readPage } from "./data.js";
+import { loadTree, readPage } from "./data.js";
+import { part } from "./dom.js";
 import { Explorer } from "./explorer.js";
+import { INITIAL } from "./state.js";
 
-const { scopes } = readPage();
-if (scopes.length > 0) {
+/** Shows the page, or says why it cannot be shown. */
+async function start() {
+  const page = readPage();
+  if (!page) return;
   document.documentElement.classList.add("live");
-  void new Explorer(scopes).start();
+  // A page of two runs is there to compare them.
+  if (page.runs.length > 1) INITIAL.view = "compare";
+  try {
+    new Explorer(page, await loadTree(page)).start();
+  } catch (error) {
+    const failure = part("failure", HTMLParagraphElement);
+    failure.textContent = `This picture cannot be shown: ${error instanceof Error ? error.message : error}`;
+    failure.hidden = false;
+  }
+  document.documentElement.dataset.ready = "true";
 }
+
+void start();

@@ -3,47 +3,39 @@
 
 /** @typedef {import("./profile.js").Profile} Profile */
 /**
- * Kind and depth are those of the frame where it has most.
- * @typedef {{name: number, self: number, total: number, kind: number, depth: number}} Method
+ * `origin` is the node where it has most.
+ * @typedef {{name: number, self: number, total: number, origin: number}} Method
  */
 
 /**
- * Self and total of every method, in the first value's unit. A recursive method's total counts once a stack.
+ * Self and total of every method that the profile has, in the first value's unit.
  * @param {Profile} profile
+ * @param {Uint8Array} outermost
  * @returns {Method[]}
  */
-export function collectMethods(profile) {
-  const { count, name, kind, depth, end, parent } = profile;
+export function collectMethods(profile, outermost) {
+  const { count, name } = profile;
   const self = profile.self[0];
   const total = profile.total[0];
-  /** @type {Method[]} */
-  const methods = profile.names.map((_, index) => ({ name: index, self: 0, total: 0, kind: 0, depth: 0 }));
-  const open = new Int32Array(methods.length);
-  const heaviest = new Float64Array(methods.length).fill(-1);
-  let last = 0;
+  const names = profile.names.length;
+  const selves = new Float64Array(names);
+  const totals = new Float64Array(names);
+  const origins = new Int32Array(names);
+  const heaviest = new Float64Array(names);
   for (let node = 1; node < count; node++) {
-    while (end[last] <= node) {
-      if (last > 0) open[name[last]]--;
-      last = parent[last];
+    if (total[node] === 0) continue;
+    const at = name[node];
+    selves[at] += self[node];
+    if (outermost[node]) totals[at] += total[node];
+    if (total[node] > heaviest[at]) {
+      heaviest[at] = total[node];
+      origins[at] = node;
     }
-    const method = methods[name[node]];
-    method.self += self[node];
-    if (open[name[node]]++ === 0) method.total += total[node];
-    if (total[node] > heaviest[name[node]]) {
-      heaviest[name[node]] = total[node];
-      method.kind = kind[node];
-      method.depth = depth[node];
-    }
-    last = node;
   }
-  return methods.filter((method) => method.total > 0);
-}
-
-/**
- * @param {Method[]} methods
- * @param {"self" | "total"} by
- */
-export function sortMethods(methods, by) {
-  const other = by === "self" ? "total" : "self";
-  return methods.slice().sort((a, b) => b[by] - a[by] || b[other] - a[other] || a.name - b.name);
+  /** @type {Method[]} */
+  const methods = [];
+  for (let at = 0; at < names; at++) {
+    if (totals[at] > 0) methods.push({ name: at, self: selves[at], total: totals[at], origin: origins[at] });
+  }
+  return methods;
 }

@@ -1,112 +1,247 @@
 // @ts-check
-/** The table of all methods of a scope. */
+/** The table of all methods of a scope: what each costs, and how alike the hosts are in it. */
 
-import { FAMILIES, familyOf } from "./colors.js";
-import { make, part } from "./dom.js";
+import { FAMILIES } from "./families.js";
+import { make } from "./dom.js";
 import { percent, quantity } from "./format.js";
-import { collectMethods, sortMethods } from "./methods.js";
+import { collectMethods } from "./methods.js";
+import { outermostOf } from "./outermost.js";
+import { HostShares } from "./spread.js";
+import { barOf, SortedTable } from "./table.js";
 import { nameElement } from "./tooltip.js";
 
-/** @typedef {import("./profile.js").Profile} Profile */
+/** @typedef {import("./context.js").Context} Context */
 /** @typedef {import("./methods.js").Method} Method */
-/** @typedef {import("./search.js").Matches} Matches */
+/** @typedef {import("./profile.js").Profile} Profile */
+/** @typedef {import("./spread.js").Spread} Spread */
+/** @typedef {import("./state.js").State} State */
+/** @typedef {import("./table.js").TableColumn<Method>} MethodColumn */
 
-const PAGE = 100;
+const SVG = "http://www.w3.org/2000/svg";
+const STRIP = 96;
+/** The hottest host is worth a bold name where it has this many times the median's share, and this much. */
+const STANDS_OUT = 2;
+const WORTH_TELLING = 0.01;
 
 export class MethodsView {
-  /** @param {{find: (name: string) => void, sort: (by: "self" | "total") => void}} events */
-  constructor(events) {
-    this.events = events;
-    this.body = part("methods-body", HTMLTableSectionElement);
-    this.more = part("methods-more", HTMLButtonElement);
+  /**
+   * @param {Context} context
+   * @param {HTMLElement} panel
+   */
+  constructor(context, panel) {
+    this.context = context;
+    /** @type {SortedTable<Method>} */
+    this.table = new SortedTable("methods", "Methods", (sort) => context.set({ sort }));
+    panel.replaceChildren(this.table.element);
     /** @type {Profile | null} */
     this.profile = null;
-    /** @type {Method[] | null} */
-    this.methods = null;
-    /** @type {Matches | null} */
-    this.matches = null;
-    /** @type {"self" | "total"} */
-    this.by = "self";
-    this.limit = PAGE;
-    this.more.addEventListener("click", () => {
-      this.limit += PAGE;
-      this.render();
-    });
-    for (const by of /** @type {const} */ (["self", "total"])) {
-      part(`sort-${by}`, HTMLButtonElement).addEventListener("click", () => events.sort(by));
-    }
+    /** @type {Method[]} */
+    this.methods = [];
+    /** What the shares of hosts were read for. */
+    this.hostsKey = "";
+    /** @type {HostShares | null} */
+    this.hosts = null;
+  }
+
+  /** @param {State} state */
+  update(state) {
+    const { profile } = this.context;
+    if (profile !== this.profile) this.read(profile);
+    this.render(state);
   }
 
   /** @param {Profile} profile */
-  show(profile) {
+  read(profile) {
+    const { context } = this;
+    const outermost = outermostOf(context.tree);
     this.profile = profile;
-    this.methods = null;
-    this.matches = null;
-    this.limit = PAGE;
+    this.methods = collectMethods(profile, outermost).sort((a, b) => b.total - a.total || b.self - a.self);
+    const key = `${context.event} ${context.thread} ${context.scope.run}`;
+    if (key === this.hostsKey) return;
+    this.hostsKey = key;
+    if (this.hosts) this.hosts.stopped = true;
+    this.hosts = new HostShares(context, this.methodsOfRun(outermost), outermost);
+    if (this.hosts.hosts.length < 2) this.hosts = null;
+    else void this.readHosts(this.hosts);
   }
 
   /**
-   * @param {"self" | "total"} by
-   * @param {Matches | null} matches only these are listed
+   * The methods of all hosts, whichever scope is shown.
+   * @param {Uint8Array} outermost
    */
-  update(by, matches) {
-    this.by = by;
-    this.matches = matches;
-    this.render();
+  methodsOfRun(outermost) {
+    const { context } = this;
+    const { run, kind } = context.scope;
+    const all = kind === "sum" || kind === "mean" ? null : context.scopes.parse(`${run}/sum`);
+    return all ? collectMethods(context.profileOf(all), outermost) : this.methods;
   }
 
-  render() {
-    const { profile } = this;
+  /** @param {HostShares} hosts */
+  async readHosts(hosts) {
+    await hosts.read();
+    if (this.hosts === hosts && this.context.state.view === "methods") this.render(this.context.state);
+  }
+
+  /** @param {State} state */
+  render(state) {
+    const { profile, methods } = this;
     if (!profile) return;
-    this.methods ??= collectMethods(profile);
-    const matches = this.matches;
-    const listed = matches ? this.methods.filter((method) => matches.names[method.name]) : this.methods;
-    const sorted = sortMethods(listed, this.by);
-    const longest = this.methods.reduce((most, method) => Math.max(most, method.self), 1);
-    this.body.replaceChildren(...sorted.slice(0, this.limit).map((method) => this.row(profile, method, longest)));
-    this.more.hidden = sorted.length <= this.limit;
-    this.more.textContent = `Show more (${sorted.length - this.limit} left)`;
-    part("methods-none", HTMLParagraphElement).hidden = sorted.length > 0;
-    for (const by of ["self", "total"]) {
-      const head = part(`sort-${by}`, HTMLButtonElement).closest("th");
-      head?.setAttribute("aria-sort", by === this.by ? "descending" : "none");
-    }
+    const { matches } = this.context;
+    const listed = matches ? methods.filter((method) => matches.names[method.name]) : methods;
+    this.table.show(this.columns(profile, state.sort), listed, state.sort);
   }
 
   /**
    * @param {Profile} profile
-   * @param {Method} method
-   * @param {number} longest self value of all methods
+   * @param {string} sort
+   * @returns {MethodColumn[]}
    */
-  row(profile, method, longest) {
-    const name = profile.names[method.name];
-    const row = make("tr");
-    row.append(
-      this.share(profile, method.self, "self", longest),
-      this.share(profile, method.total, "total", profile.sum()),
-    );
-    const cell = make("td", "name");
+  columns(profile, sort) {
+    const longest = this.methods.reduce((most, method) => Math.max(most, method.self), 1);
+    const whole = profile.sum();
+    /** @type {MethodColumn[]} */
+    const columns = [
+      {
+        key: "self", label: "Self", title: "Sort by what the method itself costs", className: "share self",
+        value: (method) => method.self,
+        cell: (method) => amountCell(profile, method.self, whole, longest),
+      },
+      {
+        key: "total", label: "Total", title: "Sort by what the method costs with all it calls", className: "share total",
+        value: (method) => method.total,
+        cell: (method) => amountCell(profile, method.total, whole, whole),
+      },
+      {
+        key: "name", label: "Method", title: "Sort by name", className: "name",
+        value: (method) => profile.names[method.name],
+        cell: (method) => [this.nameButton(profile.names[method.name])],
+      },
+    ];
+    return columns.concat(this.hosts ? this.hostColumns(this.hosts, sort) : [kindColumn(profile)]);
+  }
+
+  /**
+   * @param {HostShares} hosts
+   * @param {string} sort tells whether the shares are of totals or of the methods' own
+   * @returns {MethodColumn[]}
+   */
+  hostColumns(hosts, sort) {
+    const of = /total|hosts/.test(sort) ? "total" : "self";
+    const spread = (/** @type {Method} */ method) => hosts.spreadOf(method, of);
+    const name = (/** @type {Spread} */ one) => this.context.page.hosts[hosts.hosts[one.where]].name;
+    return [
+      {
+        key: "hosts", label: "Hosts", title: "Sort by how many hosts it shows on", className: "number",
+        value: (method) => spread(method)?.hosts ?? -1,
+        cell: (method) => [make("span", "", hostsText(spread(method), hosts))],
+      },
+      {
+        key: "spread", label: `Spread of ${of}`, className: "spread",
+        title: `Sort by how far hosts are apart. A line for each host's share (${of}), the thick one is the median`,
+        value: (method) => rangeOf(spread(method)),
+        cell: (method) => stripOf(spread(method), hosts.sharesOf(method, of)),
+      },
+      {
+        key: "most", label: "Most on", title: "Sort by the largest share of a host", className: "most",
+        value: (method) => spread(method)?.most ?? -1,
+        cell: (method) => mostOn(spread(method), name),
+      },
+    ];
+  }
+
+  /** @param {string} name */
+  nameButton(name) {
     const button = make("button", "link");
     button.append(nameElement(name));
-    button.title = "Show in the flame graph";
-    button.addEventListener("click", () => this.events.find(name));
-    cell.append(button);
-    row.append(cell, make("td", "kind", FAMILIES[familyOf(method.kind, name, method.depth)].label));
-    return row;
+    button.title = "Callers and callees";
+    button.addEventListener("click", () => this.context.openMethod(name));
+    return button;
   }
+}
 
-  /**
-   * @param {Profile} profile
-   * @param {number} amount
-   * @param {string} className
-   * @param {number} longest what fills the bar
-   */
-  share(profile, amount, className, longest) {
-    const cell = make("td", `share ${className}`);
-    cell.title = quantity(amount, profile.values[0]);
-    const bar = make("span", "bar");
-    bar.style.setProperty("--share", String(amount / longest));
-    cell.append(make("span", "", percent(amount, profile.sum())), bar);
-    return cell;
-  }
+/**
+ * @param {Profile} profile
+ * @param {number} amount
+ * @param {number} whole
+ * @param {number} longest what fills the bar
+ */
+function amountCell(profile, amount, whole, longest) {
+  const [text, bar] = barOf(percent(amount, whole), amount / longest);
+  text.title = quantity(amount, profile.values[0]);
+  return [text, bar];
+}
+
+/**
+ * @param {Profile} profile
+ * @returns {MethodColumn}
+ */
+function kindColumn(profile) {
+  const kind = (/** @type {Method} */ method) => FAMILIES[profile.familyOf(method.origin)].label;
+  return {
+    key: "kind", label: "Kind", title: "Sort by kind", className: "kind",
+    value: kind, cell: (method) => [make("span", "", kind(method))],
+  };
+}
+
+/**
+ * @param {Spread | null} spread
+ * @param {HostShares} hosts
+ */
+function hostsText(spread, hosts) {
+  if (spread) return `${spread.hosts} of ${hosts.hosts.length}`;
+  return hosts.done < hosts.hosts.length ? "…" : "";
+}
+
+/** @param {Spread | null} spread */
+function rangeOf(spread) {
+  return spread ? spread.most - spread.least : -1;
+}
+
+/**
+ * A thin line for every host's share from 0 to the largest, a thick one for the median.
+ * @param {Spread | null} spread
+ * @param {Float32Array} shares
+ * @returns {HTMLElement[]}
+ */
+function stripOf(spread, shares) {
+  if (!spread || spread.most === 0) return [];
+  const { least, median, most } = spread;
+  const place = (/** @type {number} */ share) => (2 + (share / most) * (STRIP - 4)).toFixed(1);
+  const told = `${percent(least, 1)} to ${percent(most, 1)}, median ${percent(median, 1)}`;
+  const strip = document.createElementNS(SVG, "svg");
+  strip.setAttribute("viewBox", `0 0 ${STRIP} 14`);
+  strip.setAttribute("role", "img");
+  strip.setAttribute("aria-label", told);
+  strip.append(
+    linesAt("range", `M${place(least)} 7H${place(most)}`),
+    linesAt("one", Array.from(new Set(Array.from(shares, place)), (x) => `M${x} 3v8`).join("")),
+    linesAt("median", `M${place(median)} 1v12`),
+  );
+  const box = make("span", "strips");
+  box.title = told;
+  box.append(strip);
+  return [box];
+}
+
+/**
+ * @param {string} className
+ * @param {string} path
+ */
+function linesAt(className, path) {
+  const lines = document.createElementNS(SVG, "path");
+  lines.setAttribute("class", className);
+  lines.setAttribute("d", path);
+  return lines;
+}
+
+/**
+ * @param {Spread | null} spread
+ * @param {(spread: Spread) => string} name of its host
+ */
+function mostOn(spread, name) {
+  if (!spread || spread.most === 0) return [];
+  const far = spread.most > STANDS_OUT * spread.median && spread.most >= WORTH_TELLING;
+  const host = make(far ? "b" : "span", far ? "" : "soft");
+  host.append(make("bdi", "", name(spread)));
+  return [host, make("span", far ? "" : "soft", ` ${percent(spread.most, 1)}`)];
 }

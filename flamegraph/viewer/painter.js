@@ -1,20 +1,21 @@
 // @ts-check
 /** Draws frames on the canvas. */
 
-import { makePalette } from "./colors.js";
+import { Coloring } from "./colors.js";
 import { packageLength } from "./format.js";
 import { layOut } from "./layout.js";
 
+/** @typedef {import("./graph.js").Look} Look */
 /** @typedef {import("./profile.js").Profile} Profile */
 /** @typedef {import("./search.js").Matches} Matches */
 
 /** A frame's height with the line between, in pixels. */
 export const ROW = 20;
-const FONT = '12px ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
-const TEXT_FROM = 34;
-const PADDING = 5;
-const DIMMED = 0.28;
-const DIMMED_TEXT = 0.6;
+export const FONT = '12px ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
+export const TEXT_FROM = 34;
+export const PADDING = 5;
+export const DIMMED = 0.28;
+export const DIMMED_TEXT = 0.6;
 const MOST_WIDTHS = 50000;
 const LONGEST_NAME = 500;
 
@@ -24,8 +25,8 @@ const LONGEST_NAME = 500;
  * @property {Profile} profile
  * @property {Matches | null} matches
  * @property {number} zoomed the node that fills the width
- * @property {string} rootLabel
- * @property {number} from left edge, in units of the first value
+ * @property {Look} look
+ * @property {number} from left edge, in units of the value
  * @property {number} to right edge
  * @property {number} width in pixels
  * @property {number} height in pixels
@@ -41,29 +42,23 @@ export class Painter {
     if (!context) throw new Error("this browser has no canvas");
     this.canvas = canvas;
     this.context = context;
-    this.palette = makePalette(false);
-    /** @type {Profile | null} */
-    this.profile = null;
-    /** @type {string[]} */
-    this.families = [];
+    this.coloring = new Coloring(false, "kind");
     /** @type {Map<string, number>} */
     this.textWidths = new Map();
   }
 
-  /** @param {boolean} dark */
-  recolor(dark) {
-    this.palette = makePalette(dark);
+  /** @param {Coloring} coloring */
+  recolor(coloring) {
+    this.coloring = coloring;
   }
 
   /** @param {Picture} picture */
   paint(picture) {
     const { context } = this;
-    if (this.profile !== picture.profile) this.families = [];
-    this.profile = picture.profile;
     const ratio = this.canvas.width / picture.width;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.globalAlpha = 1;
-    context.fillStyle = this.palette.edge;
+    context.fillStyle = this.coloring.edge;
     context.fillRect(0, 0, picture.width, picture.height);
     context.font = FONT;
     context.textBaseline = "middle";
@@ -82,18 +77,16 @@ export class Painter {
    * @param {number} width
    */
   frame(picture, node, x, width) {
-    const { context, palette } = this;
-    const { profile, matches, zoomed } = picture;
+    const { context, coloring } = this;
+    const { profile } = picture;
     const y = picture.top(profile.depth[node]);
-    const matched = matches !== null && node > 0 && matches.names[profile.name[node]] === 1;
-    const dimmed = profile.depth[node] < profile.depth[zoomed] || (matches !== null && !matched);
+    const dimmed = isDimmed(picture, node);
     context.globalAlpha = dimmed ? DIMMED : 1;
-    context.fillStyle = node === 0 ? palette.root : matched ? palette.match : this.fillOf(profile, node);
+    context.fillStyle = fillOf(picture, coloring, node);
     context.fillRect(x, y, width > 2 ? width - 0.8 : width, ROW - 1);
     if (width < TEXT_FROM) return;
     context.globalAlpha = dimmed ? DIMMED_TEXT : 1;
-    const name = node === 0 ? picture.rootLabel : profile.nameOf(node);
-    this.name(name, x + PADDING, y + ROW / 2, width - 2 * PADDING);
+    this.name(this.fitNode(picture, node, width - 2 * PADDING), x + PADDING, y + ROW / 2);
   }
 
   /**
@@ -105,39 +98,41 @@ export class Painter {
    */
   rest(picture, depth, x, width) {
     this.context.globalAlpha = 1;
-    this.context.fillStyle = this.palette.rest;
+    this.context.fillStyle = this.coloring.rest;
     this.context.fillRect(x, picture.top(depth), Math.max(width, 0.6), ROW - 1);
   }
 
   /**
-   * @param {Profile} profile
-   * @param {number} node
+   * @param {[string, string]} name its package, which is soft, and the rest
+   * @param {number} x
+   * @param {number} y
    */
-  fillOf(profile, node) {
-    const family = (this.families[node] ??= profile.familyOf(node));
-    return this.palette.fill(family, profile.name[node]);
+  name([soft, firm], x, y) {
+    const { context, coloring } = this;
+    if (soft) {
+      context.fillStyle = coloring.soft;
+      context.fillText(soft, x, y);
+      x += this.textWidth(soft);
+    }
+    context.fillStyle = coloring.text;
+    context.fillText(firm, x, y);
   }
 
   /**
-   * The package soft and the rest firm; where there is no room the package goes first, then the end.
-   * @param {string} name
-   * @param {number} x
-   * @param {number} y
+   * What of a frame's name there is room for: its package, and the rest. The package goes first, then the end.
+   * @param {{profile: Profile, look: Look}} picture
+   * @param {number} node
    * @param {number} room in pixels
+   * @returns {[string, string]}
    */
-  name(name, x, y, room) {
+  fitNode({ profile, look }, node, room) {
+    if (node === 0) return ["", this.fit(look.label, room)];
+    const name = profile.nameOf(node);
     const cut = packageLength(name);
     const prefix = name.slice(0, cut);
     const firm = name.slice(cut);
-    const { context, palette } = this;
-    const prefixWidth = prefix ? this.textWidth(prefix) : 0;
-    if (prefix && prefixWidth + this.textWidth(firm) <= room) {
-      context.fillStyle = palette.soft;
-      context.fillText(prefix, x, y);
-      x += prefixWidth;
-    }
-    context.fillStyle = palette.text;
-    context.fillText(this.fit(firm, room), x, y);
+    const both = prefix && this.textWidth(prefix) + this.textWidth(firm) <= room;
+    return [both ? prefix : "", this.fit(firm, room)];
   }
 
   /**
@@ -167,4 +162,34 @@ export class Painter {
     }
     return width;
   }
+}
+
+/**
+ * Frames that a zoomed one stands on, and those that a search does not mean, step back.
+ * @param {{profile: Profile, matches: Matches | null, zoomed: number}} picture
+ * @param {number} node
+ */
+export function isDimmed({ profile, matches, zoomed }, node) {
+  if (profile.depth[node] < profile.depth[zoomed]) return true;
+  return matches !== null && !isMatch(profile, matches, node);
+}
+
+/**
+ * @param {Profile} profile
+ * @param {Matches} matches
+ * @param {number} node
+ */
+function isMatch(profile, matches, node) {
+  return node > 0 && matches.names[profile.name[node]] === 1;
+}
+
+/**
+ * @param {{profile: Profile, matches: Matches | null, look: Look}} picture
+ * @param {Coloring} coloring
+ * @param {number} node
+ */
+export function fillOf({ profile, matches, look }, coloring, node) {
+  if (node === 0) return coloring.root;
+  if (matches !== null && isMatch(profile, matches, node)) return coloring.match;
+  return look.tint ? look.tint(node) : coloring.fill(profile, node);
 }

@@ -1,33 +1,108 @@
 // @ts-check
-/** The scope chooser: the cluster, its mean, each host. */
+/** What is shown: the event, the scope (cluster, hosts, processes, groups), and the threads. */
 
+import { Combobox } from "./combobox.js";
 import { make, part } from "./dom.js";
+import { percent, quantity } from "./format.js";
 
-/** @typedef {import("./data.js").Scope} Scope */
+/** @typedef {import("./context.js").Context} Context */
+/** @typedef {import("./scopes.js").Scope} Scope */
 
-/**
- * @param {Scope[]} scopes
- * @param {(id: string) => void} chosen
- */
-export function startScopes(scopes, chosen) {
-  const select = part("scope", HTMLSelectElement);
-  /** @type {Map<string, HTMLElement>} */
-  const groups = new Map();
-  for (const scope of scopes) {
-    const group = groups.get(scope.group) ?? make("optgroup");
-    group.setAttribute("label", scope.group);
-    groups.set(scope.group, group);
-    const option = new Option(scope.label, scope.id);
-    option.title = scope.note;
-    group.append(option);
+export class ScopeBox {
+  /** @param {Context} context */
+  constructor(context) {
+    this.context = context;
+    this.events = part("events", HTMLDivElement);
+    this.threads = part("thread", HTMLSelectElement);
+    this.note = part("scope-note", HTMLParagraphElement);
+    /** The event whose threads are listed. */
+    this.listed = -1;
+    const element = part("scope", HTMLDivElement);
+    this.box = new Combobox(element, "What is shown", () => this.options(), (id) => context.go({ scope: id === "sum" ? "" : id }));
+    element.hidden = context.scopes.all().length < 2;
+    this.threads.addEventListener("change", () => context.go({ thread: Number(this.threads.value) }));
+    this.listEvents();
   }
-  select.replaceChildren(...groups.values());
-  select.hidden = scopes.length < 2;
-  select.addEventListener("change", () => chosen(select.value));
+
+  focus() {
+    this.box.input.focus();
+    this.box.open("");
+  }
+
+  listEvents() {
+    const { page } = this.context;
+    const buttons = page.events.map((event) => {
+      const { name, title } = event;
+      const button = make("button", "", title === name ? title : title.charAt(0).toUpperCase() + title.slice(1));
+      button.addEventListener("click", () => this.context.go({ event: event === page.events[0] ? "" : event.name }));
+      return button;
+    });
+    this.events.replaceChildren(...buttons);
+    this.events.hidden = buttons.length < 2;
+  }
+
+  options() {
+    const { scopes, event, thread, page } = this.context;
+    const wholes = page.runs.map((_, run) => scopes.amount(scopes.sumOfRun(run), event, thread));
+    return scopes.all().map((scope) => {
+      const plain = scope.kind === "sum" || scope.kind === "mean";
+      const note = () => (plain ? "" : percent(scopes.amount(scope, event, thread), wholes[scope.run]));
+      return { id: scope.key, label: scope.label, section: scope.section, note };
+    });
+  }
+
+  update() {
+    const { context } = this;
+    const { scope, event } = context;
+    this.box.show(scope.key, scope.label);
+    [...this.events.children].forEach((button, index) => button.setAttribute("aria-pressed", String(index === event)));
+    this.listThreads(event);
+    this.threads.value = String(context.thread);
+    this.note.textContent = this.describe(scope);
+  }
+
+  /** @param {number} event */
+  listThreads(event) {
+    if (this.listed === event) return;
+    this.listed = event;
+    const { scopes, page } = this.context;
+    const threads = scopes.threadsOf(event);
+    const options = threads.map((thread) => new Option(page.threads[thread], String(thread)));
+    this.threads.replaceChildren(new Option("All threads", "-1"), ...options);
+    this.threads.hidden = threads.length === 0;
+  }
+
+  /** @param {Scope} scope */
+  describe(scope) {
+    const { context } = this;
+    const { scopes, page, event, thread } = context;
+    const part = scopes.amount(scope, event, thread);
+    if (part === 0) return "Here is not one sample.";
+    if (scope.kind === "mean") return "Every host weighs the same: this is one host on average.";
+    const several = scopes.hostsOf(scope.run) > 1;
+    if (scope.kind === "sum" && thread < 0) return several ? "Every sample counts once." : "";
+    const whole = scopes.amount(scopes.sumOfRun(scope.run), event);
+    const what = page.events[event];
+    return `${ofWhole(quantity(part, what), quantity(whole, what))}, ${percent(part, whole)}${this.labels(scope)}.`;
+  }
+
+  /**
+   * What is known of a process.
+   * @param {Scope} scope
+   */
+  labels(scope) {
+    if (scope.kind !== "process") return "";
+    const { labels } = this.context.page.processes[scope.index];
+    return Object.entries(labels).map(([key, value]) => ` · ${key} ${value}`).join("");
+  }
 }
 
-/** @param {Scope} scope */
-export function showScope(scope) {
-  part("scope", HTMLSelectElement).value = scope.id;
-  part("scope-note", HTMLParagraphElement).textContent = scope.note;
+/**
+ * "100 of 400 samples", "20 ms of 3.0 s": a unit that is the same is said once.
+ * @param {string} part
+ * @param {string} whole
+ */
+function ofWhole(part, whole) {
+  const unit = whole.slice(whole.indexOf(" "));
+  return `${part.endsWith(unit) ? part.slice(0, -unit.length) : part} of ${whole}`;
 }

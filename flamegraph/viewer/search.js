@@ -1,43 +1,64 @@
 // @ts-check
-/** Search: plain text, a "whole name" in quotes, or a regular expression. */
+/** Search: plain text, a "whole name" in quotes, or a regular expression. Names are matched first, then nodes counted. */
 
 /** @typedef {import("./profile.js").Profile} Profile */
 
 /**
+ * What is searched for.
  * @typedef {object} Matches
  * @property {Uint8Array} names 1 for each matching name
+ */
+
+/**
+ * How much of a profile matches.
+ * @typedef {object} Matched
  * @property {number} total of all stacks with a match; a stack counts once however many of its frames match
  * @property {number} inView the same, of the frame in view only
  * @property {number} frames how many nodes match
  */
 
+/** @type {WeakMap<string[], string[]>} */
+const lowered = new WeakMap();
+
 /**
- * A test for names, or null when there is nothing to search for.
+ * Which names a query means, or null when there is nothing to search for.
+ * @param {string[]} names
  * @param {string} query
  * @param {boolean} regexp
- * @returns {((name: string) => boolean) | null}
+ * @returns {Matches | null}
  * @throws {SyntaxError} when the regular expression is none
  */
-export function compileQuery(query, regexp) {
+export function matchNames(names, query, regexp) {
   if (!query) return null;
-  if (regexp) {
+  const matching = new Uint8Array(names.length);
+  const whole = regexp ? null : /^"(.+)"$/s.exec(query);
+  if (whole) {
+    for (let i = 0; i < names.length; i++) matching[i] = names[i] === whole[1] ? 1 : 0;
+  } else if (regexp) {
     const pattern = new RegExp(query, "i");
-    return (name) => pattern.test(name);
+    for (let i = 0; i < names.length; i++) matching[i] = pattern.test(names[i]) ? 1 : 0;
+  } else {
+    const needle = query.toLowerCase();
+    const texts = lowerCase(names);
+    for (let i = 0; i < names.length; i++) matching[i] = texts[i].includes(needle) ? 1 : 0;
   }
-  const whole = /^"(.+)"$/s.exec(query);
-  if (whole) return (name) => name === whole[1];
-  const needle = query.toLowerCase();
-  return (name) => name.toLowerCase().includes(needle);
+  return { names: matching };
+}
+
+/** @param {string[]} names */
+function lowerCase(names) {
+  let texts = lowered.get(names);
+  if (!texts) lowered.set(names, (texts = names.map((name) => name.toLowerCase())));
+  return texts;
 }
 
 /**
  * @param {Profile} profile
- * @param {(name: string) => boolean} test
+ * @param {Matches} matches
  * @param {number} view the node in view
- * @returns {Matches}
+ * @returns {Matched}
  */
-export function findMatches(profile, test, view) {
-  const names = Uint8Array.from(profile.names, (name) => (test(name) ? 1 : 0));
+export function measureMatches(profile, { names }, view) {
   const { name, end, count } = profile;
   const totals = profile.total[0];
   let total = 0;
@@ -45,7 +66,7 @@ export function findMatches(profile, test, view) {
   let frames = 0;
   let covered = 0;
   for (let node = 1; node < count; node++) {
-    if (!names[name[node]]) continue;
+    if (names[name[node]] !== 1 || totals[node] === 0) continue;
     frames++;
     if (node < covered) continue;
     covered = end[node];
@@ -53,7 +74,7 @@ export function findMatches(profile, test, view) {
     if (node >= view && node < end[view]) inView += totals[node];
   }
   if (underMatch(profile, names, view)) inView = totals[view];
-  return { names, total, inView, frames };
+  return { total, inView, frames };
 }
 
 /**
@@ -64,7 +85,7 @@ export function findMatches(profile, test, view) {
  */
 function underMatch(profile, names, node) {
   for (let at = node; at > 0; at = profile.parent[at]) {
-    if (names[profile.name[at]]) return true;
+    if (names[profile.name[at]] === 1) return true;
   }
   return false;
 }

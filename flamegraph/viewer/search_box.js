@@ -3,7 +3,7 @@
 
 import { part } from "./dom.js";
 import { percent } from "./format.js";
-import { compileQuery, findMatches } from "./search.js";
+import { matchNames, measureMatches } from "./search.js";
 
 /** @typedef {import("./profile.js").Profile} Profile */
 /** @typedef {import("./search.js").Matches} Matches */
@@ -15,6 +15,9 @@ export class SearchBox {
     this.input = part("search", HTMLInputElement);
     this.regexp = part("search-regexp", HTMLButtonElement);
     this.result = part("search-result", HTMLOutputElement);
+    /** @type {Matches | null} */
+    this.matches = null;
+    this.asked = "";
     this.input.addEventListener("input", () => changed({ query: this.input.value }));
     this.regexp.addEventListener("click", () => {
       changed({ regexp: this.regexp.getAttribute("aria-pressed") !== "true" });
@@ -34,34 +37,37 @@ export class SearchBox {
    * Shows what is searched and how much of it there is; null when nothing is searched, or it is no regular expression.
    * @param {Profile} profile
    * @param {State} state
-   * @returns {Matches | null}
+   * @param {number} view the node that fills the width
+   * @returns {Matches | null} the same as before where the same is asked
    */
-  run(profile, state) {
+  run(profile, state, view) {
     if (this.input.value !== state.query) this.input.value = state.query;
     this.regexp.setAttribute("aria-pressed", String(state.regexp));
     this.input.classList.remove("wrong");
     this.result.textContent = "";
     try {
-      const test = compileQuery(state.query, state.regexp);
-      if (!test) return null;
-      const matches = findMatches(profile, test, state.zoom);
-      this.result.textContent = matchedText(profile, matches, state.zoom);
-      return matches;
+      const asked = `${state.regexp} ${state.query}`;
+      if (asked !== this.asked) this.matches = matchNames(profile.names, state.query, state.regexp);
+      this.asked = asked;
     } catch {
+      this.asked = "";
+      this.matches = null;
       this.input.classList.add("wrong");
       this.result.textContent = "not a regular expression";
-      return null;
     }
+    if (this.matches) this.result.textContent = matchedText(profile, this.matches, view);
+    return this.matches;
   }
 }
 
 /**
  * @param {Profile} profile
  * @param {Matches} matches
- * @param {number} zoom
+ * @param {number} view the node that fills the width
  */
-function matchedText(profile, matches, zoom) {
-  if (matches.frames === 0) return "no match";
-  const all = `${percent(matches.total, profile.sum())} matched`;
-  return zoom > 0 ? `${all}, ${percent(matches.inView, profile.total[0][zoom])} of view` : all;
+function matchedText(profile, matches, view) {
+  const { frames, total, inView } = measureMatches(profile, matches, view);
+  if (frames === 0) return "no match";
+  const all = `${percent(total, profile.sum())} matched`;
+  return view > 0 ? `${all}, ${percent(inView, profile.total[0][view])} of view` : all;
 }

@@ -3,47 +3,76 @@
  * What the user sees, kept in the URL's hash: a link, a reload and the browser's back button show the same again.
  */
 
+/** @typedef {"graph" | "reversed" | "sandwich" | "methods" | "hosts" | "compare" | "run"} ViewName */
+
 /**
  * @typedef {object} State
- * @property {string} scope id of the scope shown; "" is the page's first
- * @property {"graph" | "methods"} view
- * @property {number} zoom the node that fills the width (preorder number; 0 is everything)
+ * @property {string} event name of the event shown; "" is the page's first
+ * @property {string} scope key of the scope, as in scopes.js; "" is the cluster's sum
+ * @property {number} thread only this group of threads; -1 is all
+ * @property {string} with key of the other scope in a comparison; "" leaves it to the view
+ * @property {ViewName} view
+ * @property {string} method whose callers and callees are shown; "" for none
+ * @property {number} zoom the node of the page's tree that fills the width; 0 is everything
  * @property {string} query
  * @property {boolean} regexp whether `query` is a regular expression
  * @property {boolean} flame root at the bottom instead of the top
- * @property {"self" | "total"} sort
+ * @property {string} sort what a table is sorted by; "" leaves it to the view
+ * @property {"kind" | "package"} color
+ * @property {boolean} normalize whether a comparison is of shares, not of amounts
  */
 
 /** @type {State} */
-const INITIAL = { scope: "", view: "graph", zoom: 0, query: "", regexp: false, flame: false, sort: "self" };
+export const INITIAL = {
+  event: "", scope: "", thread: -1, with: "", view: "graph", method: "", zoom: 0, query: "", regexp: false,
+  flame: false, sort: "", color: "kind", normalize: true,
+};
+/** @type {ViewName[]} */
+const VIEWS = ["graph", "reversed", "sandwich", "methods", "hosts", "compare", "run"];
 
 /** @param {string} hash */
 export function parseHash(hash) {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
-  const zoom = Number(given.get("zoom"));
   /** @type {State} */
   const state = {
+    event: given.get("event") ?? "",
     scope: given.get("scope") ?? "",
-    view: given.get("view") === "methods" ? "methods" : "graph",
-    zoom: Number.isInteger(zoom) && zoom > 0 ? zoom : 0,
+    thread: wholeNumber(given.get("thread"), -1),
+    with: given.get("with") ?? "",
+    view: VIEWS.find((view) => view === given.get("view")) ?? INITIAL.view,
+    method: given.get("method") ?? "",
+    zoom: wholeNumber(given.get("zoom"), 0),
     query: given.get("q") ?? "",
     regexp: given.get("regexp") === "1",
     flame: given.get("flame") === "1",
-    sort: given.get("sort") === "total" ? "total" : "self",
+    sort: given.get("sort") ?? "",
+    color: given.get("color") === "package" ? "package" : "kind",
+    normalize: given.get("normalize") !== "0",
   };
   return state;
+}
+
+/**
+ * @param {string | null} text
+ * @param {number} otherwise
+ */
+function wholeNumber(text, otherwise) {
+  const number = text ? Number(text) : NaN;
+  return Number.isInteger(number) && number >= 0 ? number : otherwise;
 }
 
 /** @param {State} state */
 export function formatHash(state) {
   const out = new URLSearchParams();
-  if (state.scope) out.set("scope", state.scope);
-  if (state.view !== INITIAL.view) out.set("view", state.view);
+  for (const key of /** @type {const} */ (["event", "scope", "with", "view", "method", "sort", "color"])) {
+    if (state[key] !== INITIAL[key]) out.set(key, state[key]);
+  }
+  if (state.thread >= 0) out.set("thread", String(state.thread));
   if (state.zoom) out.set("zoom", String(state.zoom));
   if (state.query) out.set("q", state.query);
   if (state.query && state.regexp) out.set("regexp", "1");
   if (state.flame) out.set("flame", "1");
-  if (state.sort !== INITIAL.sort) out.set("sort", state.sort);
+  if (!state.normalize) out.set("normalize", "0");
   return `#${out.toString()}`;
 }
 

@@ -1,25 +1,26 @@
 // @ts-check
 /** What a frame is and costs, beside the pointer. */
 
-import { FAMILIES } from "./colors.js";
 import { make, part } from "./dom.js";
-import { packageLength, percent, quantity } from "./format.js";
+import { FAMILIES } from "./families.js";
+import { amounts, packageLength, percent } from "./format.js";
 
+/** @typedef {import("./graph.js").Graph} Graph */
 /** @typedef {import("./profile.js").Profile} Profile */
 
 const LONGEST = 600;
 const DISTANCE = 14;
 
 /**
- * @param {Profile} profile
+ * @param {Graph} graph
  * @param {number} node
- * @param {number} zoomed
  * @param {number} x client pixels
  * @param {number} y client pixels
  */
-export function showTooltip(profile, node, zoomed, x, y) {
+export function showTooltip(graph, node, x, y) {
+  if (!graph.profile) return;
   const tip = part("tooltip", HTMLDivElement);
-  tip.replaceChildren(...describe(profile, node, zoomed));
+  tip.replaceChildren(...describe(graph, graph.profile, node));
   tip.hidden = false;
   const { width, height } = tip.getBoundingClientRect();
   const left = Math.min(x + DISTANCE, window.innerWidth - width - 8);
@@ -32,36 +33,57 @@ export function hideTooltip() {
 }
 
 /**
+ * @param {Graph} graph
  * @param {Profile} profile
  * @param {number} node
- * @param {number} zoomed
  */
-function describe(profile, node, zoomed) {
+function describe(graph, profile, node) {
   const table = make("dl");
-  addRow(table, "Total", profile, profile.total, node);
-  addRow(table, "Self", profile, profile.self, node);
-  if (zoomed > 0 && node !== zoomed) {
-    table.append(make("dt", "", "Of view"), make("dd", "", percent(profile.total[0][node], profile.total[0][zoomed])));
+  const { zoomed, look } = graph;
+  if (!look.only) {
+    addRow(table, "Total", profile, profile.total[0][node]);
+    addRow(table, "Self", profile, profile.self[0][node]);
+    if (zoomed > 0 && node !== zoomed) {
+      addLine(table, "Of view", percent(profile.total[0][node], profile.total[0][zoomed]));
+    }
   }
-  const parts = [nameElement(profile.nameOf(node)), table];
-  if (node > 0) {
-    parts.push(make("p", "kind", FAMILIES[profile.familyOf(node)].label));
-  }
+  for (const [what, text] of look.rows?.(node) ?? []) addLine(table, what, text);
+  const parts = [nameElement(node > 0 ? profile.nameOf(node) : look.label), table];
+  if (node > 0) parts.push(make("p", "kind", kindOf(profile, node)));
   return parts;
+}
+
+/**
+ * Its family and the package or namespace it belongs to.
+ * @param {Profile} profile
+ * @param {number} node
+ */
+function kindOf(profile, node) {
+  const name = profile.nameOf(node);
+  const where = name.slice(0, Math.max(0, packageLength(name) - 1)).replaceAll("/", ".").slice(0, LONGEST);
+  const family = FAMILIES[profile.familyOf(node)].label;
+  return where ? `${family} · ${where}` : family;
+}
+
+/**
+ * @param {HTMLElement} table
+ * @param {string} label
+ * @param {string} text
+ */
+function addLine(table, label, text) {
+  table.append(make("dt", "", label), make("dd", "", text));
 }
 
 /**
  * @param {HTMLElement} table
  * @param {string} label
  * @param {Profile} profile
- * @param {Float64Array[]} numbers
- * @param {number} node
+ * @param {number} value
  */
-function addRow(table, label, profile, numbers, node) {
+function addRow(table, label, profile, value) {
   const cell = make("dd");
-  cell.append(make("b", "", percent(numbers[0][node], profile.sum())));
-  const amounts = profile.values.map((type, value) => quantity(numbers[value][node], type));
-  cell.append(make("span", "", amounts.join(" · ")));
+  cell.append(make("b", "", percent(value, profile.sum())));
+  cell.append(make("span", "", amounts(value, profile.event).join(" · ")));
   table.append(make("dt", "", label), cell);
 }
 

@@ -45,13 +45,13 @@ def _writing(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="OUT",
-        help="by extension: .folded .svg .html .pb.gz .speedscope.json .json .hpt (compact, as hosts send) "
-        ".hpv (the viewer's data); - is stdout",
+        help="by extension: .folded .svg .html .pb.gz .speedscope.json .json .hpt (compact, as hosts send); "
+        "- is stdout",
     )
     group.add_argument(
         "--to",
         metavar="FORMAT",
-        help="the format, whatever OUT is called: folded svg html pprof speedscope json compact viewer",
+        help="the format, whatever OUT is called: folded svg html pprof speedscope json compact",
     )
     group.add_argument(
         "--value",

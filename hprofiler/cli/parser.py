@@ -7,7 +7,14 @@ import importlib
 from typing import Any, Callable, List, Optional, Sequence
 
 from hprofiler import __version__
-from hprofiler.cli import care_options, convert_options, kubernetes_options, sampling_options, yarn_options
+from hprofiler.cli import (
+    care_options,
+    convert_options,
+    diff_options,
+    kubernetes_options,
+    sampling_options,
+    yarn_options,
+)
 from hprofiler.cli.numbers import whole_number
 
 # verb -> (module in hprofiler.cli, one line for the help)
@@ -19,6 +26,7 @@ VERBS = {
     "selectors": ("selectors", "list the selectors that -j knows by name"),
     "convert": ("convert", "merge profiles and write them in another format"),
     "report": ("report", "make the pictures and the page of a run folder again"),
+    "diff": ("diff", "tell what changed from one run, or profile, to another"),
     "outliers": ("outliers", "tell which hosts and processes of a run folder are unlike the others"),
     "cleanup": ("cleanup", "remove whatever hprofiler left on hosts, its cached agent too"),
     "demo": ("demo", "start a small JVM job on this machine and profile it"),
@@ -287,6 +295,17 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
     parser.add_argument("folder", metavar="DIR", help="a run folder (it has a run.json)")
     _picture_options(parser)
+    parser.add_argument("--open", action="store_true", help="show the page in your browser")
+    parser.add_argument(
+        "--serve",
+        nargs="?",
+        const=0,
+        type=_any_port,
+        metavar="PORT",
+        help="serve the page to browsers on this machine (127.0.0.1) until Ctrl-C, and tell the address and "
+        "how to see it from another machine; a free port unless one is named",
+    )
+    parser.epilog = "examples:\n  hprofiler report results --open\n  hprofiler report results --serve 8080"
 
 
 def _outliers_options(parser: argparse.ArgumentParser) -> None:
@@ -340,6 +359,7 @@ _VERB_OPTIONS = {
     "selectors": _selectors_options,
     "convert": convert_options.add_to,
     "report": _report_options,
+    "diff": diff_options.add_to,
     "outliers": _outliers_options,
     "cleanup": _cleanup_options,
     "demo": _demo_options,
@@ -354,6 +374,10 @@ def _command(module: str) -> Callable[[argparse.Namespace], int]:
 
 def _port(text: str) -> int:
     return whole_number(text, 1, 65_535, "a port from 1 to 65535")
+
+
+def _any_port(text: str) -> int:
+    return whole_number(text, 0, 65_535, "a port from 0 (any that is free) to 65535; name DIR before --serve")
 
 
 def _positive(text: str) -> int:

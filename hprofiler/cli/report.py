@@ -20,11 +20,26 @@ def command(options: argparse.Namespace) -> int:
     report = make_report(Path(options.folder), options.raw_names, options.threads, options.trim)
     print(report.page)
     _print_problems(report.problems)
+    _show(report.page, options)
     if report.empty:
         reason = f"nothing is left to show ({report.coverage}): there are no pictures, and the page says why"
         print(f"hprofiler: {reason}", file=sys.stderr)
         return Exit.NOTHING
     return Exit.PARTIAL if report.problems else Exit.OK
+
+
+def _show(page: Path, options: argparse.Namespace) -> None:
+    """In the user's browser, through a server of its own where that is asked for."""
+    from hprofiler.cli.serving import PageServer, open_in_browser
+
+    server = None if options.serve is None else PageServer(page, options.serve)
+    if server is not None:
+        print(f"{server.address}\n  from another machine: {server.tunnel}\n  Ctrl-C ends it", flush=True)
+    address = server.address if server else page.absolute().as_uri()
+    if options.open and not open_in_browser(address):
+        print(f"hprofiler: there is no browser to show it in: open {address}", file=sys.stderr)
+    if server is not None:
+        server.serve()
 
 
 def _print_problems(problems: Sequence[Outcome]) -> None:

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from hprofiler.collect import Reach
     from hprofiler.model import Recording, Selector
     from hprofiler.report import EventReport
+    from hprofiler.report.findings import Finding
     from hprofiler.resolvers import Located
     from hprofiler.run import RunResult
+
+# The page has the others.
+FINDINGS_SHOWN = 3
 
 
 def command(options: argparse.Namespace) -> int:
@@ -86,15 +90,18 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
 
 
 def _print_event(event: EventReport) -> None:
-    """What an event came to, and its hottest methods."""
+    """What an event came to, what stands out, and its hottest methods."""
     from hprofiler.measures import in_words
     from hprofiler.report import hottest
+    from hprofiler.report.words import plain, printable
 
     if not event.total:
         print(f"{event.event}: {_why_empty(event)}")
         return
     left_out = f", {event.left_out:.1%} left out by --trim" if event.whole > event.total else ""
     print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
+    for finding in event.findings[:FINDINGS_SHOWN]:
+        print(f"  {printable(plain(finding.text))}")
     print(hottest(event.hottest, event.telling))
 
 
@@ -171,6 +178,12 @@ def _process_records(result: RunResult) -> List[Dict[str, object]]:
     ]
 
 
+def _finding_record(finding: Finding) -> Dict[str, object]:
+    from hprofiler.report.words import plain
+
+    return {"text": plain(finding.text), "method": finding.method, "host": finding.host}
+
+
 def _event_record(event: EventReport) -> Dict[str, object]:
     """The hottest methods count the `value`, in its `unit`; they are parts of `hottest_of`."""
     from hprofiler.measures import measure_of
@@ -180,12 +193,12 @@ def _event_record(event: EventReport) -> Dict[str, object]:
     methods = [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in event.hottest]
     return {
         "event": event.event,
-        "report": str(event.page.resolve()),
         "processes": event.recorded,
         "totals": dict(event.totals),
         "value": value,
         "unit": unit,
         "left_out": event.left_out,
+        "findings": [_finding_record(finding) for finding in event.findings],
         "hottest": methods,
         "hottest_of": event.telling,
         "outliers": outliers_record(event.compared),

@@ -15,16 +15,23 @@ from hprofiler.report.roots import ANY_ROOT
 from hprofiler.store import events_of
 
 _MOST_ROOTS = 100
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_MOST_LABELS = 20
+_LONGEST_LABEL = 500
+# What turns the direction of text around as well: not even an isolating element can hold it.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class RecordingFacts:
-    """One event of one process that was recorded; `totals` are the profile's sums by value name."""
+    """One event of one process that was recorded; `totals` are the profile's sums by value name.
+
+    `labels` are what the selector and the resolver know of the process, and its user.
+    """
 
     host: str
     pid: int
     label: str
+    labels: Mapping[str, str]
     main_class: str
     jvm_version: str
     event: str
@@ -110,7 +117,7 @@ def _only(host: HostFacts, event: str) -> HostFacts:
 
 
 def clean(text: object) -> str:
-    """Text without control characters and lone surrogates; "" for what is no text."""
+    """Text without control characters, also of direction, and lone surrogates; "" for what is no text."""
     return _UNPRINTABLE.sub("\ufffd", text) if isinstance(text, str) else ""
 
 
@@ -148,7 +155,8 @@ def _places(target: Mapping[str, Any], hosts: List[Any]) -> str:
 def _host(host: Mapping[str, Any]) -> HostFacts:
     key = host.get("name") if isinstance(host.get("name"), str) else ""
     name = clean(key)
-    recordings = tuple(_recording(name, _mapping(one)) for one in _list(host.get("recordings")))
+    labels = _mapping(host.get("labels"))
+    recordings = tuple(_recording(name, labels, _mapping(one)) for one in _list(host.get("recordings")))
     outcomes = tuple(_outcome(name, _mapping(one)) for one in _list(host.get("outcomes")))
     told = {one.pid for one in outcomes if one.pid is not None}
     return HostFacts(
@@ -161,13 +169,14 @@ def _host(host: Mapping[str, Any]) -> HostFacts:
     )
 
 
-def _recording(host: str, recording: Mapping[str, Any]) -> RecordingFacts:
+def _recording(host: str, labels: Mapping[str, Any], recording: Mapping[str, Any]) -> RecordingFacts:
     process = _mapping(recording.get("process"))
     samples = _mapping(recording.get("samples"))
     return RecordingFacts(
         host=host,
         pid=int(_number(process.get("pid"))),
         label=clean(process.get("label")),
+        labels=_labels(process, labels),
         main_class=clean(process.get("main_class")),
         jvm_version=clean(process.get("jvm_version")),
         event=clean(recording.get("event")),
@@ -181,6 +190,14 @@ def _recording(host: str, recording: Mapping[str, Any]) -> RecordingFacts:
             clean(name): int(_number(value)) for name, value in _mapping(recording.get("totals")).items()
         },
     )
+
+
+def _labels(process: Mapping[str, Any], host: Mapping[str, Any]) -> Dict[str, str]:
+    own = _mapping(process.get("labels"))
+    given = list({**own, **host, **own}.items())[:_MOST_LABELS]
+    labels = {clean(key)[:_LONGEST_LABEL]: clean(value)[:_LONGEST_LABEL] for key, value in given}
+    labels.setdefault("user", clean(process.get("user"))[:_LONGEST_LABEL])
+    return {key: value for key, value in labels.items() if key and value}
 
 
 def _outcome(host: str, outcome: Mapping[str, Any]) -> Outcome:

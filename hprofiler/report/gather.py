@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass, field
-from typing import BinaryIO, Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from hprofiler._flamegraph import MeanMerger, Profile
-from hprofiler.measures import duration, in_words, interval_in_words, measure_of
+from hprofiler.measures import duration, in_words, interval_in_words, measure_of, summed
 from hprofiler.model import Outcome
 from hprofiler.report.comparison import Compared
-from hprofiler.report.facts import HostFacts, RunFacts
+from hprofiler.report.description import HostNumbers, PageData, PageEvent, PageProcess
+from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.report.findings import Evidence, Finding, findings
 from hprofiler.report.pictures import remove_pictures, write_pictures
 from hprofiler.report.reading import HostProfile, Names, Reader
 from hprofiler.report.telling import telling
@@ -25,10 +26,12 @@ _REMEMBERED = 200
 class Shares:
     """What is kept of a host once its pictures are written: its total, and what its hottest methods cost.
 
-    `whole` is the total before trimming; `telling` is that of which the hottest methods are parts.
+    `number` is the host's in the page; `whole` is the total before trimming; `telling` is that of which the
+    hottest methods are parts.
     """
 
     key: str
+    number: int
     name: str
     total: int
     whole: int
@@ -52,15 +55,23 @@ class Gathered:
     hosts: List[Shares] = field(default_factory=list)
     problems: List[Outcome] = field(default_factory=list)
     compared: Compared = field(default_factory=Compared)
+    findings: List[Finding] = field(default_factory=list)
     whole: int = 0
 
 
-def gather(folder: RunFolder, facts: RunFacts, spool: BinaryIO, names: Names) -> Gathered:
-    """Write all pictures of the event; the hosts' viewer data goes to `spool`: base64, a line a host.
+def gather(folder: RunFolder, facts: RunFacts, page: PageData, event: int, names: Names) -> Gathered:
+    """Write all pictures of the event; the page gets its processes' profiles, as `event` of its own.
 
     Pictures of an earlier report that nothing is left for are removed.
     """
-    reader = Reader(folder, facts, names)
+    evidence = Evidence(facts)
+
+    def take(host: HostFacts, recording: RecordingFacts, profile: Profile) -> None:
+        evidence.add(host, recording, profile)
+        if profile.total():
+            page.add(event, _page_process(page, host, recording), profile)
+
+    reader = Reader(folder, facts, names, take)
     gathered = Gathered(problems=reader.problems)
     merger = MeanMerger()
     for host in facts.hosts:
@@ -69,20 +80,57 @@ def gather(folder: RunFolder, facts: RunFacts, spool: BinaryIO, names: Names) ->
         if read is None or read.profile.total() == 0:
             remove_pictures(folder.host_dir(host.key), safe_name(facts.event))
             continue
-        _write_host(folder, facts, host, read, gathered)
-        spool.write(base64.b64encode(read.profile.to_viewer()) + b"\n")
+        gathered.hosts.append(_write_host(folder, facts, host, read, gathered, page))
         merger.add(read.profile)
         gathered.cluster = _merged(gathered.cluster, read.profile)
     if gathered.cluster is not None:
         gathered.mean = merger.finish()
     gathered.compared = reader.comparison.finish()
+    if gathered.cluster is not None:
+        gathered.findings = findings(facts, gathered.cluster, gathered.compared, evidence, gathered.problems)
+    page.tell(event, _numbers(facts, page, gathered), gathered.findings)
     _write_cluster(folder, facts, gathered)
     return gathered
 
 
+def page_event(facts: RunFacts) -> PageEvent:
+    """What the page says of the event itself; a sample of CPU time is told in seconds, too."""
+    measure, name = measure_of(facts.event), facts.event
+    recordings = [one for host in facts.hosts for one in host.recordings]
+    seconds = max((one.seconds for one in recordings), default=0.0) or facts.duration
+    totals = summed(one.totals for one in recordings)
+    second = None
+    if name == "cpu" and totals.get("samples"):
+        column, unit = measure.columns[1]
+        second = (column, unit, totals.get(column, 0) / totals["samples"])
+    column, unit = measure.column
+    return PageEvent(name, measure.title, column, unit, measure.share_of, seconds, second)
+
+
+def _page_process(page: PageData, host: HostFacts, recording: RecordingFacts) -> PageProcess:
+    labels = tuple(recording.labels.items())
+    return PageProcess(page.host(host.key, host.name), recording.pid, recording.label, labels)
+
+
+def _numbers(facts: RunFacts, page: PageData, gathered: Gathered) -> List[HostNumbers]:
+    """Every host with a recording that the page knows."""
+    told = []
+    for host in facts.hosts:
+        number = page.number_of_host(host.key)
+        if number is not None and host.recordings:
+            samples = [one.samples for one in host.recordings]
+            expected, taken = sum(one.expected for one in samples), sum(one.taken for one in samples)
+            unlike = gathered.compared.by_host.get(host.key)
+            told.append(HostNumbers(number, expected, taken, unlike))
+    return told
+
+
+def run_title(facts: RunFacts) -> str:
+    return facts.selector or facts.target or "all processes"
+
+
 def picture_title(facts: RunFacts, scope: str) -> str:
-    what = facts.selector or facts.target or "all processes"
-    return f"{what} · {scope} · {measure_of(facts.event).title}"
+    return f"{run_title(facts)} · {scope} · {measure_of(facts.event).title}"
 
 
 def totals_of(profile: Profile) -> Dict[str, int]:
@@ -105,8 +153,13 @@ def _merged(into: Optional[Profile], profile: Profile) -> Profile:
 
 
 def _write_host(
-    folder: RunFolder, facts: RunFacts, host: HostFacts, read: HostProfile, gathered: Gathered
-) -> None:
+    folder: RunFolder,
+    facts: RunFacts,
+    host: HostFacts,
+    read: HostProfile,
+    gathered: Gathered,
+    page: PageData,
+) -> Shares:
     profile = read.profile
     unreadable = sum(1 for problem in gathered.problems if problem.host == host.name)
     processes = f"{len(host.recordings) - unreadable} of {host.processes} processes"
@@ -120,7 +173,8 @@ def _write_host(
     )
     told = telling(facts.event, profile).profile
     hottest = {method.name: method.self_value for method in told.top(_REMEMBERED) if method.self_value > 0}
-    gathered.hosts.append(Shares(host.key, host.name, profile.total(), read.whole, told.total(), hottest))
+    number = page.host(host.key, host.name)
+    return Shares(host.key, number, host.name, profile.total(), read.whole, told.total(), hottest)
 
 
 def _write_cluster(folder: RunFolder, facts: RunFacts, gathered: Gathered) -> None:

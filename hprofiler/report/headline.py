@@ -1,48 +1,52 @@
-"""The top of the page: the answer in one sentence, then what was measured, when and how much of it."""
+"""The top of an event: the answer in one sentence, what else stands out, what was measured and when."""
 
 from __future__ import annotations
 
+import re
 from typing import List, Sequence
-from urllib.parse import quote
 
 from hprofiler._flamegraph import Method, Profile
 from hprofiler.measures import amount, counted, in_words, measure_of, summed
 from hprofiler.model import Outcome, Status
 from hprofiler.report.comparison import Compared
 from hprofiler.report.facts import RunFacts
+from hprofiler.report.findings import Finding
 from hprofiler.report.gather import Gathered, left_out, sampled, totals_of
-from hprofiler.report.html import method, text
-from hprofiler.report.outliers import sentence
+from hprofiler.report.html import method, text, view_link
 from hprofiler.report.telling import telling
-from hprofiler.report.words import coverage, followed_by, moment, over_hosts, percent
-from hprofiler.store import page_name
+from hprofiler.report.words import coverage, followed_by, moment, over_hosts, short_name
 
-_WORTH_A_HEADLINE = 0.03
+_SHARE = re.compile(r"(?:<)?\d[\d.]*\u202f%")
 _THEME = '<button id="theme" title="Dark or light (t)" aria-label="Dark or light">◐</button>'
+
+
+def top(name: str) -> str:
+    """The first line of a page."""
+    named = f"<span>hprofiler · <b><bdi>{text(name)}</bdi></b></span>"
+    return f'<div class="top">{named}{_THEME}</div>'
 
 
 def headline(facts: RunFacts, cluster: Profile, gathered: Gathered) -> str:
     """The answer of an event with samples."""
     hosts = gathered.hosts
-    told = telling(facts.event, cluster)
-    total, top = told.profile.total(), told.profile.top(3)
-    answer = _answer(top[0], total, f" of {told.share_of}", measure_of(facts.event).verb)
-    second = over_hosts(top[0].self_value / total, {host.name: host.share(top[0].name) for host in hosts})
-    if not second:
-        second = followed_by([(one.name, one.self_value / total) for one in top[1:]])
+    told = telling(facts.event, cluster).profile
+    total, hottest = told.total(), told.top(3)
+    second = over_hosts(
+        hottest[0].self_value / total, {host.name: host.share(hottest[0].name) for host in hosts}
+    )
+    if _same_matter(gathered.compared, hottest[0]):
+        second = ""
+    elif not second:
+        second = followed_by([(one.name, one.self_value / total) for one in hottest[1:]])
     counts = f"<b>{text(in_words(facts.event, totals_of(cluster)))}</b>"
     chips = [*_chips(facts, len(gathered.problems)), counts]
     if facts.trimmed:
         chips.append(f"<b>{text(left_out(facts, cluster.total(), gathered.whole))}</b>")
-    unlike = sentence(gathered.compared)
-    if unlike and _same_matter(gathered.compared, top[0]):
-        second = ""
-    second = " ".join(filter(None, [second, unlike]))
-    return _top(facts.selector or facts.target, answer, second, chips, _links(facts))
+    return _head(facts.event, gathered.findings, second, chips)
 
 
 def _same_matter(compared: Compared, hottest: Method) -> bool:
-    """The sentence on the odd host tells how the hottest method spreads over the hosts."""
+    """What is said of the odd host tells how the hottest method spreads over the hosts."""
     telling = compared.odd_hosts[0].telling if compared.odd_hosts else None
     return telling is not None and telling.name == hottest.name
 
@@ -57,47 +61,60 @@ def empty_headline(facts: RunFacts, problems: Sequence[Outcome]) -> str:
         reasons = [f"Pictures are trimmed to what is below {roots}. Make them without --trim."]
     listed = "".join(f"<li>{reason}</li>" for reason in reasons)
     why = f"<p>There is no picture, because {because}:</p><ul>{listed}</ul>"
-    top = _top(facts.selector or facts.target, answer, "", _chips(facts, len(problems)), _links(facts))
-    return f'{top}<section class="empty">{why}</section>'
+    return f'{_head_of(answer, "", _chips(facts, len(problems)))}<section class="empty">{why}</section>'
 
 
-def plain_headline(profile: Profile, title: str) -> str:
+def plain_headline(profile: Profile, findings: Sequence[Finding]) -> str:
     """The top of a page made from one profile without a run."""
-    top = profile.top(3)
-    total = profile.total()
-    answer = _answer(top[0], total, "", "is spent in")
-    second = followed_by([(one.name, one.self_value / total) for one in top[1:]])
-    return _top(title, answer, second, [f"<b>{text(amount(total, profile.values[0]))}</b>"])
+    methods, total = profile.top(3), profile.total()
+    second = followed_by([(one.name, one.self_value / total) for one in methods[1:]])
+    column = profile.values[0]
+    return _head(column[0], findings, second, [f"<b>{text(amount(total, column))}</b>"])
 
 
-def _answer(hottest: Method, total: int, measured: str, verb: str) -> str:
-    share = percent(hottest.self_value, total)
-    if hottest.self_value < _WORTH_A_HEADLINE * total:
-        least = f'{method(hottest.name)}, takes <span class="hot">{share}</span>{text(measured)}'
-        return f"No method stands out: the hottest, {least}"
-    return f'<span class="hot">{share}</span>{text(measured)} {verb} {method(hottest.name)}'
+def findings_header(event: str, findings: Sequence[Finding], chips: Sequence[str]) -> str:
+    """The top of a page that has nothing to add to its findings; chips are HTML."""
+    return _head(event, findings, "", chips)
 
 
-def _top(name: str, answer: str, second: str, chips: Sequence[str], links: str = "") -> str:
+def _head(event: str, findings: Sequence[Finding], second: str, chips: Sequence[str]) -> str:
+    """The first finding is the answer."""
+    others = "".join(f"<li>{_marked(one, _link(event, one))}</li>" for one in findings[1:])
+    listed = f'<ul class="findings">{others}</ul>' if others else ""
+    return _head_of(_answer(findings[0]), second, chips, listed)
+
+
+def _head_of(answer: str, second: str, chips: Sequence[str], findings: str = "") -> str:
     listed = "".join(chip if chip.startswith("<li") else f"<li>{chip}</li>" for chip in chips)
-    return (
-        f'<header><div class="top"><span>hprofiler · <b><bdi>{text(name)}</bdi></b></span>{_THEME}</div>'
-        f'{links}<h1>{answer}</h1><p class="second">{text(second)}</p>'
-        f'<ul class="chips">{listed}</ul></header>'
-    )
+    told = f'<p class="second">{text(second)}</p>' if second else ""
+    return f'<header><h1>{answer}</h1>{told}{findings}<ul class="chips">{listed}</ul></header>'
 
 
-def _links(facts: RunFacts) -> str:
-    """The pages of the run's events, side by side."""
-    if len(facts.events) == 1:
-        return ""
-    listed = []
-    for number, event in enumerate(facts.events):
-        name, address = text(event), quote(page_name(event, number == 0))
-        here = ' aria-current="page"' if event == facts.event else ""
-        link = f"<b>{name}</b>" if here else name
-        listed.append(f'<li><a href="{address}"{here}>{link}</a></li>')
-    return f'<nav aria-label="Events"><ul class="chips">{"".join(listed)}</ul></nav>'
+def _answer(finding: Finding) -> str:
+    """The sentence with its first share marked."""
+    answer = Finding(finding.text.removesuffix("."), finding.method)
+    sentence = _marked(answer, method(finding.method or ""))
+    share = _SHARE.search(finding.text)
+    if share is None:
+        return sentence
+    told = text(share.group())
+    return sentence.replace(told, f'<span class="hot">{told}</span>', 1)
+
+
+def _link(event: str, finding: Finding) -> str:
+    """The finding's method without its package, as a link to where it is searched."""
+    name = finding.method or ""
+    shown = f'<bdi class="method" title="{text(name)}">{text(short_name(name))}</bdi>'
+    return f'<a href="{view_link(event, name=name)}">{shown}</a>'
+
+
+def _marked(finding: Finding, name: str) -> str:
+    """The sentence with `name` for its method's name; one that is too long for a sentence stays cut."""
+    short = short_name(finding.method) if finding.method else ""
+    found = re.search(rf"(?<![\w.$]){re.escape(short)}(?![\w$])", finding.text) if short else None
+    if found is None:
+        return text(finding.text)
+    return f"{text(finding.text[: found.start()])}{name}{text(finding.text[found.end() :])}"
 
 
 def _chips(facts: RunFacts, unreadable: int) -> List[str]:

@@ -8,7 +8,7 @@ from hprofiler._flamegraph import Method, Profile
 from hprofiler.report.gather import Shares
 from hprofiler.report.html import method as method_html
 from hprofiler.report.html import share_cell, table, text, view_link
-from hprofiler.report.words import percent, stands_out
+from hprofiler.report.words import percent, plain, printable, stands_out
 
 _LISTED = 12
 _MOST_CELLS = 100
@@ -25,7 +25,7 @@ def hottest(methods: Sequence[Method], total: int) -> str:
     return "\n".join(lines)
 
 
-def hottest_section(cluster: Profile, hosts: Sequence[Shares]) -> str:
+def hottest_section(event: str, cluster: Profile, hosts: Sequence[Shares]) -> str:
     """The methods with the most self value, with each host's share beside; those by total below."""
     by_self = [one for one in cluster.top(_LISTED) if one.self_value > 0]
     by_total = sorted(cluster.top(_EVERYTHING), key=lambda one: -one.total_value)[:_LISTED]
@@ -34,10 +34,10 @@ def hottest_section(cluster: Profile, hosts: Sequence[Shares]) -> str:
         lead += " Each cell is a host: the stronger, the larger the method’s share there."
     return "\n".join(
         [
-            f'<section id="hottest"><h2>Hottest methods</h2><p class="lead">{lead}</p>',
-            _by_self(by_self, cluster.total(), hosts),
+            f'<section class="hottest"><h2>Hottest methods</h2><p class="lead">{lead}</p>',
+            _by_self(event, by_self, cluster.total(), hosts),
             "<details><summary>Hottest by total, with all they call</summary>",
-            _by_total(by_total, cluster.total()),
+            _by_total(event, by_total, cluster.total()),
             "</details></section>",
         ]
     )
@@ -47,21 +47,21 @@ def _many(hosts: Sequence[Shares]) -> bool:
     return len(hosts) > 1
 
 
-def _by_self(methods: Sequence[Method], total: int, hosts: Sequence[Shares]) -> str:
+def _by_self(event: str, methods: Sequence[Method], total: int, hosts: Sequence[Shares]) -> str:
     heads = ["%Self", "%Total", "Method"] + (["Hosts", "Most on"] if _many(hosts) else [])
     largest = max((host.share(one.name) for one in methods for host in hosts), default=0.0)
     rows = []
     for one in methods:
-        cells = [_shares(one, total, methods[0].self_value), _name(one)]
+        cells = [_shares(one, total, methods[0].self_value), _name(event, one)]
         if _many(hosts):
-            cells += [_strip(one, hosts, largest), _most(one, hosts, total)]
+            cells += [_strip(event, one, hosts, largest), _most(one, hosts, total)]
         rows.append("".join(cells))
     return table(heads, rows, "hottest")
 
 
-def _by_total(methods: Sequence[Method], total: int) -> str:
-    longest = max(one.self_value for one in methods)
-    rows = [_shares(one, total, longest) + _name(one) for one in methods]
+def _by_total(event: str, methods: Sequence[Method], total: int) -> str:
+    longest = max((one.self_value for one in methods), default=0)
+    rows = [_shares(one, total, longest) + _name(event, one) for one in methods]
     return table(["%Self", "%Total", "Method"], rows)
 
 
@@ -70,23 +70,21 @@ def _shares(one: Method, total: int, longest: int) -> str:
     return self_cell + share_cell(one.total_value, total, "total", total)
 
 
-def _name(one: Method) -> str:
-    return f'<td class="name"><a href="{view_link("cluster", one.name)}">{method_html(one.name)}</a></td>'
+def _name(event: str, one: Method) -> str:
+    return f'<td class="name"><a href="{view_link(event, name=one.name)}">{method_html(one.name)}</a></td>'
 
 
-def _strip(one: Method, hosts: Sequence[Shares], largest: float) -> str:
+def _strip(event: str, one: Method, hosts: Sequence[Shares], largest: float) -> str:
     """One cell a host, in the order of the hosts table; where they are too many, the words beside must do."""
     if len(hosts) > _MOST_CELLS:
         return f'<td class="soft">{len(hosts)} hosts</td>'
     cells: List[str] = []
-    for number, host in enumerate(hosts):
+    for host in hosts:
         share = host.share(one.name)
         heat = share / largest if largest else 0.0
         title = text(f"{host.name}: {percent(share, 1)}")
-        cells.append(
-            f'<a href="{view_link(f"host{number}", one.name)}" title="{title}" aria-label="{title}"'
-            f' style="--share:{heat:.3f}"></a>'
-        )
+        link = view_link(event, f"host:{host.number}", one.name)
+        cells.append(f'<a href="{link}" title="{title}" aria-label="{title}" style="--share:{heat:.3f}"></a>')
     kind = "strip dense" if len(hosts) > _MOST_SPACED else "strip"
     return f'<td><div class="{kind}">{"".join(cells)}</div></td>'
 
@@ -98,13 +96,3 @@ def _most(one: Method, hosts: Sequence[Shares], total: int) -> str:
     if not stands_out(most.share(one.name), one.self_value / total):
         return f'<td class="soft">up to {share}</td>'
     return f'<td class="most"><b><bdi>{text(most.name)}</bdi></b> {share}</td>'
-
-
-def plain(share: str) -> str:
-    """A share without its narrow space."""
-    return share.replace("\u202f", "")
-
-
-def printable(name: str) -> str:
-    """The name without what a terminal would obey."""
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in name)

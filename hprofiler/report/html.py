@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import zip_longest
 from typing import Iterable, Sequence
 from urllib.parse import urlencode
 
@@ -25,9 +26,9 @@ def method(name: str) -> str:
     return f'<bdi class="method">{package}{text(shown[cut:])}</bdi>'
 
 
-def view_link(scope: str, name: str = "") -> str:
-    """The address of a scope in the viewer; a method named with it is searched there, if not too long."""
-    state = {"scope": scope}
+def view_link(event: str, scope: str = "", name: str = "") -> str:
+    """The address of a scope ("" is all) in the viewer; a method named with it is searched there."""
+    state = {"event": event, **({"scope": scope} if scope else {})}
     if name and len(name) <= _LONGEST_LINK:
         state["q"] = f'"{name}"'
     return text(f"#{urlencode(state)}")
@@ -37,13 +38,22 @@ def share_cell(part: float, whole: float, kind: str, longest: float) -> str:
     """A table cell with a percentage and a bar, full for `longest`; `kind` is `self` or `total`."""
     fraction = part / longest if longest else 0.0
     bar = f'<span class="bar" style="--share:{fraction:.4f}"></span>'
-    return f'<td class="share {kind}"><span>{percent(part, whole)}</span>{bar}</td>'
+    return f'<td class="share {kind}" data-sort="{part}"><span>{percent(part, whole)}</span>{bar}</td>'
 
 
-def table(heads: Sequence[str], rows: Iterable[str], kind: str = "") -> str:
-    """A table from header texts (`>` first for numbers, `%` for shares) and the HTML of each row's cells."""
+def number_cell(shown: str, value: float) -> str:
+    """A table cell with an amount, which the viewer sorts by its value."""
+    return f'<td class="number" data-sort="{value:g}">{text(shown)}</td>'
+
+
+def table(heads: Sequence[str], rows: Iterable[str], kind: str = "", marks: Sequence[str] = ()) -> str:
+    """A table from header texts (`>` first for numbers, `%` for shares) and the HTML of each row's cells.
+
+    `marks` are the rows' own attributes.
+    """
     head = "".join(f'<th scope="col"{_alignment(one)}>{one.lstrip(">%")}</th>' for one in heads)
-    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    lines = zip_longest(rows, marks, fillvalue="")
+    body = "\n".join(f"<tr{mark and ' '}{mark}>{row}</tr>" for row, mark in lines)
     inside = f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>"
     return f'<div class="scroll"><table class="{kind}">{inside}</table></div>'
 

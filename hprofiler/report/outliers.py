@@ -11,9 +11,8 @@ from hprofiler.errors import UsageError
 from hprofiler.measures import counted
 from hprofiler.report.comparison import Compared, Unlike
 from hprofiler.report.facts import read_facts
-from hprofiler.report.hottest import plain, printable
 from hprofiler.report.reading import Names, Reader
-from hprofiler.report.words import percent, short_name
+from hprofiler.report.words import percent, plain, printable, short_name
 from hprofiler.store import RunFolder
 
 # Rows of a table that are no outliers: more of them tell nothing new.

@@ -1,46 +1,38 @@
-"""The page: the viewer's template filled, and the viewer data copied in, without ever holding the whole."""
+"""The page: the viewer's template filled, with one description and one block of data for all it shows."""
 
 from __future__ import annotations
 
 import base64
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Callable, Dict, List, Optional, Sequence
+from typing import BinaryIO, Dict, Optional
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report import bundle
+from hprofiler.report.description import DATA_ID, PageData
 from hprofiler.report.html import text
 from hprofiler.resources import viewer_file
 from hprofiler.store import replacing
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
-# The picture for readers without JavaScript must not weigh more than the page: narrow frames go first.
-_STATIC_MIN_WIDTHS = (1.0, 4.0, 16.0)
-_STATIC_BYTES = 300_000
-_WIDER = "Wider means more time."
-
-
-@dataclass(frozen=True)
-class Scope:
-    """One entry of the viewer's scope chooser; `data` is the id of its data block."""
-
-    id: str
-    label: str
-    group: str
-    data: str
-    note: str = ""
+# The pictures for readers without JavaScript must not weigh more than the page: narrow frames go first.
+_STILL_MIN_WIDTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+STILL_BYTES = 160_000
+_FEWEST_STILL_BYTES = 40_000
+_STYLES = ("style.css", "views.css")
+_BLOCK = 3 << 16
+_NO_SCRIPT = "<noscript><p>The flame graph that can be searched and zoomed needs JavaScript.</p></noscript>"
 
 
 @dataclass(frozen=True)
 class Page:
-    """What fills the template: HTML by section, the scopes, and the viewer data as lines of base64."""
+    """What fills the template: HTML by section, and what the viewer shows."""
 
     title: str
     sections: Dict[str, str]
-    scopes: Sequence[Scope]
-    data: Callable[[BinaryIO], None]
+    data: PageData
 
 
 def write(page: Page, out: Path) -> None:
@@ -49,8 +41,9 @@ def write(page: Page, out: Path) -> None:
     slots = {
         "policy": text(bundle.policy(script)),
         "title": text(page.title),
-        "style": viewer_file("style.css"),
+        "style": "".join(map(viewer_file, _STYLES)),
         "script": script,
+        "explorer": "" if page.data.empty else _explorer(),
         **page.sections,
     }
     with replacing(out) as file:
@@ -58,50 +51,51 @@ def write(page: Page, out: Path) -> None:
             if number % 2 == 0:
                 file.write(part.encode())
             elif part == "data":
-                _write_data(page, file)
+                _write_data(page.data, file)
             else:
                 file.write(slots.get(part, "").encode("utf-8", "replace"))
 
 
-def explorer(profile: Profile, title: str, subtitle: str, wider: str) -> str:
-    """The viewer's own section, with a still picture (SVG) for browsers that run no script.
+def _explorer() -> str:
+    inside, end, rest = viewer_file("explorer.html").rpartition("</section>")
+    return "".join([inside, _NO_SCRIPT, "\n", end, rest])
 
-    `wider` is what a wider frame has more of.
+
+def event_section(number: int, *parts: str) -> str:
+    """What the page says of an event by itself; the viewer shows that of its event only."""
+    inside = "\n".join(filter(None, parts))
+    return f'<section class="of-event" data-event="{number}">\n{inside}\n</section>'
+
+
+def still_picture(profile: Profile, title: str, subtitle: str, events: int = 1) -> str:
+    """The flame graph as a picture (SVG) for print and for browsers that run no script; of each event one.
+
+    It is the finest of a bearable size; a very deep profile has none.
     """
-    fallback = "<p>The flame graph needs JavaScript; the tables do not.</p>"
-    picture = _still_picture(profile, title, subtitle)
-    if picture is not None:
-        image = base64.b64encode(picture).decode()
-        fallback = f'<img src="data:image/svg+xml;base64,{image}" alt="{text(title)}">'
-    section = viewer_file("explorer.html").replace(_WIDER, f"Wider means more {text(wider)}.")
-    return section.replace("</section>", f"<noscript>{fallback}</noscript>\n</section>")
+    picture = _finest(profile, title, subtitle, max(_FEWEST_STILL_BYTES, STILL_BYTES // events))
+    if picture is None:
+        return ""
+    image = base64.b64encode(picture).decode()
+    source = f"data:image/svg+xml;base64,{image}"
+    return f'<figure class="still"><img src="{source}" alt="{text(title)}"></figure>'
 
 
-def _still_picture(profile: Profile, title: str, subtitle: str) -> Optional[bytes]:
-    """The finest SVG of a bearable size; None when a very deep profile has none."""
-    for min_width in _STATIC_MIN_WIDTHS:
+def _finest(profile: Profile, title: str, subtitle: str, most_bytes: int) -> Optional[bytes]:
+    for min_width in _STILL_MIN_WIDTHS:
         picture = profile.to_svg(title=title, subtitle=subtitle, min_width=min_width)
-        if len(picture) <= _STATIC_BYTES:
+        if len(picture) <= most_bytes:
             return picture
     return None
 
 
-def write_block(out: BinaryIO, scope: Scope, line: bytes) -> None:
-    """One data block: base64 holds nothing a page could mistake for markup."""
-    out.write(f'<script type="application/octet-stream" id="{text(scope.data)}">'.encode())
-    out.write(line.strip())
-    out.write(b"</script>\n")
-
-
-def copy_blocks(spool: BinaryIO, out: BinaryIO, scopes: Sequence[Scope]) -> None:
-    """The spooled lines as the data blocks of these scopes, in order."""
-    spool.seek(0)
-    for scope, line in zip(scopes, spool):
-        write_block(out, scope, line)
-
-
-def _write_data(page: Page, out: BinaryIO) -> None:
-    described: List[Dict[str, str]] = [asdict(scope) for scope in page.scopes]
-    content = json.dumps({"scopes": described}).replace("<", "\\u003c")
+def _write_data(data: PageData, out: BinaryIO) -> None:
+    """The description and the block: JSON without `<`, and base64, hold nothing to be mistaken for markup."""
+    content = json.dumps(data.described(), separators=(",", ":")).replace("<", "\\u003c")
     out.write(f'<script type="application/json" id="hprofiler-page">{content}</script>\n'.encode())
-    page.data(out)
+    if data.empty:
+        return
+    out.write(f'<script type="application/octet-stream" id="{DATA_ID}">'.encode())
+    block = data.block()
+    for start in range(0, len(block), _BLOCK):
+        out.write(base64.b64encode(block[start : start + _BLOCK]))
+    out.write(b"</script>\n")

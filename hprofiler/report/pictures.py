@@ -6,7 +6,6 @@ from pathlib import Path
 
 from hprofiler._flamegraph import Profile
 from hprofiler.measures import Measure
-from hprofiler.store import replacing
 
 KINDS = (".svg", ".folded", ".pb.gz")
 
@@ -20,12 +19,12 @@ def write_pictures(
     measure's order, and a thread group as a label.
     """
     count_name, factor = _unit(measure)
-    with replacing(folder / f"{name}.svg") as file:
-        file.write(profile.to_svg(title=title, subtitle=subtitle, count_name=count_name, factor=factor))
-    with replacing(folder / f"{name}.folded") as file:
-        file.write(profile.to_folded())
-    with replacing(folder / f"{name}.pb.gz") as file:
-        file.write(profile.select([column for column, _ in measure.columns]).to_pprof(thread_label=True))
+    folder.mkdir(parents=True, exist_ok=True)
+    picture = folder / f"{name}.svg"
+    profile.write(picture, title=title, subtitle=subtitle, count_name=count_name, factor=factor)
+    profile.write(folder / f"{name}.folded", value=0)
+    all_values = profile.select([column for column, _ in measure.columns])
+    all_values.write(folder / f"{name}.pb.gz", thread_label=True)
 
 
 def remove_pictures(folder: Path, name: str) -> None:

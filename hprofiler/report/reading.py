@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import List, Literal, Optional
+from typing import Callable, List, Literal, Optional
 
 from hprofiler._flamegraph import Profile
 from hprofiler.measures import measure_of
@@ -22,6 +22,10 @@ class Names:
     threads: bool = False
 
 
+# Takes each process's profile as it is shown, with groups of threads as outermost frames `[group]`.
+Taker = Callable[[HostFacts, RecordingFacts, Profile], None]
+
+
 @dataclass
 class HostProfile:
     """A host's processes as one profile, the value shown first; `whole` was its total before trimming."""
@@ -32,17 +36,20 @@ class HostProfile:
 
 
 class Reader:
-    """Reads the profiles of an event, trims them if that is asked for, and lets `comparison` see them.
+    """Reads the profiles of an event, and lets `comparison` and `taker` see them, trimmed if need be.
 
     What cannot be read or added up becomes a line of the ledger, in `problems`.
     """
 
-    def __init__(self, folder: RunFolder, facts: RunFacts, names: Names) -> None:
+    def __init__(
+        self, folder: RunFolder, facts: RunFacts, names: Names, taker: Optional[Taker] = None
+    ) -> None:
         self.comparison = Comparison(facts.event)
         self.problems: List[Outcome] = []
         self._folder = folder
         self._facts = facts
         self._names = names
+        self._taker = taker
         self._roots = patterns(facts.roots) if facts.trimmed else []
 
     def read_host(self, host: HostFacts) -> Optional[HostProfile]:
@@ -52,7 +59,7 @@ class Reader:
             try:
                 merged = self._added(merged, host, recording)
             except (OSError, ValueError, RuntimeError) as error:
-                self.problems.append(_unreadable(recording, error))
+                self.problems.append(unreadable(recording, error))
         if merged is not None and merged.profile.total():
             self.comparison.add_host(host, merged.profile, merged.samples)
         return merged
@@ -60,24 +67,37 @@ class Reader:
     def _added(
         self, merged: Optional[HostProfile], host: HostFacts, recording: RecordingFacts
     ) -> HostProfile:
-        profile = self._read(host, recording)
+        profile = told = self._read(host, recording, self._names.threads or self._taker is not None)
         shown, compared = profile.total(), self.comparison.whole(profile)
         if self._roots:
-            profile = profile.below(self._roots)
+            profile = told = profile.below(self._roots)
+        if not self._names.threads and self._taker is not None:
+            profile = told.without_threads()
+        if profile.total() and not profile.node_count():
+            raise ValueError("no stack in it has a frame")
         if merged is not None:
             merged.profile.merge(profile)
         samples = self.comparison.add_process(host, recording, profile, compared)
+        if self._taker is not None:
+            self._taker(host, recording, told)
         if merged is None:
             return HostProfile(profile, shown, samples)
         merged.whole += shown
         merged.samples += samples
         return merged
 
-    def _read(self, host: HostFacts, recording: RecordingFacts) -> Profile:
+    def read(self, host: HostFacts, recording: RecordingFacts) -> Profile:
+        """A process's profile as it was stored, not trimmed; its values are the event's, the one shown first.
+
+        Raises OSError, ValueError or RuntimeError for one that cannot be used.
+        """
+        return self._read(host, recording, self._names.threads)
+
+    def _read(self, host: HostFacts, recording: RecordingFacts, with_threads: bool) -> Profile:
         measure = measure_of(self._facts.event)
         path = self._folder.profile_path(host.key, recording.pid, self._facts.event)
         labels = {"host": host.name, "pid": str(recording.pid), "process": recording.label}
-        threads: Literal["groups", False] = "groups" if self._names.threads else False
+        threads: Literal["groups", False] = "groups" if with_threads else False
         profile = Profile.open(path, "pprof", threads=threads).with_labels(labels)
         if tuple(profile.values) != measure.columns:
             raise ValueError(f"it counts {profile.values}, not {list(measure.columns)}")
@@ -85,7 +105,8 @@ class Reader:
         return profile.select(measure.shown_first) if measure.shown else profile
 
 
-def _unreadable(recording: RecordingFacts, error: Exception) -> Outcome:
+def unreadable(recording: RecordingFacts, error: Exception) -> Outcome:
+    """The line of the ledger for a stored profile that cannot be used."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return Outcome(
         host=recording.host,

@@ -10,7 +10,7 @@ from hprofiler.model import Outcome, Status
 from hprofiler.report.comparison import Compared, Unlike
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.gather import Shares
-from hprofiler.report.html import method, share_cell, table, text, view_link
+from hprofiler.report.html import method, number_cell, share_cell, table, text, view_link
 from hprofiler.report.outliers import what_differs, who
 from hprofiler.report.words import moment, percent
 from hprofiler.store import safe_name
@@ -20,23 +20,22 @@ _ORDER = (Status.FAILED, Status.DEGRADED, Status.OK, Status.IDLE)
 
 
 def hosts_section(facts: RunFacts, gathered: Sequence[Shares], compared: Compared) -> str:
-    """Every host with what it contributed and how alike it is; idle hosts are named, not blamed.
+    """Every host with what it contributed and how alike it is, the odd ones first; idle ones are not blamed.
 
     Of containers that nobody has to look into the ledger is enough.
     """
-    numbers = {shares.key: number for number, shares in enumerate(gathered)}
-    totals = [shares.total for shares in gathered]
+    shares = {one.key: one for one in gathered}
+    odd = {one.key for one in compared.odd_hosts}
     busy = [host for host in facts.hosts if not host.idle and not host.needless]
-    rows = [
-        _host_row(facts, host, gathered[numbers[host.key]] if host.key in numbers else None, numbers, totals)
-        for host in busy
-    ]
+    busy.sort(key=lambda host: host.key not in odd)
+    rows = [_host_row(facts, host, shares.get(host.key), gathered) for host in busy]
+    marks = [f'data-host="{shares[host.key].number}"' if host.key in shares else "" for host in busy]
     heads = ["Host", ">Processes", *_count_heads(facts.event), "%Share", "Hottest method"]
     if len(compared.hosts) > 1:
         heads.append("Unlike the others")
         rows = [row + _unlike(compared.by_host.get(host.key)) for row, host in zip(rows, busy)]
-    listed = table(heads, rows, "hosts") if rows else ""
-    return f'<section id="hosts"><h2>Hosts</h2>{listed}{_odd_processes(compared)}{_idle(facts)}</section>'
+    listed = table(heads, rows, "hosts", marks) if rows else ""
+    return f'<section class="hosts"><h2>Hosts</h2>{listed}{_odd_processes(compared)}{_idle(facts)}</section>'
 
 
 def _unlike(one: Optional[Unlike]) -> str:
@@ -50,9 +49,10 @@ def _unlike(one: Optional[Unlike]) -> str:
     )
     number = f"{distance.divergence:.4f}"
     if not one.outlier:
-        return f'<td class="soft" title="{title}">{number}</td>'
+        return f'<td class="soft" title="{title}" data-sort="{distance.divergence}">{number}</td>'
     return (
-        f'<td class="name" title="{title}"><span class="state degraded">unlike {number}</span> '
+        f'<td class="name" title="{title}" data-sort="{distance.divergence}">'
+        f'<span class="state degraded">unlike {number}</span> '
         f'<span class="soft">{text(what_differs(one))}</span></td>'
     )
 
@@ -77,37 +77,46 @@ def _count_heads(event: str) -> List[str]:
 
 
 def _counts(event: str, recordings: Sequence[RecordingFacts]) -> List[str]:
-    """What stands below these heads."""
+    """The cells below these heads."""
     if event == "cpu":
         sums = [
             sum(getattr(one.samples, kind) for one in recordings) for kind in ("taken", "expected", "lost")
         ]
-        return [*(f"{value:,}" for value in sums), duration(sum(one.cpu_seconds for one in recordings))]
+        seconds = sum(one.cpu_seconds for one in recordings)
+        return [
+            *(number_cell(f"{value:,}", value) for value in sums),
+            number_cell(duration(seconds), seconds),
+        ]
     totals = summed(one.totals for one in recordings)
     columns = measure_of(event).columns
     values = [(totals.get(column[0], 0), column) for column in columns]
-    return [f"{value:,}" if column[1] == "count" else amount(value, column) for value, column in values]
+    return [
+        number_cell(f"{value:,}" if column[1] == "count" else amount(value, column), value)
+        for value, column in values
+    ]
 
 
-def _host_row(
-    facts: RunFacts, host: HostFacts, shares: Optional[Shares], numbers: Dict[str, int], totals: Sequence[int]
-) -> str:
+def _host_row(facts: RunFacts, host: HostFacts, shares: Optional[Shares], gathered: Sequence[Shares]) -> str:
     name = f"<bdi>{text(host.name)}</bdi>"
-    if shares is not None and len(numbers) > 1:
-        name = f'<a href="{view_link(f"host{numbers[host.key]}")}">{name}</a>'
+    if shares is not None and len(gathered) > 1:
+        name = f'<a href="{view_link(facts.event, f"host:{shares.number}")}">{name}</a>'
     counts = _counts(facts.event, host.recordings)
     if not host.recordings:
-        counts = [""] * len(counts)
-    cells = "".join(f'<td class="number">{cell}</td>' for cell in [_processes(host), *counts])
-    share = share_cell(shares.total, sum(totals), "total", max(totals)) if shares is not None else "<td></td>"
+        counts = ['<td class="number"></td>'] * len(counts)
+    cells = "".join([_processes(host), *counts])
+    share = "<td></td>"
+    if shares is not None:
+        totals = [one.total for one in gathered]
+        share = share_cell(shares.total, sum(totals), "total", max(totals))
     return f'<td>{name}</td>{cells}{share}<td class="name">{_hottest(facts, host, shares)}</td>'
 
 
 def _processes(host: HostFacts) -> str:
     recorded = host.recorded
     if host.processes == 0:
-        return ""
-    return f"{recorded} of {host.processes}" if recorded < host.processes else str(recorded)
+        return '<td class="number"></td>'
+    shown = f"{recorded} of {host.processes}" if recorded < host.processes else str(recorded)
+    return number_cell(shown, recorded)
 
 
 def _hottest(facts: RunFacts, host: HostFacts, shares: Optional[Shares]) -> str:
@@ -126,6 +135,11 @@ def _idle(facts: RunFacts) -> str:
         return ""
     names = ", ".join(f"<bdi>{text(name)}</bdi>" for name in idle)
     return f'<p class="lead">Idle, nothing there matched: {names}.</p>'
+
+
+def run_section(facts: RunFacts, problems: Sequence[Outcome], covered: str) -> str:
+    """All that holds for the run as a whole."""
+    return f'<section id="run">{ledger_section(facts, problems)}{facts_section(facts, covered)}</section>'
 
 
 def ledger_section(facts: RunFacts, problems: Sequence[Outcome]) -> str:
@@ -148,28 +162,29 @@ def ledger_section(facts: RunFacts, problems: Sequence[Outcome]) -> str:
 
 def _ledger(facts: RunFacts, problems: Sequence[Outcome]) -> Iterable[Tuple[Status, str]]:
     for problem in problems:
-        yield problem.status, _ledger_row(problem, None)
-    broken = {(problem.host, problem.pid) for problem in problems}
+        yield problem.status, _ledger_row(problem, ())
+    broken = Counter((problem.host, problem.pid) for problem in problems)
     for host in facts.hosts:
-        recordings = {one.pid: one for one in host.recordings}
+        recordings: Dict[Optional[int], List[RecordingFacts]] = {}
+        for one in host.recordings:
+            recordings.setdefault(one.pid, []).append(one)
         told = {outcome.pid for outcome in host.outcomes}
         for outcome in host.outcomes:
-            if outcome.status is Status.OK and (host.name, outcome.pid) in broken:
-                continue
-            recording = recordings.get(outcome.pid) if outcome.pid is not None else None
-            yield outcome.status, _ledger_row(outcome, recording)
-        for pid, recording in recordings.items():
-            if pid not in told and (host.name, pid) not in broken:
-                outcome = Outcome(host.name, Status.OK, "record", pid=pid, label=recording.label)
-                yield Status.OK, _ledger_row(outcome, recording)
+            of_process = recordings.get(outcome.pid, [])
+            if outcome.status is not Status.OK or broken[host.name, outcome.pid] < max(1, len(of_process)):
+                yield outcome.status, _ledger_row(outcome, of_process)
+        for pid, of_process in recordings.items():
+            if pid not in told and broken[host.name, pid] < len(of_process):
+                outcome = Outcome(host.name, Status.OK, "record", pid=pid, label=of_process[0].label)
+                yield Status.OK, _ledger_row(outcome, of_process)
 
 
-def _ledger_row(outcome: Outcome, recording: Optional[RecordingFacts]) -> str:
-    label = outcome.label or (recording.label if recording else "")
+def _ledger_row(outcome: Outcome, recordings: Sequence[RecordingFacts]) -> str:
+    label = outcome.label or (recordings[0].label if recordings else "")
     process = f"<bdi>{text(label)}</bdi>" if label else ""
     if outcome.pid is not None:
         process = f'{process} <span class="soft">pid {outcome.pid}</span>'
-    used = text(_used(recording)) if recording is not None else ""
+    used = "<br>".join(text(_used(one)) for one in recordings)
     failed = outcome.status is Status.FAILED and outcome.stage
     stage = f' <span class="soft">at {text(outcome.stage)}</span>' if failed else ""
     remedy = f'<div class="remedy">{text(outcome.remedy)}</div>' if outcome.remedy else ""
@@ -187,11 +202,13 @@ def _used(recording: RecordingFacts) -> str:
     return f"{recording.engine} {recording.source} {how}".strip() + f", {told}"
 
 
-def facts_section(facts: RunFacts) -> str:
-    """How the run was made, so that it can be made again."""
+def facts_section(facts: RunFacts, covered: str) -> str:
+    """How the run was made, so that it can be made again; `covered` says how much of it was recorded."""
     how = f"at {facts.frequency} Hz for {duration(facts.duration)}, engine {facts.engine}"
     asked = f"{', '.join(facts.events)} {how}"
     recordings = [one for host in facts.hosts for one in host.recordings]
+    totals = {event: summed(one.totals for one in recordings if one.event == event) for event in facts.events}
+    in_all = [in_words(event, told) for event, told in totals.items()]
     rows: List[Tuple[str, str]] = [
         ("Command", f"<code>{text(' '.join(facts.command))}</code>"),
         ("Target", text(facts.target)),
@@ -201,16 +218,17 @@ def facts_section(facts: RunFacts) -> str:
             "Trimmed to",
             ", ".join(f"<code>{text(root)}</code>" for root in facts.roots) if facts.trimmed else "",
         ),
+        ("Recorded", text(covered)),
         ("Recorded with", text(_engines(recordings))),
-        ("In all", text(in_words(facts.event, summed(one.totals for one in recordings)))),
+        ("In all", "<br>".join(map(text, filter(None, in_all)))),
         ("Started", text(moment(facts.started))),
         ("Finished", text(moment(facts.finished)) + (", interrupted" if facts.interrupted else "")),
         ("hprofiler", text(facts.version)),
         ("JVMs", text(_jvms(facts))),
-        ("Beside this page", _files(safe_name(facts.event))),
+        ("Beside this page", _files(facts.events)),
     ]
     listed = "".join(f"<dt>{label}</dt><dd>{value}</dd>" for label, value in rows if value)
-    return f'<section id="run"><h2>Run</h2><dl class="facts">{listed}</dl></section>'
+    return f'<section id="facts"><h2>Run</h2><dl class="facts">{listed}</dl></section>'
 
 
 def _jvms(facts: RunFacts) -> str:
@@ -225,9 +243,10 @@ def _engines(recordings: Sequence[RecordingFacts]) -> str:
     return ", ".join(f"{name} ({number})" for name, number in used.most_common())
 
 
-def _files(event: str) -> str:
-    name = text(event)
-    return (
-        f"<code>cluster/{name}</code>, <code>cluster/{name}-mean</code> and <code>hosts/HOST/{name}</code>, "
-        "each as <code>.svg</code>, <code>.folded</code> and <code>.pb.gz</code> (pprof)"
-    )
+def _files(events: Sequence[str]) -> str:
+    names = [text(safe_name(event)) for event in events]
+    one = names[0]
+    first = f"<code>cluster/{one}</code>, <code>cluster/{one}-mean</code> and <code>hosts/HOST/{one}</code>"
+    others = " and ".join(f"<code>{name}</code>" for name in names[1:])
+    others = f", the same for {others}" if others else ""
+    return f"{first}, each as <code>.svg</code>, <code>.folded</code> and <code>.pb.gz</code> (pprof){others}"

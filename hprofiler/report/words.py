@@ -95,3 +95,13 @@ def followed_by(names: Sequence[Tuple[str, float]]) -> str:
     """ "Then Foo.bar (20 %) and Baz.run (9 %)." for the next methods and their fractions."""
     told = [f"{short_name(name)} ({percent(share, 1)})" for name, share in names if share >= 0.01]
     return f"Then {' and '.join(told)}." if told else ""
+
+
+def plain(share: str) -> str:
+    """A share without its narrow space."""
+    return share.replace("\u202f", "")
+
+
+def printable(name: str) -> str:
+    """The name without what a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in name)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Callable, Dict, List
 
 from tests.bench import __doc__ as usage
-from tests.bench import core, core_readers, engines, kubernetes, many_hosts, one_jvm, start_up, yarn
+from tests.bench import core, core_readers, engines, kubernetes, many_hosts, one_jvm, start_up, viewer, yarn
 from tests.bench.commands import BenchError
 from tests.bench.table import Row, markdown
 from tests.lab import cache, hosts
@@ -35,6 +35,7 @@ BENCHES: Dict[str, Callable[[], List[Row]]] = {
     "core-perf-script": core_readers.perf_script,
     "core-perf-data": core_readers.perf_data,
     "core-jfr": core_readers.jfr,
+    "viewer": viewer.rows,
 }
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable, List
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import Profile, ViewerData
 
 
 def main(folder: Path, profiles: List[str]) -> None:
@@ -19,8 +19,13 @@ def main(folder: Path, profiles: List[str]) -> None:
     def write(name: str, output: Callable[[], bytes]) -> None:
         (folder / name).write_bytes(output())
 
+    def viewer_data() -> bytes:
+        data = ViewerData()
+        data.add(merged)
+        return data.to_bytes()
+
     with ThreadPoolExecutor() as pool:
-        outputs = [("cluster.pb.gz", merged.to_pprof), ("cluster.data", merged.to_viewer)]
+        outputs = [("cluster.pb.gz", merged.to_pprof), ("cluster.data", viewer_data)]
         outputs += [("cluster.svg", merged.to_svg)]
         for done in [pool.submit(write, name, output) for name, output in outputs]:
             done.result()

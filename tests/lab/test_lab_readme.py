@@ -42,9 +42,8 @@ def written(recipe: str) -> Tuple[str, ...]:
     if "." in name:
         return (name,)
     events = re.search(r" -e (\S+)", recipe)
-    first, *others = events.group(1).split(",") if events else ["offcpu" if " -i " in recipe else "cpu"]
-    pages = [f"{name}/report-{event}.html" for event in others]
-    return (f"{name}/report.html", f"{name}/cluster/{first}.svg", *pages)
+    first = events.group(1).split(",")[0] if events else "offcpu" if " -i " in recipe else "cpu"
+    return (f"{name}/report.html", f"{name}/cluster/{first}.svg")
 
 
 def test_readme_has_its_recipes() -> None:

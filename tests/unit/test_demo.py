@@ -14,9 +14,13 @@ from typing import List
 
 import pytest
 
+from hprofiler._flamegraph import Profile
 from hprofiler.demo import DemoJob, running_job
+from hprofiler.demo.demo import HOT_METHODS
 from hprofiler.demo.jdk import find_jdk
 from hprofiler.errors import HprofilerError, UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def command_line(pid: int) -> List[str]:
@@ -58,6 +62,24 @@ def test_two_hot_jvms_that_end_with_the_block(temp: Path) -> None:
     assert folders(temp) == []
     for process in jobs[0].processes:
         assert not Path(f"/proc/{process.pid}").exists()
+
+
+def test_the_command_makes_a_report_of_its_own_jvms(tmp_path: Path) -> None:
+    """In a PID namespace, where there is no other demo's JVM to be found."""
+    hprofiler = [sys.executable, "-m", "hprofiler", "demo", "-f", "499", "-t", "2", "-o", "run"]
+    command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *hprofiler]
+    here = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "recorded 2 of 2 processes on 1 of 1 host" in done.stdout
+    report = tmp_path / "run/report.html"
+    assert "report: run/report.html" in done.stdout
+    page = report.read_text(encoding="utf-8")
+    stacks = Profile.open(str(tmp_path / "run/cluster/cpu.pb.gz")).to_folded(0).decode().splitlines()
+    for method in HOT_METHODS.values():
+        # Of each JVM's time nearly all is spent there: a picture without it is another program's.
+        assert any(method.replace(".", "/", method.count(".") - 1) in stack for stack in stacks), method
+        assert ".".join(method.rsplit(".", 2)[1:]) in page
 
 
 def test_the_jvms_end_when_their_parent_is_killed(temp: Path) -> None:

@@ -131,7 +131,9 @@ def test_names_from_hosts_are_text_in_page_and_table(tmp_path):
     hosts = identical(dice, 4, 3000)
     hosts[0] = MadeHost("<b>\x1b[0m", {1: sampled(dice, USUAL, 30) + "main;<i>\x1b[1m 3000\n"})
     report = make_report(make_run(tmp_path / "run", hosts).path)
-    assert "&lt;b&gt;\ufffd[0m is unlike the others: &lt;i&gt;" in report.page.read_text()
+    page = report.page.read_text()
+    assert "&lt;b&gt;\ufffd[0m is unlike the others: <a" in page and "<b>\ufffd" not in page
+    assert ">&lt;i&gt;\x1b[1m</bdi></a>" in page and "<i>" not in page
     assert "\x1b" not in outliers_table("cpu", report.events[0].compared)
 
 
@@ -246,11 +248,16 @@ def test_a_run_prints_the_table_where_it_is_asked_for_and_json_always_has_it(tmp
     result = RunResult(folder, coverage_of(()), (), False, make_report(folder.path))
     selector = Selector("spark-executor", "rule", {})
     print_summary(result, selector, outliers=False)
-    assert "unlike" not in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "\n  host4 is unlike the others: Job.m2 16.2% here, 8.4% elsewhere.\n" in out
+    assert "hosts is unlike" not in out, "the ranking is not asked for"
     print_summary(result, selector, outliers=True)
     assert "cpu: 1 of 6 hosts is unlike the others\n  host " in capsys.readouterr().out
     print_json(result, selector)
     (event,) = json.loads(capsys.readouterr().out)["events"]
+    answer, odd = event["findings"][:2]
+    assert answer["text"].startswith("2") and answer["text"].endswith("% of CPU time is spent in Job.m0.")
+    assert answer["method"] == "com/acme/Job.m0" and (odd["host"], odd["method"]) == ("host4", HOT)
     assert event["outliers"]["hosts"][0]["host"] == "host4" and event["left_out"] == 0
 
 

@@ -47,7 +47,6 @@ def test_writing_to_bytes_and_to_files_is_the_same(job, tmp_path):
         ("folded", job.to_folded()),
         ("pprof", job.to_pprof()),
         ("svg", job.to_svg()),
-        ("viewer", job.to_viewer()),
         ("json", job.to_json()),
         ("speedscope", job.to_speedscope()),
     ]:

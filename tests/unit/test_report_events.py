@@ -1,8 +1,9 @@
-"""Reports of several events: a page and pictures of each, each in its own units."""
+"""Reports of several events: one page of all, pictures of each, each in its own units."""
 
 from __future__ import annotations
 
 import re
+from typing import Dict
 
 import pytest
 
@@ -10,6 +11,7 @@ from hprofiler._flamegraph import Profile
 from hprofiler.errors import RunFolderError
 from hprofiler.report import make_report
 from hprofiler.store import RunFolder
+from tests.viewer.block import described
 from tests.viewer.made_run import MadeHost, make_run
 
 MIB = 1 << 20
@@ -31,20 +33,24 @@ def folder(tmp_path) -> RunFolder:
     return make_run(tmp_path / "run", hosts, events=EVENTS)
 
 
-def visible(page) -> str:
-    text = re.sub(
-        r"<script.*?</script>|<style.*?</style>|<noscript.*?</noscript>", " ", page.read_text(), flags=re.S
-    )
+def visible(html: str) -> str:
+    text = re.sub(r"<script.*?</script>|<style.*?</style>|<noscript.*?</noscript>", " ", html, flags=re.S)
     return re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", text).replace("\u202f", " "))
 
 
-def test_every_event_has_a_page_and_pictures(folder):
+def sections(page) -> Dict[str, str]:
+    """What is visible of each event's own section, by event."""
+    html = page.read_text()
+    parts = re.split(r'<section class="of-event" data-event="(\d+)">', html)
+    names = [event["name"] for event in described(page)["events"]]
+    return {names[int(number)]: visible(part) for number, part in zip(parts[1::2], parts[2::2])}
+
+
+def test_all_events_are_in_one_page_and_have_pictures(folder):
     report = make_report(folder.path)
     assert report.page == folder.path / "report.html"
-    assert [event.page.name for event in report.events] == [
-        *("report.html", "report-alloc.html", "report-lock.html", "report-page-faults.html")
-    ]
-    assert all(event.page.is_file() for event in report.events)
+    assert [path.name for path in folder.path.glob("*.html")] == ["report.html"]
+    assert tuple(sections(report.page)) == EVENTS
     for event in EVENTS:
         for name in (f"cluster/{event}", f"cluster/{event}-mean", f"hosts/a/{event}"):
             for kind in (".svg", ".folded", ".pb.gz"):
@@ -52,15 +58,24 @@ def test_every_event_has_a_page_and_pictures(folder):
     assert not (folder.path / "hosts/b/lock.svg").exists(), "a host without a sample has no picture"
 
 
-def test_the_pages_know_each_other(folder):
-    for event in make_report(folder.path).events:
-        links = re.findall(r'<a href="(report[^"]*)"( aria-current="page")?>', event.page.read_text())
-        assert [link for link, _ in links] == [one.page.name for one in make_report(folder.path).events]
-        assert [link for link, here in links if here] == [event.page.name]
+def test_pages_of_an_earlier_version_are_removed(folder):
+    (folder.path / "report-alloc.html").write_text("old")
+    (folder.path / "report-mine.html").write_text("kept")
+    make_report(folder.path)
+    assert sorted(path.name for path in folder.path.glob("*.html")) == ["report-mine.html", "report.html"]
 
 
-def test_units_are_right_in_the_page_of_each_event(folder):
-    pages = {event.event: visible(event.page) for event in make_report(folder.path).events}
+def test_the_page_begins_with_an_event_that_has_samples(tmp_path):
+    hosts = [MadeHost("a", {1: "x 1\n"}, events={"lock": {1: ""}})]
+    report = make_report(make_run(tmp_path / "run", hosts, events=("lock", "cpu")).path)
+    assert [event.event for event in report.events] == ["lock", "cpu"]
+    assert list(sections(report.page)) == ["cpu", "lock"]
+
+
+def test_units_are_right_in_the_section_of_each_event(folder):
+    page = make_report(folder.path).page
+    pages = sections(page)
+    pages["run"] = visible(page.read_text()).split("What happened", 1)[1]
     told = {
         "cpu": ["95.2 % of CPU time is spent in work", "630 samples, 2.1 s of CPU time", "300 Hz for 60 s"],
         "alloc": [
@@ -68,7 +83,12 @@ def test_units_are_right_in_the_page_of_each_event(folder):
             "6 objects, 24 MiB allocated",
             "every 512 KiB for 60 s",
             "a 2 4 16 MiB 66.7 %",
+        ],
+        "run": [
+            "async-profiler perf_events, 300 samples, 1.0 s of CPU time async-profiler alloc every 512",
             "async-profiler alloc every 512 KiB, 2 objects, 8 MiB allocated",
+            "630 samples, 2.1 s of CPU time 6 objects, 24 MiB allocated 1 contention, 3 s waited 7 samples",
+            "hosts/HOST/cpu , each as .svg , .folded and .pb.gz (pprof), the same for alloc and lock",
         ],
         "lock": [
             "100 % of the time waited for locks goes to java/util/ Hashtable",
@@ -88,10 +108,9 @@ def test_units_are_right_in_the_page_of_each_event(folder):
 
 
 def test_what_is_wider_is_said(folder):
-    for event, more in (("cpu", "CPU time"), ("alloc", "allocated memory"), ("page-faults", "page-faults")):
-        make_report(folder.path)
-        page = folder.page_path(event, event == "cpu").read_text()
-        assert f"Wider means more {more}." in page and page.count("Wider means") == 1
+    events = described(make_report(folder.path).page)["events"]
+    wider = [event["wider"] for event in events]
+    assert wider == ["CPU time", "allocated memory", "the time waited for locks", "page-faults"]
 
 
 def test_pictures_show_the_value_that_matters(folder):
@@ -141,13 +160,13 @@ def test_thread_groups_are_in_the_pictures_when_asked_for(tmp_path):
     assert len(Profile.open(pprof, threads="groups").paths()) == 2
 
 
-def test_an_event_without_a_sample_says_so_on_its_page(tmp_path):
+def test_an_event_without_a_sample_says_so(tmp_path):
     hosts = [MadeHost("a", {1: "x 1\n"}, events={"lock": {1: ""}})]
     report = make_report(make_run(tmp_path / "run", hosts, events=("cpu", "lock")).path)
     cpu, lock = report.events
     assert not report.empty and cpu.total == 1
     assert (lock.recorded, lock.total, lock.hottest) == (1, 0, ())
-    page = visible(lock.page)
+    page = sections(report.page)["lock"]
     assert "No samples of lock" in page
     assert "1 process ran the whole time without waiting for a contended lock." in page
 
@@ -160,7 +179,7 @@ def test_pictures_that_nothing_is_left_for_are_removed(folder):
     report = make_report(folder.path)
     assert (report.events[1].recorded, report.events[1].total, len(report.problems)) == (0, 0, 3)
     left = {str(path.relative_to(folder.path)) for path in folder.path.rglob("*alloc*")}
-    assert left == {"report-alloc.html"}
+    assert not left
     assert (folder.cluster_dir / "mine.svg").exists() and (folder.cluster_dir / "cpu.svg").exists()
     assert report.coverage == "3 of 3 processes on 2 of 2 hosts", "their CPU time was recorded"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 ROW = 20
+SCREENSHOTS = Path(__file__).resolve().parents[2] / "build/screenshots"
+MOST_PIXELS = 6000
 SWITCHES = [
     "--headless=new",
     "--no-sandbox",
@@ -53,6 +56,8 @@ class Viewer:
 
     def __init__(self, driver: webdriver.Chrome) -> None:
         self.driver = driver
+        # The graph that is pointed at and looked at.
+        self.canvas = "graph-canvas"
 
     def open(self, page: Path, state: str = "") -> Viewer:
         """Load the page anew, with a state in its hash, and wait until it is drawn."""
@@ -89,11 +94,12 @@ class Viewer:
     def still(self) -> None:
         """Wait until no zoom is under way: two pictures in a row are equal."""
         self.driver.execute_async_script(
-            """const done = arguments[0]; let before = "";
-            const canvas = document.getElementById("graph-canvas");
+            """const done = arguments[1]; let before = "";
+            const canvas = document.getElementById(arguments[0]);
             const look = () => { const now = canvas.toDataURL(); if (now === before) done(); else {
               before = now; setTimeout(look, 250); } };
-            look();"""
+            look();""",
+            self.canvas,
         )
 
     def hover(self, share: float, depth: int) -> str:
@@ -107,13 +113,14 @@ class Viewer:
         self.still()
         return list(
             self.driver.execute_script(
-                """const canvas = document.getElementById("graph-canvas");
+                """const canvas = document.getElementById(arguments[3]);
                 const ratio = canvas.width / canvas.getBoundingClientRect().width;
                 const [x, y] = [arguments[0] * canvas.width, (arguments[1] + 0.85) * arguments[2] * ratio];
                 return [...canvas.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3)""",
                 share,
                 depth,
                 ROW,
+                self.canvas,
             )
         )
 
@@ -122,7 +129,7 @@ class Viewer:
         self.still()
 
     def _move(self, share: float, depth: int) -> ActionChains:
-        canvas = self.element("graph-canvas")
+        canvas = self.element(self.canvas)
         size = canvas.size
         self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
         x, y = share * size["width"] - size["width"] / 2, (depth + 0.5) * ROW - size["height"] / 2
@@ -130,6 +137,17 @@ class Viewer:
 
     def press(self, *keys: str) -> None:
         ActionChains(self.driver).send_keys(*keys).perform()
+
+    def picture(self, name: str) -> None:
+        """Keep a picture of the whole page as build/screenshots/NAME.png, for people to look at."""
+        width, height = self.driver.execute_script(
+            "const page = document.documentElement; return [page.scrollWidth, page.scrollHeight]"
+        )
+        clip = {"x": 0, "y": 0, "width": width, "height": min(height, MOST_PIXELS), "scale": 1}
+        shot = {"captureBeyondViewport": True, "clip": clip}
+        picture = self.driver.execute_cdp_cmd("Page.captureScreenshot", shot)["data"]
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        (SCREENSHOTS / f"{name}.png").write_bytes(base64.b64decode(picture))
 
     def complaints(self) -> List[str]:
         """What the console says: errors and refusals, but not its advice on how the tests read the canvas."""

@@ -18,7 +18,7 @@ def made_profile(event: str, folded: str) -> Profile:
     brackets is the thread.
     """
     measure = measure_of(event)
-    stacks = [line.rsplit(" ", 1) for line in folded.splitlines() if line]
+    stacks = [line.rsplit(" ", 1) for line in folded.split("\n") if line]
     samples = []
     for stack, count in stacks:
         values = [1] * len(measure.columns)
@@ -34,35 +34,38 @@ def _pprof(columns: Sequence[Tuple[str, str]], samples: Sequence[Tuple[List[str]
     frames: Dict[str, int] = {}
     out = b""
     for name, unit in columns:
-        out += _message(1, _number(1, _id(strings, name)) + _number(2, _id(strings, unit)))
+        out += message(1, number(1, _id(strings, name)) + number(2, _id(strings, unit)))
     for stack, values in samples:
         label = b""
         if stack[0].startswith("["):
             text = _id(strings, stack[0].strip("[]"))
-            label = _message(3, _number(1, _id(strings, "thread")) + _number(2, text))
+            label = message(3, number(1, _id(strings, "thread")) + number(2, text))
             stack = stack[1:]
-        locations = b"".join(_varint(_id(frames, frame) + 1) for frame in reversed(stack))
-        out += _message(2, _message(1, locations) + _message(2, b"".join(map(_varint, values))) + label)
-    for frame, number in frames.items():
+        locations = b"".join(varint(_id(frames, frame) + 1) for frame in reversed(stack))
+        out += message(2, message(1, locations) + message(2, b"".join(map(varint, values))) + label)
+    for frame, place in frames.items():
         plain = _id(strings, _SUFFIX.sub("", frame))
-        out += _message(4, _number(1, number + 1) + _message(4, _number(1, number + 1)))
-        out += _message(5, _number(1, number + 1) + _number(2, plain) + _number(3, _id(strings, frame)))
-    return out + b"".join(_message(6, text.encode()) for text in strings)
+        out += message(4, number(1, place + 1) + message(4, number(1, place + 1)))
+        out += message(5, number(1, place + 1) + number(2, plain) + number(3, _id(strings, frame)))
+    return out + b"".join(message(6, text.encode()) for text in strings)
 
 
 def _id(table: Dict[str, int], text: str) -> int:
     return table.setdefault(text, len(table))
 
 
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
+def number(field: int, value: int) -> bytes:
+    """A field of a protobuf message that is a number."""
+    return varint(field << 3) + varint(value)
 
 
-def _message(field: int, content: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(content)) + content
+def message(field: int, content: bytes) -> bytes:
+    """A field that is a message, or text."""
+    return varint(field << 3 | 2) + varint(len(content)) + content
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """A number in unsigned LEB128."""
     out = b""
     while value > 127:
         out += bytes([value & 127 | 128])

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence, Union
 
+from hprofiler._flamegraph import Profile
 from hprofiler.store import FORMAT, RunFolder
 from tests.viewer.made_profile import made_profile
 
 FREQUENCY = 300
 DURATION = 60
+Content = Union[str, bytes]
 INTERVALS = {"cpu": 10**9 // FREQUENCY, "alloc": 524_288, "lock": 10_000, "wall": 10_000_000}
 
 
 @dataclass
 class MadeHost:
-    """A host of a made-up run: folded text of CPU time by pid, ledger lines, text of other events."""
+    """A host of a made-up run: folded text (or pprof) of CPU time by pid, ledger lines, other events."""
 
     name: str
-    processes: Dict[int, str] = field(default_factory=dict)
+    processes: Dict[int, Content] = field(default_factory=dict)
     outcomes: List[Dict[str, object]] = field(default_factory=list)
-    events: Dict[str, Dict[int, str]] = field(default_factory=dict)
+    events: Dict[str, Dict[int, Content]] = field(default_factory=dict)
 
-    def recorded(self, event: str) -> Dict[int, str]:
+    def recorded(self, event: str) -> Dict[int, Content]:
         return self.processes if event == "cpu" else self.events.get(event, {})
 
     def fails(self, status: str, reason: str, remedy: str = "", pid: Optional[int] = None) -> MadeHost:
@@ -38,17 +40,31 @@ def make_run(
 ) -> RunFolder:
     """A run folder with these hosts; no report yet."""
     folder = RunFolder.create(path)
-    for host in hosts:
-        for event in events:
-            for pid, folded in host.recorded(event).items():
-                stored = folder.profile_path(host.name, pid, event)
-                stored.parent.mkdir(parents=True, exist_ok=True)
-                made_profile(event, folded).write(stored, "pprof", thread_label=True)
-    folder.write_run(_record(hosts, selector, events))
+    made = [_host(host, _stored(folder, host, events)) for host in hosts]
+    folder.write_run(_record(made, selector, events))
     return folder
 
 
-def _record(hosts: List[MadeHost], selector: str, events: Sequence[str]) -> Dict[str, object]:
+def _stored(folder: RunFolder, host: MadeHost, events: Sequence[str]) -> List[Dict[str, object]]:
+    """Write the host's profiles; what run.json says of them."""
+    recordings = []
+    for event in events:
+        for pid, content in host.recorded(event).items():
+            profile = _profile(event, content)
+            stored = folder.profile_path(host.name, pid, event)
+            stored.parent.mkdir(parents=True, exist_ok=True)
+            profile.write(stored, "pprof", thread_label=True)
+            recordings.append(_recording(host.name, event, pid, profile))
+    return recordings
+
+
+def _profile(event: str, content: Content) -> Profile:
+    if isinstance(content, bytes):
+        return Profile.from_bytes(content, "pprof", threads="groups")
+    return made_profile(event, content)
+
+
+def _record(hosts: List[Dict[str, object]], selector: str, events: Sequence[str]) -> Dict[str, object]:
     return {
         "format": FORMAT,
         "hprofiler": "0.1.0",
@@ -75,11 +91,11 @@ def _record(hosts: List[MadeHost], selector: str, events: Sequence[str]) -> Dict
         "finished": "2026-11-20T06:13:05+00:00",
         "interrupted": False,
         "coverage": {},
-        "hosts": [_host(host, events) for host in hosts],
+        "hosts": hosts,
     }
 
 
-def _host(host: MadeHost, events: Sequence[str]) -> Dict[str, object]:
+def _host(host: MadeHost, recordings: List[Dict[str, object]]) -> Dict[str, object]:
     return {
         "name": host.name,
         "address": host.name,
@@ -88,21 +104,18 @@ def _host(host: MadeHost, events: Sequence[str]) -> Dict[str, object]:
         "timings": {},
         "bytes_sent": 0,
         "bytes_received": 0,
-        "recordings": [
-            _recording(host.name, event, pid, folded)
-            for event in events
-            for pid, folded in host.recorded(event).items()
-        ],
+        "recordings": recordings,
         "outcomes": host.outcomes,
     }
 
 
-def _recording(host: str, event: str, pid: int, folded: str) -> Dict[str, object]:
-    profile = made_profile(event, folded)
+def _recording(host: str, event: str, pid: int, profile: Profile) -> Dict[str, object]:
     taken = profile.total(0)
     process = {"host": host, "pid": pid, "start_time": 1, "uid": 1000, "user": "app", "jvm_version": "17.0.9"}
     process.update(
-        label=f"executor {pid % 100}", main_class="org.apache.spark.executor.CoarseGrainedExecutorBackend"
+        label=f"executor {pid % 100}",
+        labels={"executor": str(pid % 100)},
+        main_class="org.apache.spark.executor.CoarseGrainedExecutorBackend",
     )
     return {
         "process": process,

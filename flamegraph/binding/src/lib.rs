@@ -15,6 +15,7 @@ mod picture;
 mod profile;
 mod reading;
 mod tables;
+mod viewer;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -75,10 +76,11 @@ mod _flamegraph {
     #[pymodule_export]
     use crate::outliers::{Difference, Distance, Outliers};
     #[pymodule_export]
-    #[pymodule_export]
     use crate::profile::Profile;
     #[pymodule_export]
     use crate::tables::{Change, DiffNode, Frame, Method, Node, Stack};
+    #[pymodule_export]
+    use crate::viewer::ViewerData;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

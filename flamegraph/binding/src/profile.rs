@@ -220,6 +220,10 @@ impl Profile {
         self.derived(py, |profile| profile.by_thread_group(NameRules::builtin()))
     }
 
+    fn without_threads(&self, py: Python<'_>) -> PyResult<Profile> {
+        self.derived(py, flamegraph::Profile::without_threads)
+    }
+
     fn invert(&self, py: Python<'_>) -> PyResult<Profile> {
         self.derived(py, flamegraph::Profile::inverted)
     }
@@ -353,11 +357,6 @@ impl Profile {
         let picture = to_bytes(py, |out| look.draw(&profile, out))?;
         look.keep_palette(py)?;
         Ok(picture)
-    }
-
-    fn to_viewer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let profile = self.now();
-        to_bytes(py, |out| profile.write_viewer(out))
     }
 
     fn to_speedscope<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

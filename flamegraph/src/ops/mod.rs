@@ -6,9 +6,9 @@
 mod diff;
 mod invert;
 mod mean;
-mod prune;
+pub(crate) mod prune;
 pub(crate) mod raw_names;
-mod rebuild;
+pub(crate) mod rebuild;
 mod select;
 mod split;
 mod tables;

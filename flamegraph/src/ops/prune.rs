@@ -18,7 +18,7 @@ pub enum Keep {
 }
 
 /// Shares of a whole are compared in this fixed point.
-const ONE: u128 = 1 << 63;
+pub(crate) const ONE: u64 = 1 << 63;
 
 /// The name of the frame that stands for `count` frames left out.
 fn remainder_name(count: u64) -> String {
@@ -43,7 +43,7 @@ impl Profile {
         let shares = self.largest_shares();
         let mut kept = match keep {
             Keep::Share(share) if (0.0..=1.0).contains(&share) => {
-                let least = (share * ONE as f64) as u128;
+                let least = (share * ONE as f64) as u64;
                 shares.iter().map(|&part| part >= least.max(1)).collect()
             }
             Keep::Share(share) => {
@@ -53,23 +53,28 @@ impl Profile {
             Keep::Frames(count) => largest(&shares, count),
         };
         kept[ROOT as usize] = true;
-        self.with_remainders(&shares, &kept)
+        Ok(self.with_remainders(&shares, &kept)?.0)
     }
 
     /// For each node the part its total is of the whole, in the value in which that is largest.
-    fn largest_shares(&self) -> Vec<u128> {
-        let mut largest = vec![0u128; self.tree.len()];
+    fn largest_shares(&self) -> Vec<u64> {
+        let mut largest = vec![0u64; self.tree.len()];
         for value in 0..self.values().len() {
             let totals = self.node_totals(value);
             let whole = (totals[0] as u128).max(1);
             for (largest, total) in largest.iter_mut().zip(totals) {
-                *largest = (*largest).max(total as u128 * ONE / whole);
+                *largest = (*largest).max((total as u128 * u128::from(ONE) / whole) as u64);
             }
         }
         largest
     }
 
-    fn with_remainders(&self, shares: &[u128], kept: &[bool]) -> Result<Profile> {
+    /// A copy of the nodes kept, with frames that stand for the others, and for each node the one it went to.
+    pub(crate) fn with_remainders(
+        &self,
+        shares: &[u64],
+        kept: &[bool],
+    ) -> Result<(Profile, Vec<Node>)> {
         let left_out = self.left_out(shares, kept);
         let mut copy = Rebuild::of(self);
         let mut nodes = vec![ROOT; self.tree.len()];
@@ -94,10 +99,10 @@ impl Profile {
         }
         let mut pruned = copy.finish();
         pruned.tiers = self.tiers.as_ref().map(|tiers| tiers.taken_over(&origins));
-        Ok(pruned)
+        Ok((pruned, nodes))
     }
 
-    fn left_out(&self, shares: &[u128], kept: &[bool]) -> LeftOut {
+    fn left_out(&self, shares: &[u64], kept: &[bool]) -> LeftOut {
         let mut out = LeftOut {
             host: vec![ROOT; self.tree.len()],
             nodes: vec![0; self.tree.len()],
@@ -132,7 +137,7 @@ struct LeftOut {
 
 /// The nodes with the largest shares. A parent has no less than its children and a smaller number, so
 /// it is never left out while they are kept.
-fn largest(shares: &[u128], count: usize) -> Vec<bool> {
+fn largest(shares: &[u64], count: usize) -> Vec<bool> {
     let mut nodes: Vec<Node> = (1..shares.len() as Node).collect();
     let by_share = |&node: &Node| (Reverse(shares[node as usize]), node);
     if count < nodes.len() {

@@ -143,15 +143,10 @@ fn put_frames(profile: &Profile, strings: &mut Strings, block: &mut Vec<u8>) -> 
 
 /// The encoded label of each node below the root that is a thread.
 fn thread_labels(profile: &Profile, strings: &mut Strings) -> HashMap<Node, Vec<u8>> {
-    let top = |&node: &Node| profile.tree.parent(node) == ROOT;
     let key = strings.id(super::THREAD);
     let mut labels = HashMap::new();
-    for node in profile.tree.nodes().filter(top) {
-        let name = profile.frames.name_of(profile.tree.frame(node));
-        let inside = name
-            .strip_prefix('[')
-            .and_then(|name| name.strip_suffix(']'));
-        if let Some(thread) = inside {
+    for node in profile.tree.nodes() {
+        if let Some(thread) = profile.thread_at(node) {
             let str = strings.id(thread);
             let label = proto::Label { key, str, num: 0 };
             let mut field = Vec::new();

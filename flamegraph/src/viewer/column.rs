@@ -1,0 +1,69 @@
+//! Self values of some nodes, in few bytes.
+
+use crate::tree::Node;
+use crate::wire::{put_varint, Numbers};
+
+/// The self values of one part of what is shown, by node; nodes without any are not in it.
+pub(super) struct Column {
+    /// Which of the writer's events it counts.
+    pub(super) event: usize,
+    entries: usize,
+    /// For each entry how far its node is from the one before, and its value.
+    bytes: Vec<u8>,
+}
+
+impl Column {
+    /// Amounts of one node are added up.
+    pub(super) fn of(event: usize, amounts: impl IntoIterator<Item = (Node, u64)>) -> Column {
+        let mut amounts: Vec<_> = amounts
+            .into_iter()
+            .filter(|&(_, amount)| amount > 0)
+            .collect();
+        amounts.sort_unstable_by_key(|&(node, _)| node);
+        amounts.dedup_by(|next, sum| {
+            let same = next.0 == sum.0;
+            if same {
+                // A profile's total fits in 63 bits.
+                sum.1 = sum.1.saturating_add(next.1);
+            }
+            same
+        });
+        let mut bytes = Vec::new();
+        let mut before = 0;
+        for &(node, amount) in &amounts {
+            put_varint(&mut bytes, u64::from(node - before));
+            put_varint(&mut bytes, amount);
+            before = node;
+        }
+        bytes.shrink_to_fit();
+        Column {
+            event,
+            entries: amounts.len(),
+            bytes,
+        }
+    }
+
+    /// How many nodes it has values of.
+    pub(super) fn len(&self) -> usize {
+        self.entries
+    }
+
+    /// Nodes, ascending, and their values.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (Node, u64)> + '_ {
+        let mut numbers = Numbers::of(&self.bytes).map_while(|number| number);
+        let mut node = 0;
+        std::iter::from_fn(move || {
+            node += numbers.next()? as Node;
+            Some((node, numbers.next()?))
+        })
+    }
+
+    /// The same values at other nodes: `went` says where each went.
+    pub(super) fn moved(&self, went: &[Node]) -> Column {
+        let entries = self.entries();
+        Column::of(
+            self.event,
+            entries.map(|(node, amount)| (went[node as usize], amount)),
+        )
+    }
+}

@@ -1,0 +1,362 @@
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use flate2::read::ZlibDecoder;
+
+use super::*;
+use crate::ops::prune::smaller_frames;
+
+type Stacks = BTreeMap<String, u64>;
+
+/// Reads the data as `viewer/FORMAT.md` describes it; panics where that is not kept.
+struct Data {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+/// What the data says: how many nodes there are, and the stacks of each column.
+struct Told {
+    nodes: usize,
+    columns: Vec<Stacks>,
+}
+
+impl Data {
+    fn number(&mut self) -> usize {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            let byte = self.bytes[self.at];
+            self.at += 1;
+            number |= usize::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return number;
+            }
+            shift += 7;
+        }
+    }
+
+    fn piece(&mut self) -> Vec<u8> {
+        let length = self.number();
+        self.at += length;
+        self.bytes[self.at - length..self.at].to_vec()
+    }
+
+    /// The numbers that a piece is made of.
+    fn numbers(&mut self) -> Vec<usize> {
+        let mut piece = Data {
+            bytes: self.piece(),
+            at: 0,
+        };
+        let mut numbers = Vec::new();
+        while piece.at < piece.bytes.len() {
+            numbers.push(piece.number());
+        }
+        numbers
+    }
+
+    fn names(&mut self) -> Vec<String> {
+        let mut names: Vec<Vec<u8>> = Vec::new();
+        for _ in 0..self.number() {
+            let shared = self.number();
+            let mut name = names
+                .last()
+                .map_or(Vec::new(), |name| name[..shared].to_vec());
+            name.extend(self.piece());
+            assert!(names.last().is_none_or(|before| before < &name));
+            names.push(name);
+        }
+        let text = |name| String::from_utf8(name).unwrap();
+        names.into_iter().map(text).collect()
+    }
+
+    /// For each node but the root its whole stack.
+    fn stacks(&mut self) -> Vec<String> {
+        let names = self.names();
+        let mut frames = Vec::new();
+        for _ in 0..self.number() {
+            let (name, kind) = (self.number(), self.number());
+            frames.push(format!("{};{}", names[name], kind));
+        }
+        let count = self.number();
+        let (frame_of, children) = (self.numbers(), self.numbers());
+        assert_eq!((frame_of.len(), children.len()), (count - 1, count));
+        let mut stacks: Vec<String> = vec![String::new()];
+        let mut open = vec![(0, children[0])];
+        for (node, frame) in (1..).zip(frame_of) {
+            while open.last().unwrap().1 == 0 {
+                open.pop();
+            }
+            let (parent, left) = open.last_mut().unwrap();
+            *left -= 1;
+            stacks.push(format!("{}/{}", stacks[*parent], frames[frame]));
+            open.push((node, children[node]));
+        }
+        assert!(open.iter().all(|&(_, left)| left == 0));
+        stacks
+    }
+}
+
+fn told(writer: &mut ViewerWriter) -> Told {
+    let mut packed = Vec::new();
+    writer.finish(&mut packed).unwrap();
+    let mut bytes = Vec::new();
+    ZlibDecoder::new(&packed[..])
+        .read_to_end(&mut bytes)
+        .unwrap();
+    assert_eq!(&bytes[..4], b"HPV2");
+    let mut data = Data { bytes, at: 4 };
+    let stacks = data.stacks();
+    let mut columns = Vec::new();
+    for _ in 0..data.number() {
+        let entries = data.number();
+        let (steps, values) = (data.numbers(), data.numbers());
+        assert_eq!((steps.len(), values.len()), (entries, entries));
+        let mut node = 0;
+        let mut column = Stacks::new();
+        for (place, (step, value)) in steps.into_iter().zip(values).enumerate() {
+            assert!(value > 0 && (step > 0 || place == 0));
+            node += step;
+            column.insert(stacks[node].clone(), value as u64);
+        }
+        columns.push(column);
+    }
+    assert_eq!(data.at, data.bytes.len());
+    Told {
+        nodes: stacks.len(),
+        columns,
+    }
+}
+
+fn profile(value: &str, stacks: &[(&str, i64)]) -> Profile {
+    let mut profile = Profile::new(vec![ValueType::new(value, "count")]);
+    for &(stack, amount) in stacks {
+        let frames: Vec<&str> = stack.split(';').filter(|frame| !frame.is_empty()).collect();
+        profile.add_stack(&frames, &[amount]).unwrap();
+    }
+    profile
+}
+
+fn stacks(expected: &[(&str, u64)]) -> Stacks {
+    let stacks = expected.iter();
+    stacks
+        .map(|&(stack, value)| (stack.to_string(), value))
+        .collect()
+}
+
+#[test]
+fn columns_of_one_tree_come_back() {
+    let mut writer = ViewerWriter::new();
+    let first = profile(
+        "samples",
+        &[("b_[k];c", 2), ("b_[j]", 300), ("a", 1), ("", 4)],
+    );
+    let second = profile(
+        "alloc",
+        &[("b_[j];café", 7), ("b_[j];cafè", 1 << 60), ("z", 0)],
+    );
+    assert_eq!(writer.add(&first, 0).unwrap(), 0);
+    assert_eq!(writer.add(&second, 0).unwrap(), 1);
+    let told = told(&mut writer);
+    // Nothing is left of what has no samples.
+    assert_eq!(told.nodes, 1 + 4 + 2);
+    assert_eq!(
+        told.columns,
+        [
+            stacks(&[("", 4), ("/a;0", 1), ("/b;3", 300), ("/b;5/c;0", 2)]),
+            stacks(&[("/b;3/café;0", 7), ("/b;3/cafè;0", 1 << 60)])
+        ]
+    );
+}
+
+#[test]
+fn an_empty_profile_has_a_column_without_entries() {
+    let mut writer = ViewerWriter::new();
+    writer.add(&profile("samples", &[]), 0).unwrap();
+    let told = told(&mut writer);
+    assert_eq!((told.nodes, told.columns), (1, vec![Stacks::new()]));
+    assert!(writer.add(&profile("samples", &[]), 1).is_err());
+}
+
+#[test]
+fn threads_are_columns_the_heaviest_first() {
+    let by_thread = profile(
+        "samples",
+        &[
+            ("[a];x", 1),
+            ("[b];x;y", 20),
+            ("[b]", 5),
+            ("[c];z", 9),
+            ("x;[in]", 300),
+        ],
+    );
+    let mut writer = ViewerWriter::new();
+    let made = writer.add_threads(&by_thread, 0, 2, false).unwrap();
+    let names: Vec<_> = made
+        .iter()
+        .map(|one| (one.name.as_deref(), one.total))
+        .collect();
+    assert_eq!(names, [(Some("b"), 25), (Some("c"), 9), (None, 301)]);
+    assert_eq!(made[2].column, 2);
+    assert_eq!(
+        told(&mut writer).columns,
+        [
+            stacks(&[("", 5), ("/x;0/y;0", 20)]),
+            stacks(&[("/z;0", 9)]),
+            stacks(&[("/x;0", 1), ("/x;0/[in];0", 300)])
+        ]
+    );
+    let mut writer = ViewerWriter::new();
+    writer.add_threads(&by_thread, 0, 2, true).unwrap();
+    let kept = &told(&mut writer).columns[0];
+    assert_eq!(kept, &stacks(&[("/[b];0", 5), ("/[b];0/x;0/y;0", 20)]));
+}
+
+/// Many stacks: those of few samples are the more, and each profile has its own.
+fn forest(seed: u64) -> Profile {
+    let mut profile = Profile::new(vec![ValueType::samples()]);
+    for number in 0..400u64 {
+        let dice = (number * 7919 + seed * 104_729) % 1009;
+        let path: Vec<String> = (0..2 + dice % 9)
+            .map(|depth| format!("f{}", (dice >> depth) % 5 + depth * seed % 7))
+            .collect();
+        profile
+            .add_stack(&path, &[1 + (1000 / (1 + dice)) as i64])
+            .unwrap();
+    }
+    profile
+}
+
+fn sum(column: &Stacks) -> u64 {
+    column.values().sum()
+}
+
+#[test]
+fn thin_subtrees_are_put_together_and_totals_stay() {
+    for most in [2, 3, 10, 100, 400] {
+        let mut writer = ViewerWriter::with_most(most);
+        let mut whole = ViewerWriter::new();
+        for seed in 0..8 {
+            writer.add(&forest(seed), 0).unwrap();
+            whole.add(&forest(seed), 0).unwrap();
+            assert!(writer.union.tree.len() <= GROWTH * most);
+        }
+        let (few, all) = (told(&mut writer), told(&mut whole));
+        assert!(
+            all.nodes > 400 && few.nodes <= most && few.nodes > most / 2,
+            "{}",
+            few.nodes
+        );
+        for (few, all) in few.columns.iter().zip(&all.columns) {
+            assert_eq!(sum(few), sum(all));
+        }
+        assert_eq!(first_level(&few.columns, &all.columns), Ok(()));
+    }
+}
+
+/// What is kept at the root has the total that it has in the whole tree.
+fn first_level(few: &[Stacks], all: &[Stacks]) -> std::result::Result<(), String> {
+    let totals = |columns: &[Stacks]| {
+        let mut totals = Stacks::new();
+        for (stack, value) in columns.iter().flatten() {
+            let first = stack.split('/').nth(1).unwrap_or_default();
+            *totals.entry(first.to_string()).or_default() += value;
+        }
+        totals
+    };
+    let all = totals(all);
+    for (frame, total) in totals(few) {
+        let name = frame.split(';').next().unwrap_or_default();
+        if smaller_frames(name).is_none() && all.get(&frame) != Some(&total) {
+            return Err(format!("{frame}: {total} of {:?}", all.get(&frame)));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_thinnest_go_first_and_every_event_counts() {
+    let mut writer = ViewerWriter::with_most(6);
+    let cpu = [("a;b", 900), ("a;c", 50), ("a;d", 30), ("e", 20)];
+    writer.add(&profile("samples", &cpu), 0).unwrap();
+    // Few locks, of which one frame has half.
+    writer
+        .add(&profile("delay", &[("a;d", 1), ("a;b", 1)]), 0)
+        .unwrap();
+    let columns = told(&mut writer).columns;
+    assert_eq!(
+        columns[0],
+        stacks(&[
+            ("/a;0/b;0", 900),
+            ("/a;0/c;0", 50),
+            ("/a;0/d;0", 30),
+            ("/e;0", 20)
+        ])
+    );
+    let mut writer = ViewerWriter::with_most(5);
+    writer
+        .add(
+            &profile(
+                "samples",
+                &[("a;b", 900), ("a;c;x", 5), ("a;d", 3), ("e", 20)],
+            ),
+            0,
+        )
+        .unwrap();
+    assert_eq!(
+        told(&mut writer).columns[0],
+        stacks(&[
+            ("/a;0/b;0", 900),
+            ("/a;0/(3 smaller frames);0", 8),
+            ("/e;0", 20)
+        ])
+    );
+}
+
+#[test]
+fn what_was_put_together_before_is_counted_as_what_it_was() {
+    let mut writer = ViewerWriter::with_most(4);
+    for number in 0..40 {
+        let (one, other) = (format!("a;x{number}"), format!("a;y{number}"));
+        writer
+            .add(
+                &profile("samples", &[("a;b", 100), (&one, 1), (&other, 1)]),
+                0,
+            )
+            .unwrap();
+    }
+    let told = told(&mut writer);
+    assert_eq!(told.nodes, 4);
+    for column in told.columns {
+        assert_eq!(
+            column,
+            stacks(&[("/a;0/(80 smaller frames);0", 2), ("/a;0/b;0", 100)])
+        );
+    }
+}
+
+#[test]
+fn the_same_profiles_make_the_same_bytes() {
+    let bytes = || {
+        let mut writer = ViewerWriter::with_most(300);
+        for seed in 0..5 {
+            writer.add_threads(&forest(seed), 0, 3, false).unwrap();
+        }
+        let mut out = Vec::new();
+        writer.finish(&mut out).unwrap();
+        out
+    };
+    assert_eq!(bytes(), bytes());
+}
+
+#[test]
+fn a_stack_of_100_000_frames_is_no_matter() {
+    let names: Vec<String> = (0..100_000)
+        .map(|depth| format!("f{}", depth % 10))
+        .collect();
+    let mut deep = Profile::new(vec![ValueType::samples()]);
+    deep.add_stack(&names, &[3]).unwrap();
+    let mut writer = ViewerWriter::with_most(50_000);
+    writer.add(&deep, 0).unwrap();
+    let mut out = Vec::new();
+    writer.finish(&mut out).unwrap();
+    assert_eq!(writer.union.tree.len(), 50_000);
+}

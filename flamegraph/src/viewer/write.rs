@@ -1,0 +1,123 @@
+//! The tree and the columns as bytes.
+
+use std::io::Write;
+
+use flate2::write::ZlibEncoder;
+use flate2::Compression;
+
+use super::{Column, ViewerWriter};
+use crate::error::Result;
+use crate::tree::{Node, ROOT};
+use crate::walk::{Order, Step};
+use crate::wire::put_varint;
+
+const MAGIC: &[u8] = b"HPV2";
+const LEVEL: u32 = 6;
+
+impl ViewerWriter {
+    /// Writes the data, the same bytes for the same profiles in the same order. If there are too many nodes the
+    /// thinnest subtrees are put together first, each parent's into one frame `(N smaller frames)`; totals stay
+    /// exact.
+    pub fn finish(&mut self, out: impl Write) -> Result<()> {
+        self.keep_most(self.most_nodes)?;
+        let mut out = ZlibEncoder::new(out, Compression::new(LEVEL));
+        let mut head = MAGIC.to_vec();
+        let frames = self.put_tables(&mut head);
+        out.write_all(&head)?;
+        let order = self.write_tree(&frames, &mut out)?;
+        self.write_columns(&order, &mut out)?;
+        out.finish()?.flush()?;
+        Ok(())
+    }
+
+    /// Names and frames in name order; returns each frame's number in the data, by frame index.
+    fn put_tables(&self, head: &mut Vec<u8>) -> Vec<u32> {
+        let frames = &self.union.frames;
+        let ranks = frames.ranks();
+        let mut by_rank = vec![0; ranks.len()];
+        for (name, &rank) in (0..).zip(&ranks) {
+            by_rank[rank as usize] = name;
+        }
+        put_varint(head, by_rank.len() as u64);
+        let mut before: &[u8] = b"";
+        for &name in &by_rank {
+            let name = frames.name(name).as_bytes();
+            let same = before.iter().zip(name).take_while(|(a, b)| a == b).count();
+            put_varint(head, same as u64);
+            put_piece(head, &name[same..]);
+            before = name;
+        }
+        let mut used = self.union.used_frames();
+        used.sort_unstable_by_key(|frame| (ranks[frame.name() as usize], frame.kind()));
+        put_varint(head, used.len() as u64);
+        let mut numbers = vec![0; frames.index_len()];
+        for (number, frame) in (0..).zip(used) {
+            numbers[frame.index()] = number;
+            put_varint(head, u64::from(ranks[frame.name() as usize]));
+            put_varint(head, frame.kind() as u64);
+        }
+        numbers
+    }
+
+    /// The tree; returns each node's number in the data.
+    fn write_tree(&self, frames: &[u32], out: &mut impl Write) -> Result<Vec<Node>> {
+        let tree = &self.union.tree;
+        let order = Order::of(&self.union);
+        let (mut kinds, mut children) = (Vec::new(), Vec::new());
+        let mut numbers = vec![ROOT; tree.len()];
+        let mut next = 0;
+        for step in order.walk() {
+            let Step::Enter(node) = step else { continue };
+            if node != ROOT {
+                put_varint(&mut kinds, u64::from(frames[tree.frame(node).index()]));
+            }
+            put_varint(&mut children, u64::from(order.child_count(node)));
+            numbers[node as usize] = next;
+            next += 1;
+        }
+        let mut head = Vec::new();
+        put_varint(&mut head, u64::from(next));
+        out.write_all(&head)?;
+        write_piece(out, &kinds)?;
+        write_piece(out, &children)?;
+        Ok(numbers)
+    }
+
+    fn write_columns(&self, numbers: &[Node], out: &mut impl Write) -> Result<()> {
+        let mut head = Vec::new();
+        put_varint(&mut head, self.columns.len() as u64);
+        out.write_all(&head)?;
+        for column in &self.columns {
+            write_column(&column.moved(numbers), out)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_column(column: &Column, out: &mut impl Write) -> Result<()> {
+    let (mut nodes, mut values) = (Vec::new(), Vec::new());
+    let mut before = 0;
+    for (node, value) in column.entries() {
+        put_varint(&mut nodes, u64::from(node - before));
+        put_varint(&mut values, value);
+        before = node;
+    }
+    let mut head = Vec::new();
+    put_varint(&mut head, column.len() as u64);
+    out.write_all(&head)?;
+    write_piece(out, &nodes)?;
+    write_piece(out, &values)
+}
+
+fn put_piece(out: &mut Vec<u8>, piece: &[u8]) {
+    put_varint(out, piece.len() as u64);
+    out.extend_from_slice(piece);
+}
+
+fn write_piece(out: &mut impl Write, piece: &[u8]) -> Result<()> {
+    let mut length = Vec::new();
+    put_varint(&mut length, piece.len() as u64);
+    out.write_all(&length)?;
+    out.write_all(piece)?;
+    Ok(())
+}

@@ -1,0 +1,103 @@
+// @ts-check
+/** The methods of a comparison by how much they changed, with all they call. */
+
+import { make } from "./dom.js";
+import { SortedTable } from "./table.js";
+import { nameElement } from "./tooltip.js";
+
+/** @typedef {import("./compare.js").Change} Change */
+/** @typedef {import("./context.js").Context} Context */
+/** @typedef {import("./difference.js").Difference} Difference */
+/** @typedef {import("./state.js").State} State */
+/** @typedef {import("./table.js").TableColumn<Change>} ChangeColumn */
+
+export class ChangesTable {
+  /** @param {Context} context */
+  constructor(context) {
+    this.context = context;
+    /** @type {SortedTable<Change>} */
+    this.table = new SortedTable("changes", "Changes by method", (sort) => context.set({ sort }));
+    this.element = make("section", "changes");
+    this.element.append(make("h3", "", "Changes by method"), this.table.element);
+    /** @type {Difference | null} */
+    this.difference = null;
+    /** @type {Change[]} */
+    this.changes = [];
+  }
+
+  /**
+   * @param {Difference} difference
+   * @param {Change[]} changes
+   */
+  show(difference, changes) {
+    this.difference = difference;
+    this.changes = changes;
+  }
+
+  /** Lets go of what was compared before, which may be large. */
+  forget() {
+    this.difference = null;
+    this.changes = [];
+  }
+
+  /** @param {State} state */
+  update(state) {
+    const { difference, changes, context } = this;
+    if (!difference) return;
+    const { matches } = context;
+    const listed = matches ? changes.filter((change) => matches.names[change.name]) : changes;
+    this.table.show(this.columns(difference), listed, state.sort);
+  }
+
+  /**
+   * @param {Difference} difference
+   * @returns {ChangeColumn[]}
+   */
+  columns(difference) {
+    const { names } = difference.sides.here;
+    return [
+      {
+        key: "change", label: "Change", title: "Sort by how much the method changed with all it calls", className: "change",
+        value: (one) => Math.abs(one.change), cell: (one) => changeCell(difference, one.change),
+      },
+      {
+        key: "own", label: "Self", title: "Sort by how much the method itself changed", className: "number own",
+        value: (one) => Math.abs(one.selfChange), cell: (one) => [make("span", "", difference.change(one.selfChange))],
+      },
+      {
+        key: "there", label: difference.thereName, className: "number side",
+        title: `Sort by the total in ${difference.thereName}`,
+        value: (one) => one.there, cell: (one) => [make("span", "", difference.part(one.there))],
+      },
+      {
+        key: "here", label: difference.hereName, className: "number side",
+        title: `Sort by the total in ${difference.hereName}`,
+        value: (one) => one.here, cell: (one) => [make("span", "", difference.part(one.here))],
+      },
+      {
+        key: "name", label: "Method", title: "Sort by name", className: "name",
+        value: (one) => names[one.name], cell: (one) => [this.nameButton(names[one.name])],
+      },
+    ];
+  }
+
+  /** @param {string} name */
+  nameButton(name) {
+    const button = make("button", "link");
+    button.append(nameElement(name));
+    button.title = "Callers and callees";
+    button.addEventListener("click", () => this.context.openMethod(name));
+    return button;
+  }
+}
+
+/**
+ * The change in words, and a bar to the right for more, to the left for less.
+ * @param {Difference} difference
+ * @param {number} change
+ */
+function changeCell(difference, change) {
+  const bar = make("span", change > 0 ? "delta more" : "delta less");
+  bar.style.setProperty("--share", String(difference.largest ? Math.min(1, Math.abs(change) / difference.largest) : 0));
+  return [make("span", "", difference.change(change)), bar];
+}

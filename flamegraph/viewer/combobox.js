@@ -1,0 +1,199 @@
+// @ts-check
+/** A choice among many with a search in it: type to narrow, arrows to walk, Enter to choose, Esc to leave. */
+
+import { make } from "./dom.js";
+
+/** A note is asked for when the option is shown. @typedef {{id: string, label: string, section: string, note?: () => string}} Option */
+
+/** Shown at once; more are found by typing. */
+const MOST_OPTIONS = 200;
+
+export class Combobox {
+  /**
+   * @param {HTMLElement} element is filled with it; has an id
+   * @param {string} label what is chosen
+   * @param {() => Option[]} options is asked whenever the list opens
+   * @param {(id: string) => void} chosen
+   */
+  constructor(element, label, options, chosen) {
+    this.options = options;
+    this.chosen = chosen;
+    this.current = "";
+    this.label = "";
+    /** @type {Option[]} */
+    this.listed = [];
+    this.active = -1;
+    this.input = document.createElement("input");
+    this.list = make("ul");
+    this.build(element, label);
+    this.listen();
+  }
+
+  /**
+   * @param {HTMLElement} element
+   * @param {string} label
+   */
+  build(element, label) {
+    const { input, list } = this;
+    element.classList.add("combobox");
+    list.id = `${element.id}-list`;
+    list.hidden = true;
+    list.setAttribute("role", "listbox");
+    list.setAttribute("aria-label", label);
+    input.id = `${element.id}-input`;
+    input.type = "text";
+    input.autocomplete = "off";
+    input.spellcheck = false;
+    const attributes = {
+      role: "combobox", "aria-label": label, "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id,
+    };
+    for (const [name, value] of Object.entries(attributes)) input.setAttribute(name, value);
+    element.replaceChildren(input, list);
+  }
+
+  listen() {
+    const { input, list } = this;
+    input.addEventListener("focus", () => input.select());
+    input.addEventListener("click", () => this.open(""));
+    input.addEventListener("input", () => this.open(input.value));
+    input.addEventListener("blur", () => this.close());
+    input.addEventListener("keydown", (event) => {
+      if (!this.key(event.key)) return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    list.addEventListener("mousedown", (event) => {
+      event.preventDefault();
+      const option = event.target instanceof Element ? event.target.closest("[data-index]") : null;
+      if (option instanceof HTMLElement) this.choose(Number(option.dataset.index));
+    });
+  }
+
+  /**
+   * What is chosen now.
+   * @param {string} id
+   * @param {string} label
+   */
+  show(id, label) {
+    this.current = id;
+    this.label = label;
+    this.input.title = label;
+    if (this.list.hidden) this.input.value = label;
+  }
+
+  /**
+   * @param {string} key
+   * @returns {boolean} whether it meant something
+   */
+  key(key) {
+    const shut = this.list.hidden;
+    if (shut && (key === "ArrowDown" || key === "ArrowUp")) this.open("");
+    else if (shut) return false;
+    else if (key === "ArrowDown") this.walk(1);
+    else if (key === "ArrowUp") this.walk(-1);
+    else if (key === "PageDown") this.walk(10);
+    else if (key === "PageUp") this.walk(-10);
+    else if (key === "Enter") this.choose(this.active);
+    else if (key === "Escape") this.close();
+    else return false;
+    return true;
+  }
+
+  /** @param {string} typed */
+  open(typed) {
+    const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+    const fitting = this.options().filter(({ label, section }) => {
+      const text = `${section} ${label}`.toLowerCase();
+      return words.every((word) => text.includes(word));
+    });
+    this.listed = fitting.slice(0, MOST_OPTIONS);
+    this.list.replaceChildren(...this.items(fitting.length - this.listed.length));
+    this.list.hidden = false;
+    this.input.setAttribute("aria-expanded", "true");
+    this.active = -1;
+    const current = this.listed.findIndex((option) => option.id === this.current);
+    this.point(typed || current < 0 ? 0 : current);
+  }
+
+  /** @param {number} left how many more there are */
+  items(left) {
+    const items = [];
+    let section = "";
+    for (const [index, option] of this.listed.entries()) {
+      if (option.section !== section) items.push(this.heading(option.section));
+      section = option.section;
+      items.push(this.item(option, index));
+    }
+    if (this.listed.length === 0) items.push(this.heading("Nothing of that name"));
+    if (left > 0) items.push(this.heading(`${left} more: type to find them`));
+    return items;
+  }
+
+  /** @param {string} text */
+  heading(text) {
+    const item = make("li", "section", text);
+    item.setAttribute("role", "presentation");
+    return item;
+  }
+
+  /**
+   * @param {Option} option
+   * @param {number} index
+   */
+  item(option, index) {
+    const item = make("li", "option");
+    item.id = `${this.list.id}-${index}`;
+    item.dataset.index = String(index);
+    item.setAttribute("role", "option");
+    item.setAttribute("aria-selected", String(option.id === this.current));
+    item.append(make("bdi", "", option.label), make("span", "note", option.note?.() ?? ""));
+    return item;
+  }
+
+  /** @param {number} steps */
+  walk(steps) {
+    this.point(Math.max(0, Math.min(this.listed.length - 1, this.active + steps)));
+  }
+
+  /** @param {number} index */
+  point(index) {
+    this.itemAt(this.active)?.classList.remove("active");
+    this.active = index < this.listed.length ? index : -1;
+    const item = this.itemAt(this.active);
+    item?.classList.add("active");
+    if (item) this.reveal(item);
+    if (item) this.input.setAttribute("aria-activedescendant", item.id);
+    else this.input.removeAttribute("aria-activedescendant");
+  }
+
+  /**
+   * Scrolls the list alone: asking the page to do it lays out all of it.
+   * @param {HTMLElement} item
+   */
+  reveal(item) {
+    const { list } = this;
+    const [top, bottom] = [item.offsetTop, item.offsetTop + item.offsetHeight];
+    if (top < list.scrollTop) list.scrollTop = top;
+    else if (bottom > list.scrollTop + list.clientHeight) list.scrollTop = bottom - list.clientHeight;
+  }
+
+  /** @param {number} index */
+  itemAt(index) {
+    return document.getElementById(`${this.list.id}-${index}`);
+  }
+
+  /** @param {number} index */
+  choose(index) {
+    const option = this.listed[index];
+    this.close();
+    if (option) this.chosen(option.id);
+  }
+
+  close() {
+    this.list.hidden = true;
+    this.list.replaceChildren();
+    this.input.setAttribute("aria-expanded", "false");
+    this.input.removeAttribute("aria-activedescendant");
+    this.input.value = this.label;
+  }
+}

@@ -1,0 +1,115 @@
+// @ts-check
+/** Two scopes side by side: one graph coloured by difference, what changed most, what only one of them has. */
+
+import { averageSelf, methodChanges, sidesOf } from "./compare.js";
+import { ChangesTable } from "./changes_table.js";
+import { Difference } from "./difference.js";
+import { make } from "./dom.js";
+import { quantity } from "./format.js";
+import { LonePaths } from "./lone_paths.js";
+import { collectMethods } from "./methods.js";
+import { outermostOf } from "./outermost.js";
+import { plainOf, plainProfile } from "./plain.js";
+import { Profile } from "./profile.js";
+import { SidesBox } from "./sides_box.js";
+
+/** @typedef {import("./context.js").Context} Context */
+/** @typedef {import("./context.js").View} View */
+/** @typedef {import("./sides_box.js").Pair} Pair */
+/** @typedef {import("./state.js").State} State */
+
+const NOTHING_ELSE = "There is nothing to compare with: all that was recorded is one process. “hprofiler diff BEFORE AFTER” compares two runs.";
+
+/** @implements {View} */
+export class CompareView {
+  /**
+   * @param {Context} context
+   * @param {HTMLElement} panel
+   */
+  constructor(context, panel) {
+    this.context = context;
+    /** What is shown now. */
+    this.shown = "";
+    const element = make("div");
+    element.id = "compare";
+    this.none = make("p", "none", NOTHING_ELSE);
+    this.sides = new SidesBox(context);
+    this.facts = make("p", "lead");
+    this.graph = context.makeGraph(element, "Flame graph coloured by difference", (node) => this.zoom(node));
+    this.ramp = make("p", "ramp");
+    this.lone = new LonePaths((node) => this.zoom(node));
+    this.changes = new ChangesTable(context);
+    this.body = make("div");
+    this.body.append(this.sides.element, this.facts, element, this.ramp, this.lone.element, this.changes.element);
+    panel.replaceChildren(this.none, this.body);
+  }
+
+  /** @param {State} state */
+  update(state) {
+    const { context } = this;
+    const pair = this.sides.pair();
+    this.none.hidden = pair !== null;
+    this.body.hidden = pair === null;
+    if (!pair) return;
+    this.sides.show(pair, state);
+    const shown = `${context.event} ${context.thread} ${pair.one.key} ${pair.another.key} ${state.normalize}`;
+    if (shown !== this.shown) this.compare(pair, state);
+    else if (this.graph.profile) this.graph.zoom(this.graph.profile.present(this.plainNode(state.zoom)));
+    this.shown = shown;
+    this.changes.update(state);
+  }
+
+  /**
+   * @param {Pair} pair
+   * @param {State} state
+   */
+  compare({ one, another }, state) {
+    const { context } = this;
+    const plain = plainOf(context.tree);
+    const outermost = outermostOf(plain.shape);
+    this.changes.forget();
+    const [here, there] = [one, another].map((scope) => plainProfile(context.profileOf(scope), plain));
+    const sides = sidesOf(here, there, state.normalize);
+    const difference = new Difference(sides, state.normalize, one.label, another.label);
+    const profile = new Profile(plain.shape, here.event, averageSelf(sides));
+    this.facts.textContent =
+      `${quantity(here.sum(), here.event)} and ${quantity(there.sum(), here.event)}. ` +
+      "A frame is as wide as both have it on average, so nothing that only one has is hidden.";
+    this.graph.show(profile, {
+      label: "both, on average", only: true, tint: (node) => difference.tint(node), rows: (node) => difference.rows(node),
+    }, profile.present(this.plainNode(state.zoom)));
+    this.showRamp(difference);
+    this.lone.show(difference, one.run !== another.run);
+    this.changes.show(difference, methodChanges(collectMethods(here, outermost), collectMethods(there, outermost), sides));
+  }
+
+  /**
+   * The address has nodes of the page's tree.
+   * @param {number} node of the comparison's
+   */
+  zoom(node) {
+    const same = plainOf(this.context.tree).node;
+    this.context.go({ zoom: same ? same.indexOf(node) : node });
+  }
+
+  /** @param {number} node of the page's tree */
+  plainNode(node) {
+    const same = plainOf(this.context.tree).node;
+    return same ? same[node] ?? 0 : node;
+  }
+
+  /** @param {Difference} difference */
+  showRamp(difference) {
+    const swatches = make("span", "swatches");
+    for (let part = -1; part <= 1; part += 0.25) {
+      const swatch = make("i");
+      swatch.style.background = difference.colorsOf(Math.sign(part) * part * part * difference.largest);
+      swatches.append(swatch);
+    }
+    const less = make("bdi", "", `more in ${difference.thereName}`);
+    const more = make("bdi", "", `more in ${difference.hereName}`);
+    const strongest = make("span", "soft", `the strongest colours are ${difference.size(difference.largest)} apart`);
+    this.ramp.replaceChildren(less, swatches, more, strongest);
+    this.ramp.hidden = difference.largest === 0;
+  }
+}

@@ -1,0 +1,122 @@
+// @ts-check
+/** What every view is given: the page, its tree, what is chosen, and graphs that behave like all the others. */
+
+import { Graph } from "./graph.js";
+import { Scopes } from "./scopes.js";
+import { Store } from "./state.js";
+
+/** @typedef {import("./data.js").PageInfo} PageInfo */
+/** @typedef {import("./graph.js").Look} Look */
+/** @typedef {import("./profile.js").Profile} Profile */
+/** @typedef {import("./scopes.js").Scope} Scope */
+/** @typedef {import("./search.js").Matches} Matches */
+/** @typedef {import("./state.js").State} State */
+/** @typedef {import("./tree.js").Tree} Tree */
+
+/**
+ * A view shows itself in its panel. `update` is called whenever what it shows may have changed, and only while its
+ * tab is chosen. A view whose graphs zoom on their own needs nothing else.
+ * @typedef {object} View
+ * @property {(state: State, before: State | null) => void} update
+ */
+
+export class Context {
+  /**
+   * @param {PageInfo} page
+   * @param {Tree} tree
+   */
+  constructor(page, tree) {
+    this.page = page;
+    this.tree = tree;
+    this.scopes = new Scopes(page, tree);
+    this.store = new Store();
+    /** What the search field asks for, by name; null when it asks for nothing. @type {Matches | null} */
+    this.matches = null;
+    /** @type {Graph[]} */
+    this.graphs = [];
+    /** The graph that keys and the line below speak of. @type {Graph | null} */
+    this.active = null;
+    /** @type {(graph: Graph, node: number, x: number, y: number) => void} */
+    this.pointed = () => {};
+    /** @type {(graph: Graph) => void} */
+    this.moved = () => {};
+  }
+
+  get state() {
+    return this.store.state;
+  }
+
+  /** The event shown, as an index into the page's events. */
+  get event() {
+    const found = this.page.events.findIndex((event) => event.name === this.state.event);
+    return Math.max(0, found);
+  }
+
+  /** The group of threads shown, -1 for all. */
+  get thread() {
+    return this.scopes.threadsOf(this.event).includes(this.state.thread) ? this.state.thread : -1;
+  }
+
+  /** The scope shown; the cluster's sum where the address names none of this page. */
+  get scope() {
+    return this.scopes.parse(this.state.scope) ?? this.scopes.sumOfRun(0);
+  }
+
+  /** The profile shown. */
+  get profile() {
+    return this.scopes.profileOf(this.scope, this.event, this.thread);
+  }
+
+  /**
+   * Another scope's profile of the same event and threads, over the same tree.
+   * @param {Scope} scope
+   */
+  profileOf(scope) {
+    return this.scopes.profileOf(scope, this.event, this.thread);
+  }
+
+  /**
+   * Columns of a scope, of the event and threads shown, with their weights.
+   * @param {Scope} scope
+   */
+  columns(scope) {
+    return this.scopes.columns(scope, this.event, this.thread);
+  }
+
+  /**
+   * A graph with tooltips, keys, search colours, dark and light like all others. Without `zoomed` it zooms by itself.
+   * @param {HTMLElement} element is filled with it
+   * @param {string} label what it is, for those who cannot see it
+   * @param {(node: number) => void} [zoomed] what a click on a frame does
+   */
+  makeGraph(element, label, zoomed) {
+    /** @type {Graph} */
+    const graph = new Graph(element, label, {
+      zoom: zoomed ?? ((node) => graph.go(node)),
+      point: (node, x, y) => this.pointed(graph, node, x, y),
+      moved: () => this.moved(graph),
+      enter: () => (this.active = graph),
+      open: (method) => this.openMethod(method),
+    });
+    this.graphs.push(graph);
+    return graph;
+  }
+
+  /**
+   * Callers and callees of a method.
+   * @param {string} method
+   */
+  openMethod(method) {
+    if (method) this.store.go({ view: "sandwich", method });
+  }
+
+  /** @param {Partial<State>} change one can go back from */
+  go(change) {
+    this.store.go(change);
+  }
+
+  /** @param {Partial<State>} change that is no step of its own */
+  set(change) {
+    this.store.set(change);
+  }
+}

@@ -1,0 +1,91 @@
+// @ts-check
+/** What kind of frame a name is: told by the engine, or else by the shape of the name. Told once for each name. */
+
+/** @typedef {{label: string, hue: number, saturation: number}} Family */
+
+/** @type {Record<string, Family>} */
+export const FAMILIES = {
+  jit: { label: "Java, JIT-compiled", hue: 138, saturation: 38 },
+  inlined: { label: "Java, inlined", hue: 178, saturation: 36 },
+  c1: { label: "Java, C1-compiled", hue: 92, saturation: 38 },
+  interpreted: { label: "Java, interpreted", hue: 68, saturation: 42 },
+  java: { label: "Java", hue: 138, saturation: 38 },
+  cpp: { label: "C++", hue: 44, saturation: 62 },
+  native: { label: "Native", hue: 8, saturation: 58 },
+  kernel: { label: "Kernel", hue: 26, saturation: 72 },
+  thread: { label: "Thread", hue: 220, saturation: 10 },
+  unknown: { label: "Unknown", hue: 0, saturation: 0 },
+  waker: { label: "Waker", hue: 215, saturation: 45 },
+  wait: { label: "Waiting", hue: 262, saturation: 34 },
+  rest: { label: "Smaller frames", hue: 0, saturation: 0 },
+};
+
+export const FAMILY_KEYS = Object.keys(FAMILIES);
+const KINDS = ["", "interpreted", "c1", "jit", "inlined", "kernel", "waker"];
+/** In square brackets: its depth tells what it is. */
+const BRACKETED = 254;
+const NOT_ASKED = 255;
+/** What off-CPU profiles show below the thread: what it waits for. */
+const WAITS = /^\[(?:lock|park|sleep|network|disk|idle pool thread|wait|other)\]$/;
+/** What stands for all that was left out of a pruned profile below one frame. */
+const REST = /^\(\d+ smaller frames?\)$/;
+
+/** @type {WeakMap<string[], Uint8Array>} */
+const known = new WeakMap();
+
+/**
+ * The family a frame belongs to, as an index into FAMILY_KEYS.
+ * @param {string[]} names
+ * @param {number} name index into names, -1 for none
+ * @param {number} kind as in FORMAT.md
+ * @param {number} depth the root's is 0; the outermost frame may be a group of threads
+ */
+export function familyNumber(names, name, kind, depth) {
+  if (name < 0) return FAMILY_KEYS.indexOf("unknown");
+  let table = known.get(names);
+  if (!table) known.set(names, (table = new Uint8Array(names.length * KINDS.length).fill(NOT_ASKED)));
+  const at = name * KINDS.length + kind;
+  if (table[at] === NOT_ASKED) table[at] = tell(names[name], kind);
+  return table[at] === BRACKETED ? FAMILY_KEYS.indexOf(bracketed(names[name], depth)) : table[at];
+}
+
+/**
+ * The same as a key of FAMILIES.
+ * @param {string[]} names
+ * @param {number} name
+ * @param {number} kind
+ * @param {number} depth
+ */
+export function familyOf(names, name, kind, depth) {
+  return FAMILY_KEYS[familyNumber(names, name, kind, depth)];
+}
+
+/**
+ * @param {string} name
+ * @param {number} kind
+ */
+function tell(name, kind) {
+  if (!KINDS[kind] && name.startsWith("[") && name.endsWith("]")) return BRACKETED;
+  return FAMILY_KEYS.indexOf(KINDS[kind] || byShape(name));
+}
+
+/** @param {string} name */
+function byShape(name) {
+  if (REST.test(name)) return "rest";
+  if (name.includes("::")) return "cpp";
+  return looksJava(name) ? "java" : "native";
+}
+
+/**
+ * @param {string} name
+ * @param {number} depth
+ */
+function bracketed(name, depth) {
+  if (/ tid=\d+\]$/.test(name) || (depth === 1 && !name.startsWith("[unknown"))) return "thread";
+  return depth === 2 && WAITS.test(name) ? "wait" : "unknown";
+}
+
+/** @param {string} name */
+function looksJava(name) {
+  return /^(?:[a-z_][\w$]*[./])+[A-Z]\w*|^[A-Z][\w$]*\.[\w$<]/.test(name);
+}

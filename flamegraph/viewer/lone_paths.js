@@ -1,0 +1,81 @@
+// @ts-check
+/** The paths that only one side of a comparison has: what appeared, what vanished. */
+
+import { loneFrames } from "./compare.js";
+import { make } from "./dom.js";
+import { shortName } from "./format.js";
+import { nameElement } from "./tooltip.js";
+
+/** @typedef {import("./compare.js").Lone} Lone */
+/** @typedef {import("./difference.js").Difference} Difference */
+
+const LISTED = 12;
+/** Frames of a path that are told besides its own. */
+const CALLERS_TOLD = 2;
+const LONGEST_CALLER = 120;
+const thousands = new Intl.NumberFormat("en-US");
+
+export class LonePaths {
+  /** @param {(node: number) => void} zoom to one in the graph */
+  constructor(zoom) {
+    this.zoom = zoom;
+    this.element = make("div", "lone");
+  }
+
+  /**
+   * @param {Difference} difference
+   * @param {boolean} later whether one side was recorded after the other
+   */
+  show(difference, later) {
+    const { here, there, hereWhole, thereWhole } = difference.sides;
+    const appeared = loneFrames(here, there, hereWhole, LISTED);
+    const vanished = loneFrames(there, here, thereWhole, LISTED);
+    if (appeared.count + vanished.count === 0) {
+      this.element.replaceChildren(make("p", "soft", "Both have the same paths."));
+      return;
+    }
+    const [first, second] = later ? ["Appeared: only in", "Vanished: only in"] : ["Only in", "Only in"];
+    this.element.replaceChildren(
+      this.list("only-here", `${first} ${difference.hereName}`, appeared, difference),
+      this.list("only-there", `${second} ${difference.thereName}`, vanished, difference),
+    );
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} title
+   * @param {{paths: Lone[], count: number}} found
+   * @param {Difference} difference
+   */
+  list(id, title, { paths, count }, difference) {
+    const section = make("section");
+    const heading = make("h3");
+    const list = make("ul");
+    section.id = id;
+    heading.append(make("bdi", "", title), make("span", "soft", ` ${thousands.format(count)} ${count === 1 ? "path" : "paths"}`));
+    list.append(...paths.map((path) => this.path(path, difference)));
+    if (count > paths.length) list.append(make("li", "soft", `and ${thousands.format(count - paths.length)} thinner ones`));
+    section.append(heading, count ? list : make("p", "soft", "Nothing."));
+    return section;
+  }
+
+  /**
+   * @param {Lone} path
+   * @param {Difference} difference
+   */
+  path({ node, part }, difference) {
+    const { here } = difference.sides;
+    const callers = here.pathOf(node).slice(0, -1);
+    const item = make("li");
+    const button = make("button", "link");
+    button.append(nameElement(here.nameOf(node)));
+    button.title = "Zoom to it in the graph";
+    button.addEventListener("click", () => this.zoom(node));
+    item.append(make("b", "", difference.part(part)), " ", button);
+    if (callers.length === 0) return item;
+    const told = callers.slice(-CALLERS_TOLD).reverse().map((at) => shortName(here.nameOf(at)).slice(0, LONGEST_CALLER));
+    if (callers.length > CALLERS_TOLD) told.push("…");
+    item.append(make("span", "soft path", ` called by ${told.join(" ← ")}`));
+    return item;
+  }
+}

@@ -1,0 +1,55 @@
+// @ts-check
+/** What a scope can be compared with, and what it is compared with when nobody said. */
+
+import { formatScope } from "./scopes.js";
+
+/** @typedef {import("./combobox.js").Option} Option */
+/** @typedef {import("./context.js").Context} Context */
+/** @typedef {import("./scopes.js").Scope} Scope */
+
+/**
+ * @param {Context} context
+ * @param {Scope} scope what is compared
+ * @returns {Option[]}
+ */
+export function othersOf({ page, scopes, event }, scope) {
+  const threads = scopes.threadsOf(event).map((thread) => scopes.parse(`thread:${thread}`));
+  return [scopes.restOf(scope), ...scopes.all(), ...(threads.length > 1 ? threads : [])]
+    .filter((one) => one !== null)
+    .filter((one) => one.key !== scope.key)
+    .map(({ key, label, section }) => ({ id: key, label, section: section || page.title }));
+}
+
+/**
+ * The same of the other run; the rest for a part of the cluster; for the cluster the host that is least like it.
+ * @param {Context} context
+ * @returns {Scope | null}
+ */
+export function likelyOther(context) {
+  const { page, scopes, scope } = context;
+  if (page.runs.length > 1) return counterpart(context);
+  const several = scopes.hostsOf(scope.run) > 1;
+  if (scope.kind !== "sum" && scope.kind !== "mean") return scopes.restOf(scope) ?? scopes.parse("sum");
+  if (several) return scopes.parse(`host:${leastAlike(context)}`);
+  return page.processes.length > 1 ? scopes.parse("process:0") : null;
+}
+
+/**
+ * The same of the other run: by name, or else all of it.
+ * @param {Context} context
+ */
+function counterpart({ page, scopes, scope }) {
+  const run = scope.run ? 0 : 1;
+  const name = scope.kind === "host" ? page.hosts[scope.index].name : null;
+  const host = page.hosts.findIndex((one) => one.run === run && one.name === name);
+  const same = host >= 0 ? `host:${host}` : formatScope({ ...scope, run });
+  const alike = host >= 0 || !["host", "process", "rest"].includes(scope.kind);
+  return (alike ? scopes.parse(same) : null) ?? scopes.parse(run ? "1/sum" : "sum");
+}
+
+/** @param {Context} context */
+function leastAlike({ page, event }) {
+  const ranked = (page.hosts_by_event[event] ?? []).filter((one) => one.taken > 0);
+  const far = (/** @type {typeof ranked[number]} */ one) => (one.outlier ? 1e6 : 0) + one.distance / (one.noise || 1);
+  return ranked.reduce((most, one) => (far(one) > far(most) ? one : most), ranked[0])?.host ?? 0;
+}

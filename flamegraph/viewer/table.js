@@ -1,0 +1,158 @@
+// @ts-check
+/** Long tables that sort by any column: made a page of rows at a time, so that any number of rows costs little. */
+
+import { make } from "./dom.js";
+
+/**
+ * A column of a table.
+ * @template Row
+ * @typedef {object} TableColumn
+ * @property {string} key its name in the URL
+ * @property {string} label
+ * @property {string} title what the head tells on its own
+ * @property {string} className of the head and its cells
+ * @property {(row: Row) => number | string} value what it sorts by: numbers from the largest, text from A
+ * @property {(row: Row) => HTMLElement[]} cell what stands in it
+ */
+
+const PAGE = 100;
+const words = new Intl.Collator("en", { numeric: true });
+
+/** @template Row */
+export class SortedTable {
+  /**
+   * @param {string} id of its table; the body and the button for more are named after it
+   * @param {string} label
+   * @param {(sort: string) => void} sorted a head was clicked
+   */
+  constructor(id, label, sorted) {
+    this.sorted = sorted;
+    this.element = make("div", "scroll");
+    this.table = make("table", "sorted");
+    this.table.id = id;
+    this.table.setAttribute("aria-label", label);
+    this.head = make("tr");
+    this.body = make("tbody");
+    this.body.id = `${id}-body`;
+    this.none = make("p", "none", "Nothing here matches the search.");
+    this.more = make("button", "more");
+    this.more.id = `${id}-more`;
+    const head = make("thead");
+    head.append(this.head);
+    this.table.append(head, this.body);
+    this.element.append(this.table, this.none, this.more);
+    /** @type {TableColumn<Row>[]} */
+    this.columns = [];
+    /** @type {Row[]} */
+    this.rows = [];
+    this.limit = PAGE;
+    this.more.addEventListener("click", () => {
+      this.limit += PAGE;
+      this.fill();
+    });
+    this.body.addEventListener("keydown", (event) => this.walk(event));
+  }
+
+  /**
+   * @param {TableColumn<Row>[]} columns
+   * @param {Row[]} rows
+   * @param {string} sort a column's key, with "-" before it for the other direction; the first column if it is none's
+   */
+  show(columns, rows, sort) {
+    const key = sort.replace(/^-/, "");
+    const by = columns.find((column) => column.key === key) ?? columns[0];
+    const turned = by.key === key && sort.startsWith("-");
+    this.columns = columns;
+    this.rows = sortRows(rows, by, turned);
+    this.limit = PAGE;
+    this.head.replaceChildren(...columns.map((column) => this.headOf(column, by, turned)));
+    this.fill();
+  }
+
+  /**
+   * @param {TableColumn<Row>} column
+   * @param {TableColumn<Row>} by
+   * @param {boolean} turned
+   */
+  headOf(column, by, turned) {
+    const head = make("th", column.className);
+    const button = make("button", "", column.label);
+    const text = this.rows.length > 0 && typeof column.value(this.rows[0]) === "string";
+    head.setAttribute("scope", "col");
+    head.setAttribute("aria-sort", column !== by ? "none" : text !== turned ? "ascending" : "descending");
+    button.id = `${this.table.id}-sort-${column.key}`;
+    button.title = column.title;
+    button.addEventListener("click", () => {
+      this.sorted(column === by && !turned ? `-${column.key}` : column.key);
+      document.getElementById(button.id)?.focus();
+    });
+    head.append(button);
+    return head;
+  }
+
+  fill() {
+    const left = this.rows.length - this.limit;
+    this.body.replaceChildren(...this.rows.slice(0, this.limit).map((row) => this.line(row)));
+    this.none.hidden = this.rows.length > 0;
+    this.table.hidden = this.rows.length === 0;
+    this.more.hidden = left <= 0;
+    this.more.textContent = `Show ${Math.min(left, PAGE)} more of ${left.toLocaleString("en-US")}`;
+  }
+
+  /** @param {Row} row */
+  line(row) {
+    const line = make("tr");
+    for (const column of this.columns) {
+      const cell = make("td", column.className);
+      cell.append(...column.cell(row));
+      line.append(cell);
+    }
+    return line;
+  }
+
+  /**
+   * The arrows go from row to row.
+   * @param {KeyboardEvent} event
+   */
+  walk(event) {
+    const row = event.target instanceof Element ? event.target.closest("tr") : null;
+    const down = event.key === "ArrowDown";
+    if (!row || (!down && event.key !== "ArrowUp")) return;
+    const button = (down ? row.nextElementSibling : row.previousElementSibling)?.querySelector("button, a");
+    if (!(button instanceof HTMLElement)) return;
+    event.preventDefault();
+    button.focus();
+  }
+}
+
+/**
+ * @template Row
+ * @param {Row[]} rows
+ * @param {TableColumn<Row>} by
+ * @param {boolean} turned
+ */
+function sortRows(rows, by, turned) {
+  const way = turned ? -1 : 1;
+  const keyed = rows.map((row) => ({ row, value: by.value(row) }));
+  keyed.sort((a, b) => way * inOrderOf(a.value, b.value));
+  return keyed.map(({ row }) => row);
+}
+
+/**
+ * @param {number | string} a
+ * @param {number | string} b
+ */
+function inOrderOf(a, b) {
+  return typeof a === "number" && typeof b === "number" ? b - a : words.compare(String(a), String(b));
+}
+
+/**
+ * A share with a bar beside it.
+ * @param {string} text
+ * @param {number} part of the longest bar
+ */
+export function barOf(text, part) {
+  const bar = make("span", "bar");
+  bar.style.setProperty("--share", String(Math.min(1, part)));
+  return [make("span", "", text), bar];
+}

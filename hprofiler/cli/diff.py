@@ -1,0 +1,112 @@
+"""`hprofiler diff BEFORE AFTER`: what changed from one run to another, and whether it is more than chance."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Dict, Iterator, List, Optional
+
+from hprofiler.cli.exits import Exit
+from hprofiler.errors import UsageError
+
+if TYPE_CHECKING:
+    from hprofiler.report.diff import Changes, Listener, MethodChange, TwoRuns
+
+_PAGE = ".html"
+_SUFFIXES = (".svg", _PAGE)
+_FAILED_SHOWN = 5
+
+
+def command(options: argparse.Namespace) -> int:
+    outputs = [_output(Path(name)) for name in options.output]
+    from hprofiler.report.diff import compare_paths, two_runs
+
+    before, after = Path(options.before), Path(options.after)
+    pages = any(output.suffix == _PAGE for output in outputs)
+    page = two_runs(before, after, options.title) if pages else None
+    with _progress() as listener:
+        changes = compare_paths(before, after, options.event, options.absolute, listener, page)
+    for output in outputs:
+        _write(changes, page if output.suffix == _PAGE else None, output, options.title)
+    failed = [] if options.fail_over is None else changes.grew_over(options.fail_over)
+    _print(changes, options, failed)
+    if failed:
+        return Exit.WORSE
+    return Exit.PARTIAL if _problems(changes) else Exit.OK
+
+
+def _output(path: Path) -> Path:
+    """What cannot be written is said before anything is read."""
+    if path.suffix not in _SUFFIXES:
+        raise UsageError(
+            f"cannot write {path}: it ends with none of {' '.join(_SUFFIXES)}", "see docs/diff.md"
+        )
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError(f"cannot write {path}: no such folder", "make it, or choose another file with -o")
+    return path
+
+
+def _write(changes: Changes, page: Optional[TwoRuns], path: Path, title: str) -> None:
+    from hprofiler.report.diff import write_picture
+
+    try:
+        if page is not None:
+            page.write(changes, path)
+        else:
+            write_picture(changes, path, title)
+    except OSError as error:
+        reason = f"cannot write {path}: {error.strerror or error}"
+        raise UsageError(reason, "choose another file with -o") from error
+
+
+def _print(changes: Changes, options: argparse.Namespace, failed: List[MethodChange]) -> None:
+    from hprofiler.report.diff import lines, record
+
+    for reason in _problems(changes)[:_FAILED_SHOWN]:
+        print(f"not compared: {reason}", file=sys.stderr)
+    if len(_problems(changes)) > _FAILED_SHOWN:
+        print(f"  … and {len(_problems(changes)) - _FAILED_SHOWN} more", file=sys.stderr)
+    if options.json:
+        print(json.dumps(record(changes, options.top, failed), indent=2))
+    else:
+        print("\n".join(lines(changes, options.top)))
+    for one in failed[:_FAILED_SHOWN]:
+        print(f"hprofiler: {_grew(one, changes)}", file=sys.stderr)
+    if len(failed) > _FAILED_SHOWN:
+        print(f"  … and {len(failed) - _FAILED_SHOWN} more methods", file=sys.stderr)
+
+
+def _problems(changes: Changes) -> List[str]:
+    sides = (changes.before, changes.after)
+    return [f"{side.name}: {one.host} pid {one.pid}: {one.reason}" for side in sides for one in side.problems]
+
+
+def _grew(one: MethodChange, changes: Changes) -> str:
+    from hprofiler.report.words import printable
+
+    own, total = (100 * moved.change / changes.whole for moved in (one.own, one.total))
+    return f"{printable(one.name)} grew: {own:+.1f} points by itself, {total:+.1f} with all it calls"
+
+
+@contextmanager
+def _progress() -> Iterator[Listener]:
+    """A listener that shows on a terminal how many profiles were read."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda side, done, of: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks: Dict[str, TaskID] = {}
+
+        def listener(side: str, done: int, of: int) -> None:
+            if side not in tasks:
+                tasks[side] = progress.add_task(side, total=of)
+            progress.update(tasks[side], completed=done)
+
+        yield listener

@@ -1,0 +1,201 @@
+"""What a page's viewer is given: one call tree of everything, and a description of what its columns are.
+
+Profiles are taken process by process and not kept; scopes are sums of columns, made in the browser.
+`flamegraph/viewer/FORMAT.md` describes the tree; `viewer/data.js` says how the description is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+
+from hprofiler._flamegraph import Profile, ViewerData
+from hprofiler.report.comparison import Unlike
+from hprofiler.report.findings import Finding
+
+FORMAT = 2
+DATA_ID = "data"
+OTHER_THREADS = "other threads"
+# Groups of threads that are told apart: of a process as they are read, then of an event.
+_MOST_THREADS = 20
+
+
+@dataclass(frozen=True)
+class PageEvent:
+    """An event: `title` for people, `type` and `unit` of the value, what a wider frame has more of.
+
+    `second` is another value in proportion: its type, its unit, and how much of it goes with 1.
+    """
+
+    name: str
+    title: str
+    type: str
+    unit: str
+    wider: str
+    seconds: float = 0.0
+    second: Optional[Tuple[str, str, float]] = None
+
+
+@dataclass(frozen=True)
+class PageProcess:
+    """A process of a page: `host` is the number of its host there."""
+
+    host: int
+    pid: int
+    name: str = ""
+    labels: Tuple[Tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class HostNumbers:
+    """What is known of a host in an event beside its columns."""
+
+    host: int
+    expected: int
+    taken: int
+    unlike: Optional[Unlike] = None
+
+
+class PageData:
+    """A page's data in the making; numbers count from 0 in the order in which things are added.
+
+    With `thread_frames` groups of threads are also frames at the root of the tree.
+    """
+
+    def __init__(self, title: str, runs: Sequence[str] = ("results",), thread_frames: bool = False) -> None:
+        self.title = title
+        self._runs = list(runs)
+        self._thread_frames = thread_frames
+        self._viewer = ViewerData()
+        self._events: List[PageEvent] = []
+        self._hosts: Dict[Tuple[int, str], Tuple[int, str]] = {}
+        self._processes: Dict[PageProcess, int] = {}
+        self._columns: List[Tuple[int, int, Optional[str]]] = []
+        self._threads: Dict[Tuple[int, str], int] = {}
+        self._numbers: Dict[int, List[HostNumbers]] = {}
+        self._findings: Dict[int, List[Finding]] = {}
+
+    @property
+    def empty(self) -> bool:
+        """Nothing was added that has a sample."""
+        return not self._columns
+
+    def host(self, key: str, name: str, run: int = 0) -> int:
+        """The number of a host; `key` tells it from others of its run."""
+        number, _ = self._hosts.setdefault((run, key), (len(self._hosts), name))
+        return number
+
+    def number_of_host(self, key: str, run: int = 0) -> Optional[int]:
+        """Its number if the page has such a host."""
+        return self._hosts.get((run, key), (None, ""))[0]
+
+    def event(self, event: PageEvent) -> int:
+        """Add an event; its number."""
+        self._events.append(event)
+        return len(self._events) - 1
+
+    def add(self, event: int, process: PageProcess, profile: Profile) -> None:
+        """A process's profile of an event, its first value; `[group]` frames at the root are its threads."""
+        added = self._viewer.add_threads(profile, most=_MOST_THREADS, keep_frames=self._thread_frames)
+        for thread, _, total in added:
+            self._columns.append((event, self._number_of(process), thread))
+            if thread is not None:
+                self._threads[event, thread] = self._threads.get((event, thread), 0) + total
+
+    def add_value(self, event: int, process: PageProcess, profile: Profile, value: int) -> None:
+        """One value of a profile whose frames all belong into the tree."""
+        self._viewer.add(profile, value)
+        self._columns.append((event, self._number_of(process), None))
+
+    def tell(self, event: int, numbers: Sequence[HostNumbers], findings: Sequence[Finding]) -> None:
+        """What is known of an event once all of it was added."""
+        self._numbers[event] = list(numbers)
+        self._findings[event] = list(findings)
+
+    def block(self) -> bytes:
+        """The data of `flamegraph/viewer/FORMAT.md`."""
+        return self._viewer.to_bytes()
+
+    def described(self) -> Mapping[str, object]:
+        """The description, ready for JSON. Every name in it may be anything at all."""
+        told = self._told_threads()
+        threads = self._thread_names(told)
+        places = {name: place for place, name in enumerate(threads)}
+        return {
+            "format": FORMAT,
+            "title": self.title,
+            **({} if self.empty else {"data": DATA_ID}),
+            "events": [_event_record(event) for event in self._events],
+            "runs": self._runs,
+            "hosts": [{"name": name, "run": run} for (run, _), (_, name) in self._hosts.items()],
+            "processes": [_process_record(process) for process in self._processes],
+            "threads": threads,
+            "columns": [
+                {"event": event, "process": process, "thread": None if thread is None else places[thread]}
+                for (event, process, _), thread in zip(self._columns, told)
+            ],
+            "hosts_by_event": [
+                [_numbers_record(one) for one in self._numbers.get(event, ())]
+                for event in range(len(self._events))
+            ],
+            "findings": [
+                [self._finding_record(one) for one in self._findings.get(event, ())]
+                for event in range(len(self._events))
+            ],
+        }
+
+    def _number_of(self, process: PageProcess) -> int:
+        return self._processes.setdefault(process, len(self._processes))
+
+    def _told_threads(self) -> List[Optional[str]]:
+        """The group of each column: of an event that knows threads the heaviest are told apart."""
+        apart: Dict[int, List[str]] = {}
+        for (event, name), _ in sorted(self._threads.items(), key=lambda one: -one[1]):
+            names = apart.setdefault(event, [])
+            if len(names) < _MOST_THREADS:
+                names.append(name)
+        return [
+            None if event not in apart else thread if thread in apart[event] else OTHER_THREADS
+            for event, _, thread in self._columns
+        ]
+
+    def _thread_names(self, told: Sequence[Optional[str]]) -> List[str]:
+        """The groups that are told apart, the heaviest of the first event first; all others last."""
+        weights = sorted(self._threads.items(), key=lambda one: (one[0][0], -one[1]))
+        names = dict.fromkeys(name for (_, name), _ in weights)
+        used = set(told)
+        return [name for name in names if name in used and name != OTHER_THREADS] + [
+            name for name in (OTHER_THREADS,) if name in used
+        ]
+
+    def _finding_record(self, finding: Finding) -> Dict[str, object]:
+        hosts = {key: number for (_, key), (number, _) in self._hosts.items()}
+        host = hosts.get(finding.host) if finding.host is not None else None
+        return {"text": finding.text, "method": finding.method, "host": host}
+
+
+def _event_record(event: PageEvent) -> Dict[str, object]:
+    record = asdict(event)
+    if event.second is not None:
+        record["second"] = dict(zip(("type", "unit", "per"), event.second))
+    return record
+
+
+def _process_record(process: PageProcess) -> Dict[str, object]:
+    record = asdict(process)
+    record["labels"] = dict(process.labels)
+    return record
+
+
+def _numbers_record(numbers: HostNumbers) -> Dict[str, object]:
+    distance = numbers.unlike.distance if numbers.unlike else None
+    methods = distance.methods if distance else []
+    return {
+        "host": numbers.host,
+        "expected": numbers.expected,
+        "taken": numbers.taken,
+        "distance": distance.divergence if distance else 0.0,
+        "noise": distance.noise if distance else 0.0,
+        "outlier": distance is not None and distance.outlier,
+        "differs": [{"method": one.name, "share": one.share, "usual": one.usual} for one in methods],
+    }

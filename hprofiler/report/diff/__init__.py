@@ -1,0 +1,77 @@
+"""Two runs, or two profiles, compared: what costs more, what less, and what of it is chance; docs/diff.md."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import List, Optional
+
+from hprofiler.errors import UsageError
+from hprofiler.report.diff.changes import Changes, MethodChange, compare
+from hprofiler.report.diff.page import TwoRuns
+from hprofiler.report.diff.sides import Listener, RunSource, Source, open_side
+from hprofiler.report.diff.texts import lines, record
+from hprofiler.store import replacing
+
+__all__ = [
+    "Changes",
+    "Listener",
+    "MethodChange",
+    "TwoRuns",
+    "compare_paths",
+    "lines",
+    "record",
+    "two_runs",
+    "write_picture",
+]
+
+
+def compare_paths(
+    before: Path,
+    after: Path,
+    event: Optional[str],
+    absolute: bool,
+    listener: Listener,
+    page: Optional[TwoRuns] = None,
+) -> Changes:
+    """Compare two run folders or files in one event; None is the first that both have.
+
+    A `page` gets all profiles as they are read. Raises UsageError for what is no profile, or where nothing
+    can be compared; ProfileError where there are no samples.
+    """
+    sources = (open_side(before), open_side(after))
+    chosen = _event(sources, event)
+    if page is not None:
+        facts = [one.facts.of(chosen) for one in sources if isinstance(one, RunSource)]
+        page.begin(chosen, sources[0].events[chosen], facts)
+    takers = [None if page is None else partial(page.take, run) for run in (0, 1)]
+    first, second = (one.read(chosen, listener, taker) for one, taker in zip(sources, takers))
+    return compare(chosen, first, second, absolute)
+
+
+def two_runs(before: Path, after: Path, title: str = "") -> TwoRuns:
+    """A page for `compare_paths` to fill."""
+    return TwoRuns(title, (before.name or str(before), after.name or str(after)))
+
+
+def _event(sources: tuple[Source, Source], wanted: Optional[str]) -> str:
+    before, after = sources
+    both = [event for event, column in before.events.items() if after.events.get(event) == column]
+    if wanted in both:
+        return wanted
+    if wanted is None and both:
+        return both[0]
+    what = "they have no event in common" if wanted is None else f"not both have the event {wanted!r}"
+    has = "; ".join(f"{one.name} has {', '.join(one.events) or 'none'}" for one in sources)
+    raise UsageError(f"{before.name} and {after.name} cannot be compared: {what}", has)
+
+
+def write_picture(changes: Changes, path: Path, title: str = "") -> None:
+    """Write the differential flame graph. Raises OSError."""
+    title = title or f"{changes.before.name} → {changes.after.name}"
+    with replacing(path) as file:
+        file.write(changes.diff.to_svg(title=title, subtitle=", ".join(_sides(changes))))
+
+
+def _sides(changes: Changes) -> List[str]:
+    return [changes.before.in_words(), changes.after.in_words()]

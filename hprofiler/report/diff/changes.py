@@ -1,0 +1,151 @@
+"""What changed, method by method, from one side to the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Callable, List, Optional, Tuple
+
+from hprofiler._flamegraph import Change, Diff
+from hprofiler.report.diff.sides import Side
+from hprofiler.report.diff.spread import Noise, Spread
+
+_EVERYTHING = 2**31 - 1
+# A total that changed by as much as the own cost did, but for so small a part of the whole.
+_SAME = 1e-9
+# A share of less tells little of how much larger or smaller all shares are.
+_TELLING = 0.005
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A cost before and after: shares of the whole (0 to 1), or amounts; `noise` is what chance may make."""
+
+    before: float
+    after: float
+    noise: Optional[float]
+
+    @property
+    def change(self) -> float:
+        return self.after - self.before
+
+    @property
+    def beyond(self) -> bool:
+        """It is no chance; where nobody knows, no change is said to be."""
+        return self.noise is not None and abs(self.change) > self.noise
+
+    @property
+    def which(self) -> str:
+        """ "new", "gone" or ""."""
+        return "new" if not self.before and self.after else "gone" if self.before and not self.after else ""
+
+
+@dataclass(frozen=True)
+class MethodChange:
+    """What became of a method: of its own cost, and of its total with all it calls."""
+
+    name: str
+    own: Moved
+    total: Moved
+
+    def of(self, kind: str) -> Moved:
+        moved: Moved = getattr(self, kind)
+        return moved
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Two sides compared in one value: by shares of their wholes, or with `absolute` by amounts.
+
+    `methods` are all that there are, by the size of their own change.
+    """
+
+    event: str
+    before: Side
+    after: Side
+    absolute: bool
+    methods: Tuple[MethodChange, ...]
+    noise: Noise
+    diff: Diff
+
+    @property
+    def whole(self) -> float:
+        """What 100 % is: 1 for shares, the amount before for amounts."""
+        return float(self.before.spread.total) if self.absolute else 1.0
+
+    def grew(self, kind: str) -> List[MethodChange]:
+        """Methods whose own cost ("own"), or total, grew beyond noise, the most first.
+
+        Of totals only those that tell more than the own cost does.
+        """
+        return self._beyond(kind, lambda moved: moved.change)
+
+    def shrank(self, kind: str) -> List[MethodChange]:
+        return self._beyond(kind, lambda moved: -moved.change)
+
+    def _beyond(self, kind: str, size: Callable[[Moved], float]) -> List[MethodChange]:
+        found = [one for one in self.methods if one.of(kind).beyond and size(one.of(kind)) > 0]
+        if kind == "total":
+            found = [one for one in found if abs(one.total.change - one.own.change) > _SAME * self.whole]
+        return sorted(found, key=lambda one: (-size(one.of(kind)), one.name))
+
+    def largest(self, kind: str) -> List[MethodChange]:
+        """Every method that changed, chance or not, the most first."""
+        changed = [one for one in self.methods if one.of(kind).change]
+        return sorted(changed, key=lambda one: (-abs(one.of(kind).change), one.name))
+
+    @property
+    def unchanged(self) -> float:
+        """How many times its share before the usual method has: the median of what matters on both sides.
+
+        Shares add up to one: where something costs less, all else has a larger share without costing more.
+        """
+        shares = [] if self.absolute else [one.own for one in self.methods]
+        telling = (one for one in shares if min(one.before, one.after) >= _TELLING)
+        times = sorted(one.after / one.before for one in telling)
+        return times[(len(times) - 1) // 2] if times else 1.0
+
+    def grew_over(self, limit: float) -> List[MethodChange]:
+        """Methods whose own cost or total grew by more than this part of the whole, and beyond noise.
+
+        What only fills the room that others left has not grown. Where nobody knows what noise is, the limit
+        alone counts.
+        """
+        room = max(1.0, self.unchanged)
+
+        def over(moved: Moved) -> bool:
+            known = moved.noise is None or moved.beyond
+            return known and moved.after - moved.before * room > limit * self.whole
+
+        found = [one for one in self.methods if over(one.own) or over(one.total)]
+        return sorted(found, key=lambda one: (-one.own.change, -one.total.change, one.name))
+
+    def appeared(self, limit: int) -> List[Change]:
+        """Paths that are only after, and more than chance, the largest first."""
+        least = self.noise.least(self.after.spread)
+        found = self.diff.appeared(_EVERYTHING) if least is not None else []
+        return [one for one in found if one.total_after > (least or 0)][:limit]
+
+    def vanished(self, limit: int) -> List[Change]:
+        """Paths that are only before; where shares are compared their amounts are of the whole after."""
+        least = self.noise.least(self.before.spread)
+        scale = self.diff.after_total / self.diff.before_total if self.diff.normalized else 1.0
+        found = self.diff.vanished(_EVERYTHING) if least is not None else []
+        return [one for one in found if one.total_before > (least or 0) * scale][:limit]
+
+
+def compare(event: str, before: Side, after: Side, absolute: bool = False) -> Changes:
+    """Both sides have samples, and the same value."""
+    noise = Noise(before.spread, after.spread, absolute)
+    sides = (before.spread, after.spread)
+    methods = [
+        MethodChange(name, *(_moved(name, which, sides, noise) for which in ("own", "all")))
+        for name in sorted(before.spread.names() | after.spread.names())
+    ]
+    methods.sort(key=lambda one: -abs(one.own.change))
+    diff = before.profile.diff(after.profile, normalize=not absolute)
+    return Changes(event, before, after, absolute, tuple(methods), noise, diff)
+
+
+def _moved(name: str, which: str, sides: Tuple[Spread, Spread], noise: Noise) -> Moved:
+    before, after = (side.cost(which, name) / (1 if noise.absolute else side.total) for side in sides)
+    return Moved(before, after, noise.of(which, name))

@@ -1,0 +1,106 @@
+"""The page of a comparison: both runs' processes in one tree, and any two scopes can be compared there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import List, Optional, Sequence, Tuple
+
+from hprofiler._flamegraph import Profile
+from hprofiler.measures import Column, measure_of
+from hprofiler.report import page as pages
+from hprofiler.report.description import PageData, PageEvent, PageProcess
+from hprofiler.report.diff.changes import Changes, MethodChange
+from hprofiler.report.diff.texts import HEADS, amount_of, change_of, kinds_of, noise_of
+from hprofiler.report.diff.words import findings
+from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.report.gather import page_event
+from hprofiler.report.headline import findings_header, top
+from hprofiler.report.html import method, table, text
+
+_LISTED = 12
+_FILE = "profile"
+
+
+class TwoRuns:
+    """Takes each side's profiles as they are read; `names` are what the sides are called in the page."""
+
+    def __init__(self, title: str, names: Tuple[str, str]) -> None:
+        before, after = names
+        self._names = names if before != after else ("before", "after")
+        self._data = PageData(title or " → ".join(self._names), self._names)
+        self._event = 0
+
+    def begin(self, event: str, column: Column, facts: Sequence[RunFacts]) -> None:
+        """What is compared; `facts` are those of the sides that are runs."""
+        measure = measure_of(event)
+        told = PageEvent(event, measure.title, *column, measure.share_of)
+        if len(facts) == len(self._names):
+            of_runs = [page_event(one) for one in facts]
+            told = of_runs[0]
+            if of_runs[0].seconds != of_runs[1].seconds:  # there is no one length to tell cores by
+                told = replace(told, seconds=0.0)
+        self._event = self._data.event(told)
+
+    def take(
+        self,
+        run: int,
+        profile: Profile,
+        host: Optional[HostFacts] = None,
+        recording: Optional[RecordingFacts] = None,
+    ) -> None:
+        """A process's profile, threads as outermost frames where they are known; or a file's."""
+        if not profile.total():
+            return
+        if host is None or recording is None:
+            number = self._data.host(_FILE, self._names[run], run)
+            self._data.add_value(self._event, PageProcess(number, 0), profile, 0)
+            return
+        number = self._data.host(host.key, host.name, run)
+        labels = tuple(recording.labels.items())
+        process = PageProcess(number, recording.pid, recording.label, labels)
+        self._data.add(self._event, process, profile)
+
+    def write(self, changes: Changes, out: Path) -> None:
+        """Write the page. Raises OSError."""
+        found = findings(changes)
+        self._data.tell(self._event, (), found)
+        sides = [changes.before.in_words(), changes.after.in_words()]
+        title = self._data.title
+        section = pages.event_section(
+            self._event,
+            findings_header(changes.event, found, [f"<b>{text(side)}</b>" for side in sides]),
+            _tables(changes),
+            pages.still_picture(changes.diff.profile, title, " → ".join(sides)),
+        )
+        parts = {"top": top(title), "events": section}
+        pages.write(pages.Page(f"{title} · hprofiler", parts, self._data), out)
+
+
+def _tables(changes: Changes) -> str:
+    """What changed beyond noise, for readers without JavaScript."""
+    parts = [
+        f"<h2>{text(head[:1].upper() + head[1:])}</h2>{_table(changes, kind, rows[:_LISTED])}"
+        for head, kind, rows in kinds_of(changes)
+        if rows
+    ]
+    return f'<section class="hottest">{"".join(parts)}</section>' if parts else ""
+
+
+def _table(changes: Changes, kind: str, rows: Sequence[MethodChange]) -> str:
+    return table(
+        [*(f">{head.capitalize()}" for head in HEADS), "Method"], [_row(changes, one, kind) for one in rows]
+    )
+
+
+def _row(changes: Changes, one: MethodChange, kind: str) -> str:
+    moved = one.of(kind)
+    cells: List[str] = [
+        amount_of(changes, moved.before),
+        amount_of(changes, moved.after),
+        change_of(changes, moved.change),
+        noise_of(changes, moved.noise),
+    ]
+    numbers = "".join(f'<td class="number">{text(cell)}</td>' for cell in cells)
+    mark = f' <span class="soft">{moved.which}</span>' if moved.which else ""
+    return f'{numbers}<td class="name">{method(one.name)}{mark}</td>'

@@ -1,0 +1,169 @@
+"""The two sides of a comparison: a run folder's processes, or one file, read one profile at a time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable, Dict, List, Optional, Union
+
+from hprofiler._flamegraph import Profile
+from hprofiler.errors import ProfileError, UsageError
+from hprofiler.measures import Column, amount, counted, measure_of
+from hprofiler.model import Outcome
+from hprofiler.report.diff.spread import Spread
+from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts, read_facts
+from hprofiler.report.reading import Names, Reader, unreadable
+from hprofiler.store import RUN_FILE, RunFolder
+
+# Told the side, how many profiles of it were read, and of how many.
+Listener = Callable[[str, int, int], None]
+# Takes each process's profile, with groups of threads as outermost frames; of a file its one profile.
+Taker = Callable[[Profile, Optional[HostFacts], Optional[RecordingFacts]], None]
+_NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
+# Of these the first value counts samples.
+_TIMES = ("cpu", "wall", "offcpu")
+_EVENTS = (*_TIMES, "lock", "alloc", "live", "nativemem")
+# What is counted in these stands for more than the samples were.
+_ESTIMATES = {column for event in _EVENTS if event not in _TIMES for column in measure_of(event).columns}
+
+
+@dataclass
+class Side:
+    """All of one side: the sum of its parts, and how much each method's cost varies from part to part.
+
+    `problems` are stored profiles that could not be used.
+    """
+
+    name: str
+    merged: Optional[Profile] = None
+    facts: Optional[RunFacts] = None
+    spread: Spread = field(default_factory=Spread)
+    problems: List[Outcome] = field(default_factory=list)
+
+    def add(self, profile: Profile, samples: int, kind: str = "") -> None:
+        """A process's profile with the value compared alone; `samples` is 0 where nobody knows."""
+        self.spread.add(profile, samples, kind)
+        if self.merged is None:
+            self.merged = profile
+        else:
+            self.merged.merge(profile)
+
+    @property
+    def profile(self) -> Profile:
+        if self.merged is None:
+            raise ProfileError(f"no profile in {self.name} can be used")
+        return self.merged
+
+    @property
+    def column(self) -> Column:
+        return self.profile.values[0]
+
+    def in_words(self) -> str:
+        """ "results (39,123 samples, 4 processes)"."""
+        told = [amount(self.spread.total, self.column)]
+        if self.column[1] != "count" and self.spread.samples:
+            told.append(counted(self.spread.samples, "samples"))
+        if self.facts is not None:
+            told.append(counted(self.spread.parts, "processes"))
+        return f"{self.name} ({', '.join(told)})"
+
+
+class RunSource:
+    """A run folder as a side."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        self._folder = RunFolder.open(path)
+        self.facts = read_facts(self._folder.run)
+        self.events: Dict[str, Column] = {
+            event: measure_of(event).column
+            for event in self.facts.events
+            if any(host.recordings for host in self.facts.of(event).hosts)
+        }
+
+    def read(self, event: str, listener: Listener, taker: Optional[Taker] = None) -> Side:
+        """Everything of an event. Raises ProfileError where there is not one sample."""
+        facts = self.facts.of(event)
+        reader = Reader(self._folder, facts, Names(threads=taker is not None))
+        return _with_samples(_read_run(Side(self.name, None, facts), reader, listener, taker), event)
+
+
+def _read_run(side: Side, reader: Reader, listener: Listener, taker: Optional[Taker]) -> Side:
+    facts = side.facts
+    assert facts is not None
+    recordings = [(host, one) for host in facts.hosts for one in host.recordings]
+    for number, (host, recording) in enumerate(recordings):
+        listener(side.name, number, len(recordings))
+        try:
+            profile = reader.read(host, recording)
+            if taker is not None:
+                taker(profile, host, recording)
+                profile = profile.without_threads()
+            side.add(profile.select(0), _behind(facts.event, recording, profile), _kind(recording))
+        except (OSError, ValueError, RuntimeError) as error:
+            side.problems.append(unreadable(recording, error))
+    return side
+
+
+def _kind(recording: RecordingFacts) -> str:
+    """What is said of all processes of a role, whatever is numbered: "executor N"."""
+    return f"{recording.main_class} {_NUMBERED.sub('N', recording.label)}"
+
+
+def _behind(event: str, recording: RecordingFacts, profile: Profile) -> int:
+    """How many samples stand behind a process's profile."""
+    counts = measure_of(event).columns[0][0]
+    return profile.total(counts) if event in _TIMES else recording.samples.taken
+
+
+class FileSource:
+    """One file of any format that the core reads, as a side."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        try:
+            self._profile = Profile.open(path)
+        except ValueError as error:
+            raise ProfileError(f"cannot read: {error}") from error
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+        values = [column for column in self._profile.values if self._profile.total(column[0])]
+        known = {event: measure_of(event).column for event in _EVENTS}
+        self.events = {event: column for event, column in known.items() if column in values}
+        for column in values:
+            self.events.setdefault(column[0], column)
+
+    def read(self, event: str, listener: Listener, taker: Optional[Taker] = None) -> Side:
+        """The file's value of an event, whose name may be the value's own."""
+        side = Side(self.name)
+        profile = self._profile.canonical().select(self.events[event][0])
+        if taker is not None:
+            taker(profile, None, None)
+        side.add(profile, self._samples(event))
+        return _with_samples(side, event)
+
+    def _samples(self, event: str) -> int:
+        """Times stand for as many samples as were counted beside them; objects and bytes are estimates."""
+        column = measure_of(event).columns[0] if event in _TIMES else self.events[event]
+        known = column[1] == "count" and column not in _ESTIMATES and column in self._profile.values
+        return self._profile.total(column[0]) if known else 0
+
+
+Source = Union[RunSource, FileSource]
+
+
+def open_side(path: Path) -> Source:
+    """A run folder or a file. Raises UsageError for what is neither, ProfileError for no profile."""
+    if not path.exists():
+        raise UsageError(f"{path} does not exist", "name two run folders, or two profiles")
+    if path.is_dir() or path.name == RUN_FILE:
+        return RunSource(path if path.is_dir() else path.parent)
+    return FileSource(path)
+
+
+def _with_samples(side: Side, event: str) -> Side:
+    if not side.spread.total:
+        why = f": {side.problems[0].reason}" if side.problems else ""
+        raise ProfileError(f"no samples of {event} in {side.name}{why}", "there is nothing to compare")
+    return side

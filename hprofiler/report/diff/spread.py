@@ -1,0 +1,198 @@
+"""How much a method's cost varies from process to process, and what chance makes of a difference.
+
+docs/diff.md explains the sums. Nothing is kept of a process but its part in sums, a few numbers a method.
+Processes of unlike roles (a driver, executors) are compared within their own kind only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Dict, Iterable, List, Optional, Set, Tuple
+
+from hprofiler._flamegraph import Profile
+
+SIGMAS = 4.5
+_EVERYTHING = 2**31 - 1
+# A method tells how processes vary if it has so many samples a process; and what all methods together
+# tell counts as much as this many processes' own word on it.
+_ENOUGH = 5.0
+_POOLED = 10
+
+
+@dataclass
+class Sums:
+    """Over the parts of a side: what a method costs, that squared, times its part's whole, times a sample."""
+
+    cost: int = 0
+    squared: int = 0
+    weighted: int = 0
+    sampled: float = 0.0
+
+    def add(self, cost: int, whole: int, per_sample: float) -> None:
+        self.cost += cost
+        self.squared += cost * cost
+        self.weighted += cost * whole
+        self.sampled += cost * per_sample
+
+
+class Kind:
+    """Processes that do the same: each method's sums, of its own cost ("own") and of its total ("all")."""
+
+    def __init__(self) -> None:
+        self.parts = 0
+        self._whole = Sums()
+        self._sums: Dict[str, Dict[str, Sums]] = {"own": {}, "all": {}}
+
+    @property
+    def freedom(self) -> int:
+        return self.parts - 1
+
+    def add(self, profile: Profile, per_sample: float) -> None:
+        whole = profile.total()
+        self.parts += 1
+        self._whole.add(whole, whole, per_sample)
+        own, total = self._sums["own"], self._sums["all"]
+        for method in profile.top(_EVERYTHING):
+            name, cost = method.name, method.self_value
+            _add(total, name, method.total_value, whole, per_sample)
+            if cost:
+                _add(own, name, cost, whole, per_sample)
+
+    def names(self) -> Iterable[str]:
+        return self._sums["all"]
+
+    def sums(self, which: str, name: str) -> Optional[Sums]:
+        return self._sums[which].get(name)
+
+    def by_chance(self, sums: Sums) -> float:
+        """The variance of a method's cost that taking samples makes."""
+        return sums.sampled * (1 - sums.cost / self._whole.cost)
+
+    def between(self, sums: Sums) -> float:
+        """The variance of a method's cost as the processes tell it, each by what it used; of one 0."""
+        if self.parts < 2:
+            return 0.0
+        share, whole = sums.cost / self._whole.cost, self._whole
+        apart = sums.squared - 2 * share * sums.weighted + share * share * whole.squared
+        return max(apart, 0.0) * self.parts / (self.parts - 1)
+
+    def telling(self) -> Iterable[float]:
+        """How many times chance's the costs vary of each method that has enough samples."""
+        least = _ENOUGH * self.parts * self._whole.sampled / self._whole.cost
+        for sums in self._sums["own"].values():
+            chance = self.by_chance(sums)
+            if sums.cost >= least and chance > 0:
+                yield self.between(sums) / chance
+
+
+def _add(to: Dict[str, Sums], name: str, cost: int, whole: int, per_sample: float) -> None:
+    sums = to.get(name)
+    if sums is None:
+        sums = to[name] = Sums()
+    sums.add(cost, whole, per_sample)
+
+
+class Spread:
+    """One side: its processes by kind, whose costs are not expected to be alike."""
+
+    def __init__(self) -> None:
+        self.parts = 0
+        self.samples = 0
+        self.total = 0
+        self.known = True
+        self.kinds: Dict[str, Kind] = {}
+        self._sampled = 0.0
+
+    def add(self, profile: Profile, samples: int, kind: str = "") -> None:
+        """A process's profile, one value; `samples` is how many stand behind it, 0 where nobody knows."""
+        whole = profile.total()
+        if not whole:
+            return
+        self.parts += 1
+        self.samples += samples
+        self.total += whole
+        self.known = self.known and samples > 0
+        per_sample = whole / samples if samples else 0.0
+        self._sampled += whole * per_sample
+        self.kinds.setdefault(kind, Kind()).add(profile, per_sample)
+
+    def names(self) -> Set[str]:
+        return {name for kind in self.kinds.values() for name in kind.names()}
+
+    @property
+    def freedom(self) -> int:
+        """By how many values the processes tell how alike they are."""
+        return sum(kind.freedom for kind in self.kinds.values())
+
+    @property
+    def per_sample(self) -> float:
+        """What a sample stands for, on average."""
+        return self._sampled / self.total if self.total else 0.0
+
+    def cost(self, which: str, name: str) -> int:
+        return sum(sums.cost for _, sums in self._all(which, name))
+
+    def by_chance(self, which: str, name: str, absolute: bool) -> float:
+        """The variance that taking samples makes, of a method's share or of its cost."""
+        sampled = sum(sums.sampled for _, sums in self._all(which, name))
+        if absolute or not sampled:
+            return sampled
+        share = self.cost(which, name) / self.total
+        # Of a share of 0 or 1 nobody is sure either: one sample might have been another.
+        return max(sampled * (1 - share), self.per_sample**2) / self.total**2
+
+    def times(self, which: str, name: str) -> Optional[float]:
+        """How many times what chance makes a method varies; None where nothing tells."""
+        several = [(kind, sums) for kind, sums in self._all(which, name) if kind.parts > 1]
+        chance = sum(kind.by_chance(sums) for kind, sums in several)
+        return sum(kind.between(sums) for kind, sums in several) / chance if chance > 0 else None
+
+    def _all(self, which: str, name: str) -> List[Tuple[Kind, Sums]]:
+        found = ((kind, kind.sums(which, name)) for kind in self.kinds.values())
+        return [(kind, sums) for kind, sums in found if sums is not None]
+
+
+class Noise:
+    """What chance makes of a method's change, at most, from one side to the other."""
+
+    def __init__(self, before: Spread, after: Spread, absolute: bool) -> None:
+        self._sides = (before, after)
+        self.absolute = absolute
+        self.known = before.known and after.known
+        self._pooled = _pooled(kind for side in self._sides for kind in side.kinds.values())
+        freedom = before.freedom + after.freedom
+        self._limit = _limit(_POOLED + freedom) if freedom else SIGMAS
+        self.counted_alone = not freedom
+
+    def of(self, which: str, name: str) -> Optional[float]:
+        """A change beyond this is none of chance's; None where nobody knows how many samples there were."""
+        if not self.known:
+            return None
+        variance = 0.0
+        for side in self._sides:
+            variance += side.by_chance(which, name, self.absolute) * self._times(side, which, name)
+        return self._limit * math.sqrt(variance)
+
+    def least(self, side: Spread) -> Optional[float]:
+        """What of the side's value is no chance where there is nothing on the other side."""
+        return self._limit**2 * self._pooled * side.per_sample if self.known else None
+
+    def _times(self, side: Spread, which: str, name: str) -> float:
+        """Its own word on how much it varies, and that of all methods together; at least chance's."""
+        own = side.times(which, name)
+        if own is None:
+            return self._pooled
+        return max(1.0, (_POOLED * self._pooled + side.freedom * own) / (_POOLED + side.freedom))
+
+
+def _pooled(kinds: Iterable[Kind]) -> float:
+    """How many times what chance makes most methods vary, each by as much as it tells; at least once."""
+    told = [(times, kind.freedom) for kind in kinds if kind.freedom for times in kind.telling()]
+    weight = sum(freedom for _, freedom in told)
+    return max(1.0, sum(times * freedom for times, freedom in told) / weight) if weight else 1.0
+
+
+def _limit(freedom: int) -> float:
+    """So many deviations where the deviation is itself measured, as in Student's distribution."""
+    return math.sqrt(freedom * math.expm1(SIGMAS**2 / freedom))

@@ -1,0 +1,190 @@
+"""What else a user should know: what is missing, who is unlike the others, what the JVMs do themselves."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import List, Optional, Tuple
+
+from hprofiler.measures import counted
+from hprofiler.model import Outcome, Status
+from hprofiler.report.comparison import Unlike
+from hprofiler.report.facts import HostFacts, RecordingFacts
+from hprofiler.report.findings.answers import shown
+from hprofiler.report.findings.evidence import summed
+from hprofiler.report.findings.subject import Finding, Subject
+from hprofiler.report.outliers import sentence, who
+from hprofiler.report.words import percent
+
+_FEW = 100
+_GARBAGE = 0.1
+_COMPILERS = 0.15
+_KERNEL = 0.4
+_CORES = 0.05
+# A host's share of the JVM's own work that explains why it is unlike the others.
+_TIMES = 2.0
+_POINTS = 0.05
+_LONGEST_REASON = 200
+
+_BROKEN = re.compile(
+    r"(\d{1,3}) % of the stacks(?: \(([^)]*)\))? are broken: the JVM keeps no frame pointers"
+)
+_WORK = {"gc": "GC", "jit": "the JIT compilers", "kernel": "the kernel"}
+
+
+def few_samples(subject: Subject) -> List[Finding]:
+    """So few samples that shares say little."""
+    samples = subject.samples
+    if not 0 < samples < _FEW:
+        return []
+    points = 100 / samples**0.5
+    only = "Only 1 sample was" if samples == 1 else f"Only {samples} samples were"
+    return [
+        Finding(f"{only} taken: shares may be off by {points:.0f} points. Record longer (-t) or more often.")
+    ]
+
+
+def missing(subject: Subject) -> List[Finding]:
+    """Processes and hosts that are not in the profile, with the commonest reason."""
+    every = subject.facts.hosts if subject.facts else ()
+    hosts = [host for host in every if not host.idle and not host.needless]
+    found = sum(host.processes for host in hosts)
+    recorded = sum(host.recorded for host in hosts) - len(subject.problems)
+    silent = [host for host in hosts if _failed(host)]
+    what = []
+    if recorded < found:
+        what.append(f"{found - recorded} of {counted(found, 'processes')}")
+    if silent:
+        what.append(f"{len(silent)} of {counted(len(hosts), 'hosts')}")
+    if not what:
+        return []
+    one = len(silent) + found - recorded == 1
+    text = f"{' and '.join(what)} {'is' if one else 'are'} missing here{_because(subject)}."
+    return [Finding(text)]
+
+
+def _failed(host: HostFacts) -> bool:
+    """Nobody knows what is there."""
+    return not host.processes and any(
+        one.status is Status.FAILED and one.pid is None for one in host.outcomes
+    )
+
+
+def _because(subject: Subject) -> str:
+    outcomes = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.outcomes]
+    failed = [one for one in (*outcomes, *subject.problems) if one.status is Status.FAILED and one.reason]
+    reasons = Counter(one.reason for one in failed)
+    if not reasons:
+        return ""
+    ((reason, times),) = reasons.most_common(1)
+    others = f", and {counted(len(reasons) - 1, 'other reasons')}" if len(reasons) > 1 else ""
+    often = f" ({times} times)" if times > 1 else ""
+    cut = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"
+    return f": {cut}{often}{others}"
+
+
+def unlike(subject: Subject) -> List[Finding]:
+    """A host or process that is unlike the others, and why."""
+    odd = subject.compared.odd_hosts
+    if odd:
+        work = _work_of(subject, odd[0])
+        return [
+            Finding(work or sentence(subject.compared), _method(odd[0]) if not work else None, odd[0].key)
+        ]
+    processes = subject.compared.odd_processes
+    if not processes:
+        return []
+    return [Finding(sentence(subject.compared), _method(processes[0]), processes[0].key)]
+
+
+def _method(one: Unlike) -> Optional[str]:
+    telling = one.telling
+    return telling.name if telling and not telling.name.startswith("(rare ") else None
+
+
+def _work_of(subject: Subject, odd: Unlike) -> str:
+    """ "host7 spends 3.0 times the others' share in GC: 27 % against 9 %", where that is the difference."""
+    works = subject.evidence.hosts if subject.evidence else {}
+    if odd.key not in works or len(works) < 2:
+        return ""
+    others = summed(work for key, work in works.items() if key != odd.key)
+    for kind, name in _WORK.items():
+        here, there = works[odd.key].share(kind), others.share(kind)
+        if here >= _TIMES * there and here - there >= max(_POINTS, odd.distance.moved / 2):
+            times = f"{here / there:.1f} times the others’ share" if there else "time, unlike the others,"
+            return f"{who(odd)} spends {times} in {name}: {percent(here, 1)} against {percent(there, 1)}."
+    return ""
+
+
+def broken(subject: Subject) -> List[Finding]:
+    """Stacks of JVMs that perf could not follow."""
+    recordings = {
+        (host.name, one.pid): one
+        for host in (subject.facts.hosts if subject.facts else ())
+        for one in host.recordings
+    }
+    lost, off = 0.0, 0
+    for host in subject.facts.hosts if subject.facts else ():
+        for outcome in host.outcomes:
+            recording = recordings.get((host.name, outcome.pid or -1))
+            share = _broken_share(outcome, subject.event)
+            if recording is not None and share:
+                lost, off = lost + share * recording.samples.taken, off + 1
+    taken = sum(one.samples.taken for one in recordings.values())
+    if not off or lost < 0.02 * taken:
+        return []
+    text = f"About {100 * lost / taken:.0f}\u202f% of the stacks are broken: PreserveFramePointer is off"
+    return [Finding(f"{text} on {counted(off, 'processes')}.")]
+
+
+def _broken_share(outcome: Outcome, event: str) -> float:
+    """By the agent's own words, 0 to 1."""
+    for percents, of in _BROKEN.findall(outcome.reason):
+        if of in ("", event):
+            return min(float(percents), 100.0) / 100
+    return 0.0
+
+
+def garbage(subject: Subject) -> List[Finding]:
+    return _own_work(subject, "gc", _GARBAGE, "garbage collection takes {share} of CPU time.")
+
+
+def compilers(subject: Subject) -> List[Finding]:
+    text = "the JIT compilers take {share} of CPU time, as while JVMs warm up."
+    return _own_work(subject, "jit", _COMPILERS, text)
+
+
+def kernel(subject: Subject) -> List[Finding]:
+    """Most time in the kernel, and who calls it."""
+    found = _own_work(subject, "kernel", _KERNEL, "kernel code takes {share} of CPU time{caller}.")
+    if not found:
+        return []
+    caller, cost = subject.walk.kernel_callers.most_common(1)[0]
+    named = caller and 2 * cost > sum(subject.walk.kernel_callers.values())
+    called = f", most of it called by {shown(caller)}" if named else ""
+    return [Finding(found[0].text.replace("{caller}", called), caller if named else None)]
+
+
+def _own_work(subject: Subject, kind: str, least: float, text: str) -> List[Finding]:
+    if subject.evidence is None:
+        return []
+    share = subject.evidence.cluster().share(kind)
+    if share == 0 or subject.surely(share) < least:
+        return []
+    told = text.replace("{share}", percent(share, 1))
+    return [Finding(told[:1].upper() + told[1:])]
+
+
+def idle(subject: Subject) -> List[Finding]:
+    """Processes that hardly use the CPU."""
+    recordings = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.recordings]
+    seconds, cpu = _seconds(recordings)
+    if subject.event != "cpu" or not seconds or not 0 < cpu < _CORES * seconds:
+        return []
+    each = " each" if len(recordings) > 1 else ""
+    text = f"Mostly idle: {counted(len(recordings), 'processes')} used {cpu / seconds:.2g} CPUs{each}."
+    return [Finding(f"{text} What they wait for: -e offcpu.")]
+
+
+def _seconds(recordings: List[RecordingFacts]) -> Tuple[float, float]:
+    return sum(one.seconds for one in recordings), sum(one.cpu_seconds for one in recordings)

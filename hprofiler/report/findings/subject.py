@@ -1,0 +1,129 @@
+"""What a rule is given, and what it gives."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Dict, Optional, Sequence
+
+from hprofiler._flamegraph import Method, Profile
+from hprofiler.measures import Measure, measure_of
+from hprofiler.model import Outcome
+from hprofiler.report.comparison import Compared
+from hprofiler.report.facts import RunFacts
+from hprofiler.report.findings.evidence import Evidence
+from hprofiler.report.findings.families import Family
+from hprofiler.report.findings.walk import Walk
+from hprofiler.report.telling import Telling, telling
+
+# How many standard deviations are no chance.
+SIGMAS = 4.5
+_EVERYTHING = 2**31 - 1
+# Of a method's share, before what it is spent on is worth saying; and of the whole.
+_OF_WHICH = 0.25
+_POINTS = 0.03
+_OWNERS = 3
+# Events whose stacks end in a class, and those of which a method's cost is its own doing.
+_CLASSES = ("alloc", "live", "lock")
+_DOING = ("cpu", "alloc", "live")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence; the whole name of the method that it speaks of, and its host's key in the run folder.
+
+    A method stands in the text by its name without the package.
+    """
+
+    text: str
+    method: Optional[str] = None
+    host: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A method of the job's own, and the well-known code below it that costs most, with that cost."""
+
+    method: Method
+    family: Family
+    cost: int
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An event with samples; without facts and evidence a profile of which nothing else is known."""
+
+    facts: Optional[RunFacts]
+    cluster: Profile
+    compared: Compared
+    evidence: Optional[Evidence]
+    problems: Sequence[Outcome]
+
+    @property
+    def event(self) -> str:
+        return self.facts.event if self.facts else self.cluster.values[0][0]
+
+    @property
+    def measure(self) -> Measure:
+        return measure_of(self.event)
+
+    @cached_property
+    def told(self) -> Telling:
+        return telling(self.event, self.cluster)
+
+    @cached_property
+    def methods(self) -> Dict[str, Method]:
+        """All methods of what tells, hottest by self first."""
+        return {one.name: one for one in self.told.profile.top(_EVERYTHING)}
+
+    @cached_property
+    def walk(self) -> Walk:
+        return Walk(self.cluster, self.of_classes)
+
+    @property
+    def of_classes(self) -> bool:
+        """The last frame of a stack is a class."""
+        return self.event in _CLASSES
+
+    @property
+    def of_doing(self) -> bool:
+        """A method's cost is its own doing, not somebody's it waits for."""
+        return self.facts is None or self.event in _DOING
+
+    @property
+    def hottest(self) -> Method:
+        return next(iter(self.methods.values()))
+
+    @cached_property
+    def owner(self) -> Optional[Owner]:
+        """The innermost method of the job's own that most is below, where much of that is well-known code."""
+        if not self.of_doing:
+            return None
+        for name, cost in self.walk.owners.most_common(_OWNERS):
+            method = self.methods.get(name)
+            if method is not None and cost >= self.hottest.self_value:
+                costs = self.walk.below(name)
+                family = max(costs, key=lambda one: costs[one], default=None)
+                if family is not None and self._matters(costs[family], method.total_value):
+                    return Owner(method, family, costs[family])
+        return None
+
+    def _matters(self, cost: int, of: int) -> bool:
+        return cost >= _OF_WHICH * of and self.surely(cost / self.total) >= _POINTS
+
+    @property
+    def total(self) -> int:
+        """Of what the shares in sentences are."""
+        return self.told.profile.total()
+
+    @property
+    def samples(self) -> int:
+        """How many samples stand behind the cluster's profile; 0 where nobody knows."""
+        return sum(one.samples for one in self.compared.hosts)
+
+    def surely(self, share: float) -> float:
+        """The least that a share (0 to 1) may be, as far as the samples tell."""
+        if not self.samples:
+            return share
+        return share - SIGMAS * math.sqrt(max(share * (1 - share), 0.0) / self.samples)

@@ -1,0 +1,132 @@
+"""A made-up run whose page is large: the same on every machine, from one seed.
+
+`python -m tests.bench.viewer_cluster DIR` makes the page of 1,000,000 nodes and that of 50,000 there. Hosts
+are those of `core_cluster`, with fewer stacks: half of a host's stacks stand on every host, half on this one
+alone. A host has four processes, which share the common stacks and divide its own; every process has a
+dozen groups of threads.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, Iterable, List, Set, Tuple
+
+from hprofiler.report import make_report
+from hprofiler.store import RunFolder
+from tests.bench.core_cluster import SEED, Maker
+from tests.viewer.made_profile import message, number, varint
+from tests.viewer.made_run import MadeHost, make_run
+
+PROCESSES = 4
+THREADS = (
+    *("Executor task launch worker for task N",) * 6,
+    *("shuffle-client-N-N", "shuffle-server-N-N", "dispatcher-Executor", "netty-rpc-connection-N"),
+    *(
+        "GC Thread#N",
+        "G1 Refine#N",
+        "C2 CompilerThreadN",
+        "C1 CompilerThreadN",
+        "VM Thread",
+        "task-result-getter-N",
+    ),
+)
+_COLUMNS = (("samples", "count"), ("cpu", "nanoseconds"))
+_NANOSECONDS = 10**9 // 300
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many hosts, and how many stacks each has."""
+
+    name: str
+    hosts: int
+    stacks: int
+
+
+# Of about 8 nodes a stack.
+LARGE = Size("1,000,000 nodes", 100, 3_030)
+SMALL = Size("50,000 nodes", 10, 1_040)
+
+
+def cluster_run(path: Path, size: Size) -> RunFolder:
+    """The run folder of such a cluster, without a report; one that is there is made anew."""
+    shutil.rmtree(path, ignore_errors=True)
+    maker = Maker(size.stacks)
+    coder = _Coder({text[1:] for text, _, _ in maker.common})
+    return make_run(path, [_host(maker, coder, n) for n in range(1, size.hosts + 1)])
+
+
+def cluster_page(path: Path, size: Size) -> Path:
+    """The page of such a cluster, in a run folder that is made at this path."""
+    return make_report(cluster_run(path, size).path).page
+
+
+def _host(maker: Maker, coder: _Coder, host: int) -> MadeHost:
+    """A host whose processes have their own share of its samples."""
+    dice = random.Random(f"{SEED} processes {host}")
+    parts: List[List[Tuple[bytes, int]]] = [[] for _ in range(PROCESSES)]
+    for place, line in enumerate(maker.host(host)):
+        stack, count = line.rsplit(b" ", 1)
+        owners = parts if stack in coder.common else [parts[place % PROCESSES]]
+        for part in owners:
+            part.append((stack, max(1, round(int(count) * dice.uniform(0.5, 1.5) / len(owners)))))
+    pids = (1000 * host + process for process in range(1, PROCESSES + 1))
+    return MadeHost(f"node{host:03}.example", {pid: coder.pprof(part) for pid, part in zip(pids, parts)})
+
+
+class _Coder:
+    """Stacks as pprof; what many processes share is encoded once."""
+
+    def __init__(self, common: Set[bytes]) -> None:
+        self.common = common
+        self._frames: Dict[bytes, int] = {}
+        self._known: Dict[bytes, Tuple[List[int], bytes]] = {}
+
+    def pprof(self, stacks: Iterable[Tuple[bytes, int]]) -> bytes:
+        strings: Dict[bytes, int] = {b"": 0}
+
+        def text(word: bytes) -> int:
+            return strings.setdefault(word, len(strings))
+
+        out = [
+            message(1, number(1, text(name.encode())) + number(2, text(unit.encode())))
+            for name, unit in _COLUMNS
+        ]
+        used: Set[int] = set()
+        for stack, count in stacks:
+            frames, locations = self._stack(stack)
+            used.update(frames)
+            thread = THREADS[sum(stack[-9:]) % len(THREADS)].encode()
+            label = message(3, number(1, text(b"thread")) + number(2, text(thread)))
+            values = message(2, varint(count) + varint(count * _NANOSECONDS))
+            out.append(message(2, locations + values + label))
+        for frame, place in self._frames.items():
+            if place in used:
+                out.append(message(4, number(1, place) + message(4, number(1, place))))
+                out.append(message(5, number(1, place) + number(2, text(frame))))
+        return b"".join([*out, *(message(6, word) for word in strings)])
+
+    def _stack(self, stack: bytes) -> Tuple[List[int], bytes]:
+        """The numbers of its frames, and the field that holds them."""
+        known = self._known.get(stack)
+        if known is None:
+            frames = [self._frames.setdefault(frame, len(self._frames) + 1) for frame in stack.split(b";")]
+            known = frames, message(1, b"".join(map(varint, reversed(frames))))
+            if stack in self.common:
+                self._known[stack] = known
+        return known
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    for name, size in (("large", LARGE), ("small", SMALL)):
+        page = cluster_page(folder / name, size)
+        print(f"{page}: {size.name}, {size.hosts} hosts, {page.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""What stands out in made-up runs: each rule where it speaks, and where it must not."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from hprofiler.measures import measure_of
+from hprofiler.report import make_report
+from hprofiler.report.comparison import Comparison
+from hprofiler.report.facts import read_facts
+from hprofiler.report.findings import MOST, Evidence, findings, plain_findings
+from tests.unit.test_outliers import USUAL, identical, sampled
+from tests.viewer.made_run import MadeHost, make_run, spark_folded, spark_run
+
+JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
+GC_THREAD = "start_thread;GangWorker::run_task(WorkData);G1ParScanThreadState::trim_queue()"
+JIT_THREAD = "start_thread;CompileBroker::compiler_thread_loop();Compile::Compile()"
+
+
+def of(folder, event="cpu"):
+    """The findings of an event of a run folder, as a report has them."""
+    facts = read_facts(folder.run).of(event)
+    comparison, evidence, cluster = Comparison(event), Evidence(facts), None
+    for host in facts.hosts:
+        whole, behind = None, 0
+        for recording in host.recordings:
+            path = folder.profile_path(host.key, recording.pid, event)
+            profile = Profile.open(path).canonical().select(measure_of(event).shown_first)
+            evidence.add(host, recording, profile)
+            behind += comparison.add_process(host, recording, profile, comparison.whole(profile))
+            whole = merged(whole, profile)
+        if whole is not None:
+            comparison.add_host(host, whole, behind)
+            cluster = merged(cluster, whole)
+    return findings(facts, cluster, comparison.finish(), evidence)
+
+
+def merged(into, profile):
+    return Profile.merged([into, profile]) if into is not None else profile
+
+
+def texts(found):
+    return [one.text.replace("\u202f", " ") for one in found]
+
+
+def busy(found):
+    """All but that made-up processes, of few samples in a minute, are idle."""
+    return [text for text in texts(found) if not text.startswith("Mostly idle")]
+
+
+def run_of(tmp_path, *folded, **options):
+    return make_run(tmp_path / "run", [MadeHost(f"h{n}", {n + 1: text}) for n, text in enumerate(folded)])
+
+
+def test_a_cluster_is_told_from_the_answer_on(tmp_path):
+    found = of(spark_run(tmp_path / "run"))
+    assert texts(found) == [
+        "30.1 % of CPU time is spent in AvroUtil.toAvroIdentifier, of which 20.1 points compile regular"
+        " expressions.",
+        "1 of 16 processes and 1 of 9 hosts are missing here: the JVM was started with"
+        " -XX:+DisableAttachMechanism, and 1 other reason.",
+        "worker08.prod.example is unlike the others: Pattern.sequence 43.1 % here, 15.5 % elsewhere.",
+        "Garbage collection takes 14.9 % of CPU time.",
+        "The hottest method by itself is Pattern.sequence: 20.1 %.",
+    ]
+    assert [one.method for one in found] == [
+        "com/example/etl/AvroUtil.toAvroIdentifier",
+        None,
+        "java/util/regex/Pattern.sequence",
+        None,
+        "java/util/regex/Pattern.sequence",
+    ]
+    assert [one.host for one in found] == [None, None, "worker08.prod.example", None, None]
+
+
+def test_identical_hosts_have_an_answer_and_nothing_else(tmp_path):
+    dice = random.Random(1)
+    for number in range(20):
+        folder = make_run(tmp_path / str(number), identical(dice, 3 + number % 3, 300))
+        (answer,) = busy(of(folder))
+        assert re.fullmatch(r"[23]\d\.\d % of CPU time is spent in Job\.m0\.", answer)
+
+
+def test_the_answer_is_what_the_hottest_own_method_does(tmp_path):
+    row = f"{JOB};com/acme/Row.id_[j]"
+    text = f"{row};java/util/regex/Pattern.compile_[j];java/util/regex/Pattern.expr_[i] 450\n"
+    text += f"{row};java/util/HashMap.get_[j] 50\n{JOB};com/acme/Row.sum_[j] 500\n"
+    assert texts(of(run_of(tmp_path, text)))[:2] == [
+        "50.0 % of CPU time is spent in Row.id, of which 45.0 points compile regular expressions.",
+        "The hottest method by itself is Row.sum: 50.0 %.",
+    ]
+    more = text.replace("Row.sum_[j] 500", "Row.sum_[j] 501")
+    assert texts(of(run_of(tmp_path / "more", more)))[:2] == [
+        "50.0 % of CPU time is spent in Row.sum.",
+        "45.0 % of CPU time goes to compiling regular expressions.",
+    ], "the hottest method takes more by itself than all that the other calls"
+
+
+def test_what_a_library_calls_back_is_not_the_librarys(tmp_path):
+    """A reader of JSON that calls the job's own code: that time is the job's."""
+    reader = f"{JOB};com/fasterxml/jackson/databind/ObjectMapper.readValue_[j]"
+    text = f"{reader};com/acme/Row.set_[j] 600\n{reader};java/util/HashMap.put_[j] 50\n{JOB} 350\n"
+    assert texts(of(run_of(tmp_path, text))) == ["60.0 % of CPU time is spent in Row.set."]
+
+
+def test_no_method_stands_out(tmp_path):
+    text = "".join(f"{JOB};com/acme/Job.m{n}_[j] 20\n" for n in range(50))
+    (answer,) = texts(of(run_of(tmp_path, text)))
+    assert re.fullmatch(r"No method stands out: the hottest, Job\.m\d+, takes 2\.0 % of CPU time\.", answer)
+
+
+@pytest.mark.parametrize(("gc", "told"), [(200, True), (100, False), (0, False)])
+def test_garbage_collection_is_told_when_it_is_surely_a_tenth(tmp_path, gc, told):
+    found = texts(of(run_of(tmp_path, f"{JOB} {1000 - gc}\n{GC_THREAD} {max(gc, 1)}\n")))
+    assert ("Garbage collection takes 20.0 % of CPU time." in found) == told and len(found) == 1 + told
+
+
+def test_threads_of_the_jvm_are_known_by_name_where_their_frames_are_not(tmp_path):
+    """A libjvm without symbols; with `--threads` the groups are the outermost frames."""
+    folder = run_of(tmp_path, "x 1\n")
+    facts = read_facts(folder.run).of("cpu")
+    evidence, (host,) = Evidence(facts), facts.hosts
+    text = b"[GC Thread#N];libjvm.so 30\n[C2 CompilerThre];libjvm.so 25\n[main];a_[j];b_[k] 45\n"
+    evidence.add(host, host.recordings[0], Profile.from_bytes(text, "folded"))
+    work = evidence.hosts["h0"]
+    assert (work.total, work.gc, work.jit, work.kernel) == (100, 30, 25, 45)
+
+
+def test_compilers_and_kernel_code(tmp_path):
+    text = f"{JOB};java/io/FileInputStream.read_[j];__libc_read;do_syscall_64_[k];vfs_read_[k] 600\n"
+    found = of(run_of(tmp_path, f"{text}{JIT_THREAD} 300\n{JOB} 100\n"))
+    assert texts(found) == [
+        "60.0 % of CPU time is spent in vfs_read, most of it for Job.run.",
+        "The JIT compilers take 30.0 % of CPU time, as while JVMs warm up.",
+        "Kernel code takes 60.0 % of CPU time, most of it called by __libc_read.",
+    ]
+    assert found[2].method == "__libc_read"
+
+
+def test_an_odd_host_is_told_by_its_garbage_collection(tmp_path):
+    hosts = [MadeHost(f"host{n}", {n: spark_folded(300, gc=100)}) for n in range(1, 7)]
+    hosts.append(MadeHost("host7", {7: spark_folded(300, gc=600)}))
+    found = of(make_run(tmp_path / "run", hosts))
+    odd = next(one for one in found if one.host)
+    assert odd.text.replace("\u202f", " ") == (
+        "host7 spends 4.2 times the others’ share in GC: 35.1 % against 8.3 %."
+    )
+    assert odd.host == "host7"
+
+
+def test_few_samples_are_said_to_be_few(tmp_path):
+    found = texts(of(run_of(tmp_path, f"{JOB};com/acme/Job.a_[j] 20\n{JOB};com/acme/Job.b_[j] 5\n")))
+    assert found == [
+        "80.0 % of CPU time is spent in Job.a.",
+        "Only 25 samples were taken: shares may be off by 20 points. Record longer (-t) or more often.",
+        "Mostly idle: 1 process used 0.0014 CPUs. What they wait for: -e offcpu.",
+    ]
+
+
+def perf_run(tmp_path, reasons):
+    hosts = [MadeHost("h", dict.fromkeys(range(1, 11), f"{JOB} 4000\n"))]
+    for pid, reason in enumerate(reasons, 1):
+        hosts[0].fails("degraded", reason, "restart it", pid=pid)
+    return make_run(tmp_path / "run", hosts)
+
+
+def test_broken_stacks_are_weighed_by_samples(tmp_path):
+    reason = "40 % of the stacks are broken: the JVM keeps no frame pointers"
+    found = texts(of(perf_run(tmp_path, [reason] * 3)))
+    assert "About 12 % of the stacks are broken: PreserveFramePointer is off on 3 processes." in found
+    other = "40 % of the stacks (page-faults) are broken: the JVM keeps no frame pointers"
+    few = "few of the stacks are broken: the JVM keeps no frame pointers"
+    assert len(of(perf_run(tmp_path / "of another event", [other, few]))) == 1
+
+
+def test_alloc_and_locks_tell_who_and_what(tmp_path):
+    alloc = f"{JOB};com/acme/Row.copy_[j];java/util/Arrays.copyOf_[j];byte[]_[i] {700 << 20}\n"
+    alloc += f"{JOB};com/acme/Row.of_[j];com.acme.Row_[i] {300 << 20}\n"
+    lock = f"{JOB};com/acme/Pool.take_[j];com.acme.Pool_[i] 9000000\n{JOB};java.lang.Object_[i] 1000000\n"
+    hosts = [MadeHost("h", events={"alloc": {1: alloc}, "lock": {1: lock}})]
+    folder = make_run(tmp_path / "run", hosts, events=("alloc", "lock"))
+    run = folder.run
+    for recording in run["hosts"][0]["recordings"]:
+        recording["samples"]["taken"] = 1000
+    folder.write_run(run)
+    assert texts(of(folder, "alloc")) == [
+        "70.0 % of allocated memory goes to byte[].",
+        "Allocated most by Row.copy: 70.0 %.",
+    ]
+    assert texts(of(folder, "lock"))[0] == "90.0 % of the time waited for locks goes to Pool."
+    # Two waits are all that is known of them.
+    assert texts(of(folder, "lock"))[1].startswith("Only 2 samples were taken")
+
+
+def test_shares_that_few_samples_make_are_not_told(tmp_path):
+    """Thirty samples of a hundred and ten may be chance's: no rule builds on them."""
+    text = f"{JOB};com/acme/Job.a_[j] 80\n{GC_THREAD} 15\n{JIT_THREAD} 15\n"
+    assert busy(of(run_of(tmp_path, text))) == ["72.7 % of CPU time is spent in Job.a."]
+
+
+def test_a_profile_alone_has_an_answer(tmp_path):
+    profile = Profile.from_bytes(spark_folded(900).encode(), "folded")
+    assert texts(plain_findings(profile)) == [
+        "47.1 % is spent in AvroUtil.toAvroIdentifier, of which 31.4 points compile regular expressions.",
+        "15.7 % goes to matching regular expressions.",
+        "The hottest method by itself is Pattern.sequence: 31.4 %.",
+    ]
+
+
+def test_names_and_reasons_from_hosts_keep_their_place(tmp_path):
+    hosts = [MadeHost("<b>", {1: f"{JOB};com/acme/{'x' * 10_000}_[j] 900\n"})]
+    hosts.append(MadeHost("h").fails("failed", "no " * 10_000))
+    found = of(make_run(tmp_path / "run", hosts))
+    assert len(found) <= MOST and all(len(one.text) < 600 for one in found)
+    hosts = identical(random.Random(1), 4, 3000)
+    hosts[0] = MadeHost("odd", {1: f"main;{'y' * 10_000} 3000\n"})
+    assert all(len(one.text) < 600 for one in of(make_run(tmp_path / "odd", hosts)))
+
+
+def test_stacks_without_frames_are_no_profile(tmp_path):
+    folder = run_of(tmp_path, "[main] 5\n", f"{JOB} 900\n")
+    report = make_report(folder.path)
+    (problem,) = report.problems
+    assert "no stack in it has a frame" in problem.reason and report.events[0].total == 900
+    alone = Profile.open(folder.profile_path("h0", 1, "cpu"))
+    assert texts(plain_findings(alone)) == ["No stack has a frame."]
+    alone.write(tmp_path / "x.html")
+
+
+def test_as_good_as_any_dice_no_rule_speaks_by_chance(tmp_path):
+    """Hosts with few samples of GC and compilers, just below what matters."""
+    dice = random.Random(3)
+    for number in range(20):
+        parts = [MadeHost(f"h{n}", {n + 1: chance(dice)}) for n in range(4)]
+        assert len(busy(of(make_run(tmp_path / str(number), parts)))) == 1
+
+
+def chance(dice):
+    work = sampled(dice, USUAL, 400)
+    gc, jit = (sum(dice.random() < share for _ in range(500)) for share in (0.09, 0.11))
+    return f"{work}{GC_THREAD} {gc}\n{JIT_THREAD} {jit}\n"

@@ -1,0 +1,230 @@
+"""What a page carries: the description and the block of data, against the profiles that they were made of."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Dict, Optional, Tuple
+
+import pytest
+
+from hprofiler._flamegraph import Profile, ViewerData
+from hprofiler.report import make_report, write_page
+from hprofiler.store import RunFolder
+from tests.viewer.block import Stacks, carried, described, read_block
+from tests.viewer.made_run import MadeHost, make_run
+
+EXECUTOR = "[Executor task N];Job.run_[j];Job.{} {}\n"
+GC = "[GC Thread#N];gc {}\n"
+
+
+def cpu(work: int, gc: int) -> str:
+    return EXECUTOR.format("work_[j]", work) + EXECUTOR.format("work_[0]", 3) + GC.format(gc)
+
+
+@pytest.fixture
+def folder(tmp_path) -> RunFolder:
+    """Two hosts, three processes, two events; one of the processes allocated nothing."""
+    hosts = [
+        MadeHost(
+            "n1", {4701: cpu(100, 20), 4702: cpu(60, 1)}, events={"alloc": {4701: "make;byte[]_[i] 4096\n"}}
+        ),
+        MadeHost("n2", {4703: cpu(10, 30)}, events={"alloc": {4703: "make;int[]_[i] 512\n"}}),
+    ]
+    return make_run(tmp_path / "run", hosts, events=("cpu", "alloc"))
+
+
+def by_column(page: Path) -> Dict[Tuple[str, str, int, Optional[str]], Stacks]:
+    """The columns by event, host, pid and thread group."""
+    record, block = described(page), carried(page)
+    assert len(record["columns"]) == len(block.columns)
+    found: Dict[Tuple[str, str, int, Optional[str]], Stacks] = {}
+    for told, stacks in zip(record["columns"], block.columns):
+        process = record["processes"][told["process"]]
+        thread = None if told["thread"] is None else record["threads"][told["thread"]]
+        host = record["hosts"][process["host"]]["name"]
+        key = (record["events"][told["event"]]["name"], host, process["pid"], thread)
+        found[key] = dict(Counter(found.get(key, {})) + Counter(stacks))
+    return found
+
+
+def stacks_of(profile: Profile) -> Stacks:
+    """A profile's stacks with the first value, tiers together."""
+    found: Counter[Tuple[str, ...]] = Counter()
+    for stack in profile.paths(annotate=False):
+        found[tuple(stack.frames)] += stack.values[0]
+    return +found
+
+
+def test_every_part_of_a_run_is_a_column(folder):
+    page = make_report(folder.path).page
+    columns = by_column(page)
+    assert columns["cpu", "n1", 4701, "Executor task N"] == {("Job.run", "Job.work"): 103}
+    assert columns["cpu", "n2", 4703, "GC Thread#N"] == {("gc",): 30}
+    assert columns["alloc", "n1", 4701, None] == {("make", "byte[]"): 4096}
+    assert len(columns) == 8 and ("alloc", "n1", 4702, None) not in columns
+    for event in ("cpu", "alloc"):
+        together: Counter[Tuple[str, ...]] = Counter()
+        for key, stacks in columns.items():
+            together.update(stacks if key[0] == event else {})
+        cluster = Profile.read(folder.cluster_dir / f"{event}.folded")
+        assert together == stacks_of(cluster)
+
+
+def test_a_run_is_described(folder):
+    record = described(make_report(folder.path).page)
+    assert (record["format"], record["title"], record["runs"]) == (2, "spark-executor", ["results"])
+    first, second = record["events"]
+    assert (first["name"], first["title"], first["type"], first["unit"]) == (
+        "cpu",
+        "CPU time",
+        "samples",
+        "count",
+    )
+    assert (first["wider"], first["seconds"]) == ("CPU time", 60)
+    assert (first["second"]["type"], first["second"]["unit"]) == ("cpu", "nanoseconds")
+    assert first["second"]["per"] == 10**9 // 300
+    assert (second["unit"], second["wider"], second["second"]) == ("bytes", "allocated memory", None)
+    assert record["hosts"] == [{"name": "n1", "run": 0}, {"name": "n2", "run": 0}]
+    assert record["processes"][2] == {
+        "host": 1,
+        "pid": 4703,
+        "name": "executor 3",
+        "labels": {"executor": "3", "user": "app"},
+    }
+    assert record["threads"] == ["Executor task N", "GC Thread#N"]
+    cpu_hosts, alloc_hosts = record["hosts_by_event"]
+    assert [(one["host"], one["taken"]) for one in cpu_hosts] == [(0, 187), (1, 43)]
+    assert cpu_hosts[0]["expected"] > 187 and cpu_hosts[1]["distance"] > 0.05
+    assert {"method": "gc", "share": pytest.approx(30 / 43), "usual": pytest.approx(0.4, abs=0.1)} in (
+        cpu_hosts[1]["differs"]
+    )
+    assert len(alloc_hosts) == 2
+    cpu_findings, alloc_findings = record["findings"]
+    assert cpu_findings[0]["method"] == "Job.work" and "Job.work" in cpu_findings[0]["text"]
+    assert alloc_findings[0]["method"] == "byte[]"
+
+
+def test_a_page_made_again_carries_the_same(folder):
+    first = make_report(folder.path).page.read_bytes()
+    assert make_report(folder.path).page.read_bytes() == first
+
+
+HOSTILE = "</script><script>alert(1)</script><!--\u202e\"'&"
+# What turns the text around it is shown as unknown.
+SHOWN = HOSTILE.replace("\u202e", "\ufffd")
+
+
+def test_names_may_be_anything(tmp_path):
+    host = MadeHost(HOSTILE, {1: f"[{HOSTILE}];{HOSTILE} 5\n"})
+    folder = make_run(tmp_path / "run", [host], selector=HOSTILE)
+    run = folder.run
+    process = run["hosts"][0]["recordings"][0]["process"]
+    process["labels"] = {"__proto__": HOSTILE, HOSTILE: "x", "number": 7, "": "nothing", "ok": "\ud800\x00"}
+    folder.write_run({**run, "hosts": run["hosts"]})
+    page = make_report(folder.path).page
+    record = described(page)
+    assert record["title"] == SHOWN and record["hosts"][0]["name"] == SHOWN
+    assert record["processes"][0]["labels"] == {
+        "__proto__": SHOWN,
+        SHOWN: "x",
+        "ok": "\ufffd\ufffd",
+        "user": "app",
+    }
+    assert list(by_column(page).values()) == [{(HOSTILE,): 5}]
+    html = page.read_text()
+    assert html.count("</script>") == 3 and "<!--" not in html.split("<main>")[1].split('type="module"')[0]
+
+
+def test_an_event_without_samples_is_described_and_has_no_column(tmp_path):
+    hosts = [MadeHost("a", {1: "x 1\n"}, events={"lock": {1: ""}})]
+    page = make_report(make_run(tmp_path / "run", hosts, events=("cpu", "lock")).path).page
+    record = described(page)
+    assert [event["name"] for event in record["events"]] == ["cpu", "lock"]
+    assert [column["event"] for column in record["columns"]] == [0]
+    assert record["findings"][1] == [] and record["hosts_by_event"][1][0]["taken"] == 0
+
+
+def test_a_process_whose_profile_cannot_be_read_is_left_out(folder):
+    folder.profile_path("n1", 4701, "cpu").write_bytes(b"cut")
+    report = make_report(folder.path)
+    columns = by_column(report.page)
+    assert {key[1:3] for key in columns if key[0] == "cpu"} == {("n1", 4702), ("n2", 4703)}
+    assert ("alloc", "n1", 4701, None) in columns
+    assert [problem.pid for problem in report.problems] == [4701]
+
+
+def test_the_heaviest_threads_are_told_apart(tmp_path):
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    many = "".join(f"[pool-{letter}];run {100 + place}\n" for place, letter in enumerate(letters))
+    hosts = [MadeHost("a", {1: many + "run 7\n", 2: "[pool-a];run 999\n"})]
+    page = make_report(make_run(tmp_path / "run", hosts).path).page
+    threads = described(page)["threads"]
+    heaviest = [f"pool-{letter}" for letter in reversed(letters[7:])]
+    assert threads == ["pool-a", *heaviest, "other threads"]
+    columns = by_column(page)
+    others = sum(100 + place for place in range(7)) + 7
+    assert columns["cpu", "a", 1, "other threads"] == {("run",): others}
+    assert columns["cpu", "a", 2, "pool-a"] == {("run",): 999}
+
+
+def test_threads_asked_for_are_frames_too(folder):
+    columns = by_column(make_report(folder.path, threads=True).page)
+    assert columns["cpu", "n2", 4703, "GC Thread#N"] == {("[GC Thread#N]", "gc"): 30}
+
+
+def test_a_trimmed_page_has_the_job_s_own_frames_only(folder):
+    folder.write_run({**folder.run, "roots": ["Job.run"]})
+    columns = by_column(make_report(folder.path, trim=True).page)
+    assert {key[3] for key in columns if key[0] == "cpu"} == {"Executor task N"}
+
+
+def test_raw_names_stay_apart(tmp_path):
+    lambdas = "Job$$Lambda$12/0x0000000800c8a000.run 3\nJob$$Lambda$77/0x0000000800c8b000.run 1\n"
+    folder = make_run(tmp_path / "run", [MadeHost("a", {1: lambdas})])
+    assert carried(make_report(folder.path).page).columns == [{("Job$$Lambda.run",): 4}]
+    assert carried(make_report(folder.path, raw_names=True).page).nodes == 3
+
+
+def test_each_value_of_one_profile_is_an_event(tmp_path):
+    text = "[main];a;b 3\na;c 1\n"
+    write_page(Profile.from_bytes(text.encode(), "folded"), tmp_path / "x.html", "x <y>")
+    record = described(tmp_path / "x.html")
+    assert [(one["name"], one["unit"]) for one in record["events"]] == [("samples", "count")]
+    assert (record["title"], record["threads"], record["hosts"][0]["name"]) == ("x <y>", [], "x <y>")
+    assert carried(tmp_path / "x.html").columns == [{("[main]", "a", "b"): 3, ("a", "c"): 1}]
+
+
+def test_before_and_after_are_two_runs(tmp_path):
+    before, after = (Profile.from_bytes(text, "folded") for text in (b"a;b 3\na 1\n", b"a;b 1\na;c 7\n"))
+    before.diff(after, normalize=False).write(tmp_path / "x.html", title="x")
+    record = described(tmp_path / "x.html")
+    assert record["runs"] == ["before", "after"]
+    assert record["hosts"] == [{"name": "before", "run": 0}, {"name": "after", "run": 1}]
+    assert [one["process"] for one in record["columns"]] == [0, 1]
+    assert carried(tmp_path / "x.html").columns == [
+        {("a",): 1, ("a", "b"): 3},
+        {("a", "b"): 1, ("a", "c"): 7},
+    ]
+
+
+def test_viewer_data_refuses_a_value_that_there_is_not():
+    data = ViewerData()
+    profile = Profile.from_bytes(b"a 1\n", "folded")
+    with pytest.raises(ValueError, match="no value"):
+        data.add(profile, 3)
+    assert read_block(data.to_bytes()).columns == []
+    assert data.add(profile) == 0 and data.add_threads(profile) == [(None, 1, 1)]
+    assert json.dumps(read_block(data.to_bytes()).nodes) == "2"
+
+
+def test_a_page_of_50_000_nodes_is_small(tmp_path):
+    names = [f"org/apache/spark/sql/execution/Stage{n}$Iterator.next" for n in range(500)]
+    stacks = [";".join(names[(n * 7 + d * (n % 13 + 1)) % 500] for d in range(12)) for n in range(5_500)]
+    text = "".join(f"{stack} {1 + 5000 // (n + 1)}\n" for n, stack in enumerate(stacks))
+    profile = Profile.from_bytes(text.encode(), "folded")
+    assert profile.node_count() > 50_000
+    write_page(profile, tmp_path / "x.html", "x")
+    assert 'class="still"' in (tmp_path / "x.html").read_text()
+    assert (tmp_path / "x.html").stat().st_size < 1_000_000

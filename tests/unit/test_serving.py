@@ -1,0 +1,154 @@
+"""`hprofiler report --serve` and `--open`: one page, to this machine only, under a path nobody guesses."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from hprofiler.cli.serving import PageServer
+from hprofiler.errors import UsageError
+from tests.viewer.made_run import MadeHost, make_run
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LONG = 60
+
+
+@pytest.fixture
+def page(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("<p>the page")
+    (tmp_path / "run.json").write_text("{}")
+    return path
+
+
+@pytest.fixture
+def server(page):
+    server = PageServer(page, 0)
+    thread = threading.Thread(target=server.serve)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join(LONG)
+
+
+def ask(server, path, method="GET"):
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=LONG)
+    connection.request(method, path)
+    answer = connection.getresponse()
+    return answer.status, answer.headers, answer.read().decode()
+
+
+def test_the_page_is_served_as_it_is_now(server, page):
+    path = urlsplit(server.address).path
+    status, headers, body = ask(server, path)
+    assert (status, body) == (200, "<p>the page")
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    assert (headers["Cache-Control"], headers["Referrer-Policy"]) == ("no-store", "no-referrer")
+    page.write_text("made again")
+    assert ask(server, path)[2] == "made again"
+    assert ask(server, path, "HEAD")[::2] == (200, "")
+
+
+def test_nothing_else_is_served(server, page):
+    path = urlsplit(server.address).path
+    token = path.split("/")[1]
+    for other in (
+        "/",
+        "/report.html",
+        f"/{token}",
+        f"/{token}/",
+        f"/{token}/run.json",
+        f"{path}/../run.json",
+        f"/{token}/../report.html",
+        f"{path}?x",
+        f"/{token[:-1]}/report.html",
+        "/caf%C3%A9",
+    ):
+        status, _, body = ask(server, other)
+        assert status == 404 and token not in body, other
+    assert ask(server, path, "POST")[0] == 501
+    page.unlink()
+    assert ask(server, path)[0] == 404
+
+
+def test_only_this_machine_may_ask_and_each_server_has_a_path_of_its_own(server, page):
+    assert server.socket.getsockname()[0] == "127.0.0.1"
+    with PageServer(page, 0) as other:
+        assert other.path != server.path and len(other.path.split("/")[1]) >= 20
+    assert f"-L {server.server_port}:127.0.0.1:{server.server_port} " in server.tunnel
+
+
+def test_a_port_that_is_taken_is_named(page):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"cannot serve on 127.0.0.1:{port}"):
+            PageServer(page, port)
+
+
+def run_report(folder, *words, **environment):
+    shown = {name: value for name, value in os.environ.items() if not name.endswith("DISPLAY")}
+    shown.pop("BROWSER", None)
+    return subprocess.Popen(
+        [sys.executable, "-m", "hprofiler", "report", str(folder), *words],
+        cwd=ROOT,
+        env={**shown, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return make_run(tmp_path / "run", [MadeHost("a", {1: "main;b 3\n"})]).path
+
+
+def test_the_command_serves_until_ctrl_c(folder):
+    with run_report(folder, "--serve") as command:
+        lines = [command.stdout.readline() for _ in range(4)]
+        address = urlsplit(lines[1].strip())
+        connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=LONG)
+        connection.request("GET", address.path)
+        assert connection.getresponse().read() == (folder / "report.html").read_bytes()
+        connection.close()
+        command.send_signal(signal.SIGINT)
+        assert command.wait(LONG) == 0
+    assert lines[0].strip() == str(folder / "report.html")
+    assert re.match(
+        rf"  from another machine: ssh -N -L {address.port}:127\.0\.0\.1:{address.port} \S+@", lines[2]
+    )
+
+
+def test_open_shows_the_page_in_the_browser(folder, tmp_path):
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/shown\n')
+    browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
+    with run_report(folder, "--open", BROWSER=str(browser)) as command:
+        _, err = command.communicate(timeout=LONG)
+    assert (command.returncode, err) == (0, "")
+    assert (tmp_path / "shown").read_text().strip() == (folder / "report.html").as_uri()
+
+
+def test_where_there_is_no_browser_open_names_the_page(folder):
+    with run_report(folder, "--open") as command:
+        _, err = command.communicate(timeout=LONG)
+    assert command.returncode == 0
+    assert f"no browser to show it in: open {(folder / 'report.html').as_uri()}" in err
+
+
+def test_serve_before_the_folder_says_what_is_wrong(tmp_path):
+    with run_report("--serve", str(tmp_path)) as command:
+        _, err = command.communicate(timeout=LONG)
+    assert command.returncode == 2 and "name DIR before --serve" in err

@@ -1,0 +1,113 @@
+"""What a page carries, read as `flamegraph/viewer/FORMAT.md` describes it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+Stacks = Dict[Tuple[str, ...], int]
+
+
+@dataclass
+class Block:
+    """How many nodes the tree has, and the self values of each column by stack."""
+
+    nodes: int
+    columns: List[Stacks]
+
+
+def described(page: Path) -> Dict[str, Any]:
+    """The page's description."""
+    found = re.search(r'<script type="application/json" id="hprofiler-page">(.*?)</script>', page.read_text())
+    assert found is not None
+    record = json.loads(found.group(1))
+    assert isinstance(record, dict)
+    return record
+
+
+def carried(page: Path) -> Block:
+    """The page's data."""
+    ident = described(page)["data"]
+    found = re.search(
+        rf'<script type="application/octet-stream" id="{ident}">(.*?)</script>', page.read_text()
+    )
+    assert found is not None
+    return read_block(base64.b64decode(found.group(1), validate=True))
+
+
+def read_block(packed: bytes) -> Block:
+    reader = _Reader(zlib.decompress(packed))
+    assert reader.take(4) == b"HPV2"
+    stacks = _stacks(reader)
+    columns = [_column(reader, stacks) for _ in range(reader.number())]
+    assert reader.at == len(reader.data)
+    return Block(len(stacks), columns)
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def number(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.data[self.at]
+            self.at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    def take(self, length: int) -> bytes:
+        self.at += length
+        return self.data[self.at - length : self.at]
+
+    def numbers(self) -> List[int]:
+        """The numbers that a piece is made of."""
+        piece = _Reader(self.take(self.number()))
+        found = []
+        while piece.at < len(piece.data):
+            found.append(piece.number())
+        return found
+
+
+def _stacks(reader: _Reader) -> List[Tuple[str, ...]]:
+    """Each node's stack."""
+    names: List[bytes] = []
+    for _ in range(reader.number()):
+        shared = reader.number()
+        names.append((names[-1][:shared] if shared else b"") + reader.take(reader.number()))
+    assert names == sorted(set(names))
+    frames = [(names[reader.number()].decode(), reader.number()) for _ in range(reader.number())]
+    count = reader.number()
+    frame_of, children = reader.numbers(), reader.numbers()
+    assert (len(frame_of), len(children)) == (count - 1, count)
+    stacks: List[Tuple[str, ...]] = [()]
+    waiting = [[0, children[0]]]
+    for node, frame in enumerate(frame_of, 1):
+        while waiting[-1][1] == 0:
+            waiting.pop()
+        waiting[-1][1] -= 1
+        stacks.append((*stacks[waiting[-1][0]], frames[frame][0]))
+        waiting.append([node, children[node]])
+    assert not any(left for _, left in waiting)
+    return stacks
+
+
+def _column(reader: _Reader, stacks: List[Tuple[str, ...]]) -> Stacks:
+    entries = reader.number()
+    steps, values = reader.numbers(), reader.numbers()
+    assert len(steps) == len(values) == entries and all(values)
+    node = 0
+    column: Stacks = {}
+    for step, value in zip(steps, values):
+        node += step
+        # Tiers of one method are nodes of their own.
+        column[stacks[node]] = column.get(stacks[node], 0) + value
+    return column

@@ -1,0 +1,99 @@
+"""axe-core looks at every view, in light and dark, and at what opens over them. Pictures of all are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Callable, Dict
+from urllib.parse import quote
+
+import pytest
+from selenium.webdriver.common.by import By
+
+from hprofiler.report import make_report
+from tests.viewer import axe
+from tests.viewer.browser import Viewer
+from tests.viewer.conftest import prefer
+from tests.viewer.made_run import MadeHost, make_run
+
+METHOD = quote("com/example/etl/AvroUtil.toAvroIdentifier")
+VIEWS = {
+    "graph": "",
+    "searched": "q=AvroUtil",
+    "reversed": "view=reversed",
+    "sandwich": f"view=sandwich&method={METHOD}",
+    "methods": "view=methods",
+    "hosts": "view=hosts",
+    "compare": "view=compare&scope=host:7&with=rest:host:7",
+    "run": "view=run",
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view(viewer: Viewer, spark_page: Path, view: str, scheme: str) -> None:
+    prefer(viewer.driver, scheme)
+    viewer.open(spark_page, VIEWS[view])
+    viewer.picture(f"{view}-{scheme}")
+    assert axe.faults(viewer.driver) == []
+
+
+def listed_scopes(viewer: Viewer) -> None:
+    viewer.element("scope-input").click()
+
+
+def saving(viewer: Viewer) -> None:
+    viewer.element("save").find_element(By.TAG_NAME, "button").click()
+
+
+def keys(viewer: Viewer) -> None:
+    viewer.press("?")
+
+
+def tooltip(viewer: Viewer) -> None:
+    viewer.hover(0.5, 2)
+
+
+def wrong_expression(viewer: Viewer) -> None:
+    viewer.element("search-regexp").click()
+    viewer.press("(")
+
+
+OVER: Dict[str, Callable[[Viewer], None]] = {
+    "scopes": listed_scopes,
+    "save": saving,
+    "keys": keys,
+    "tooltip": tooltip,
+    "wrong": wrong_expression,
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("over", OVER)
+def test_what_opens_over_it(viewer: Viewer, spark_page: Path, over: str, scheme: str) -> None:
+    prefer(viewer.driver, scheme)
+    viewer.open(spark_page)
+    OVER[over](viewer)
+    viewer.picture(f"{over}-{scheme}")
+    assert axe.faults(viewer.driver) == []
+
+
+def test_on_a_phone(viewer: Viewer, spark_page: Path) -> None:
+    viewer.driver.set_window_size(500, 900)
+    viewer.open(spark_page)
+    viewer.picture("narrow")
+    assert axe.faults(viewer.driver) == []
+    wide = "return document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    assert not viewer.driver.execute_script(wide)
+
+
+def test_a_page_without_samples(viewer: Viewer, tmp_path: Path) -> None:
+    hosts = [MadeHost("n1").fails("failed", "no route to host", "check name and network")]
+    viewer.driver.get(make_report(make_run(tmp_path / "run", hosts).path).page.as_uri())
+    viewer.picture("without-samples")
+    assert axe.faults(viewer.driver) == []
+
+
+def test_faults_are_found(viewer: Viewer, spark_page: Path) -> None:
+    viewer.open(spark_page)
+    viewer.driver.execute_script("document.body.append(new Image())")
+    assert "image-alt" in axe.faults(viewer.driver)[0]

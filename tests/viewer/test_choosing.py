@@ -1,0 +1,153 @@
+"""What is shown: events with their units, scopes, threads; chosen by pointing, by typing and from a link."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, List, Union
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+from hprofiler.report import make_report
+from tests.viewer.browser import Viewer
+from tests.viewer.choosing import choose_scope, listed_scopes
+from tests.viewer.made_run import MadeHost, make_run
+
+# Of 300 CPU samples 80 are in hot, all on n1; 4 MiB are allocated, 1 of them on n1.
+Events = Dict[int, Union[str, bytes]]
+N1: Events = {
+    101: "[worker];a;hot_[j] 60\n[GC Thread#N];gc 40\n",
+    102: "[worker];a;hot_[j] 20\n[worker];a;cold_[j] 80\n",
+}
+N2: Events = {201: "[worker];a;cold_[j] 100\n"}
+ALLOCATED: List[Events] = [{101: "a;make 1048576\n"}, {201: "a;make 3145728\n"}]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    hosts = [
+        MadeHost(name, processes, events={"alloc": allocated})
+        for name, processes, allocated in zip(("n1", "n2"), (N1, N2), ALLOCATED)
+    ]
+    run = make_run(tmp_path_factory.mktemp("choosing") / "run", hosts, events=("cpu", "alloc", "lock"))
+    return make_report(run.path).page
+
+
+def test_each_scope_has_its_own_numbers(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "q=hot")
+    viewer.until_text("search-result", "26.7 % matched")
+    assert {"n1", "n2", "Cluster, sum", "Cluster, average"} <= set(listed_scopes(viewer))
+    for typed, share in (
+        ("average", "20.0 %"),  # of 40 % and none
+        ("n1", "40.0 %"),
+        ("(101)", "60.0 %"),
+        ("102", "20.0 %"),
+        ("n2", "no match"),
+        ("cluster sum", "26.7 %"),
+    ):
+        choose_scope(viewer, typed)
+        viewer.until_text("search-result", share)
+
+
+def test_groups_of_processes_by_label(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "q=hot&scope=label:executor=2")
+    viewer.until_text("search-result", "20.0 % matched")
+    assert viewer.text("scope-note").startswith("100 of 300 samples, 33.3 %")
+    choose_scope(viewer, "executor 1")  # one on each host
+    viewer.until_text("search-result", "30.0 % matched")
+    assert "scope=label%3Aexecutor%3D1" in viewer.state()
+
+
+def test_threads_narrow_every_scope(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "q=hot")
+    threads = Select(viewer.element("thread"))
+    assert {option.text for option in threads.options} == {"All threads", "worker", "GC Thread#N"}
+    threads.select_by_visible_text("worker")
+    viewer.until_text("search-result", "30.8 % matched")  # 80 of 260
+    choose_scope(viewer, "(101)")
+    viewer.until_text("search-result", "100 % matched")
+    threads.select_by_visible_text("GC Thread#N")
+    viewer.until_text("search-result", "no match")
+    assert viewer.hover(0.5, 1).splitlines()[0] == "gc"
+
+
+def test_each_event_has_its_own_units(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    assert "300 samples · 1.0 s · 0.02 cores" in viewer.hover(0.5, 0)
+    first, second, _ = viewer.element("events").find_elements(By.TAG_NAME, "button")
+    second.click()
+    viewer.until("return location.hash.includes('event=alloc')")
+    tip = viewer.hover(0.5, 2)
+    assert tip.splitlines()[0] == "make" and "4 MiB · 68.3 KiB/s" in tip
+    assert "allocated memory" in viewer.text("frame-hint")
+    assert not viewer.element("thread").is_displayed()
+    choose_scope(viewer, "n2")
+    viewer.until_text("scope-note", "3 of 4 MiB, 75.0 %")
+    first.click()
+    viewer.until_text("scope-note", "100 of 300 samples")
+    assert viewer.hover(0.5, 2).splitlines()[0] == "cold"
+
+
+def test_an_event_without_samples_is_no_riddle(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.element("events").find_elements(By.TAG_NAME, "button")[2].click()
+    viewer.until_text("scope-note", "not one sample")
+    for view in ("reversed", "sandwich", "methods", "hosts", "compare", "run", "graph"):
+        viewer.element(f"view-{view}").click()
+        assert viewer.element(f"{view}-panel").get_attribute("hidden") is None
+        assert not viewer.element("failure").is_displayed()
+    viewer.element("search").send_keys("hot")
+    viewer.until_text("search-result", "no match")
+
+
+def test_what_the_page_says_is_of_the_event_shown(viewer: Viewer, page: Path) -> None:
+    def told() -> set[str]:
+        sections = viewer.driver.find_elements(By.CSS_SELECTOR, "main > section.of-event")
+        return {str(one.get_attribute("data-event")) for one in sections if one.is_displayed()}
+
+    viewer.open(page)
+    assert told() == {"0"}
+    viewer.open(page, "event=alloc")
+    assert told() == {"1"}
+
+
+def test_the_list_narrows_as_one_types(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    box = viewer.element("scope-input")
+    box.click()
+    assert box.get_attribute("aria-expanded") == "true"
+    everything = len(viewer.driver.find_elements(By.CSS_SELECTOR, "#scope-list .option"))
+    box.send_keys("n2")
+    options = viewer.driver.find_elements(By.CSS_SELECTOR, "#scope-list .option")
+    assert 0 < len(options) < everything and all("n2" in option.text for option in options)
+    active = viewer.element(str(box.get_attribute("aria-activedescendant")))
+    assert active == options[0] and "33.3 %" in active.text.replace("\u202f", " ")
+    box.send_keys("zzz")
+    assert "Nothing of that name" in viewer.text("scope-list")
+    box.send_keys(Keys.ESCAPE)
+    assert box.get_attribute("value") == "Cluster, sum" and viewer.state() == ""
+
+
+def test_a_link_chooses_event_scope_and_threads(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "scope=host:0&q=cold")
+    Select(viewer.element("thread")).select_by_visible_text("worker")
+    viewer.until_text("search-result", "50.0 % matched")
+    state = viewer.state().lstrip("#")
+    viewer.open(page, state)
+    viewer.until_text("search-result", "50.0 % matched")
+    assert viewer.element("scope-input").get_attribute("value") == "n1"
+    assert Select(viewer.element("thread")).first_selected_option.text == "worker"
+
+
+def test_colours_are_those_of_packages_when_asked(viewer: Viewer, spark_page: Path) -> None:
+    viewer.open(spark_page)
+    by_kind = viewer.color(0.3, 3)
+    viewer.element("color").click()
+    viewer.until_text("legend", "org.apache.spark")
+    assert viewer.color(0.3, 3) != by_kind
+    assert "java.util.regex" in viewer.text("legend") and "Java, inlined" not in viewer.text("legend")
+    viewer.element("color").click()
+    viewer.until_text("legend", "Java, inlined")
+    assert viewer.color(0.3, 3) == by_kind

@@ -1,0 +1,38 @@
+"""The page of `hprofiler diff` in a real Chromium: it opens on the comparison; links keep other views."""
+
+from __future__ import annotations
+
+import pytest
+
+from hprofiler.report.diff import compare_paths, two_runs
+from tests.viewer.made_run import MadeHost, make_run
+
+JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
+
+
+@pytest.fixture
+def page(tmp_path):
+    sides = []
+    for name, hot in (("monday", ""), ("tuesday", f"{JOB};com/acme/Mask.mask_[j] 900\n")):
+        text = f"{JOB};com/acme/Row.read_[j] 3000\n{hot}"
+        sides.append(make_run(tmp_path / name, [MadeHost("n1", {1: text}), MadeHost("n2", {2: text})]).path)
+    made = two_runs(*sides)
+    made.write(compare_paths(*sides, None, False, lambda side, done, of: None, made), tmp_path / "x.html")
+    return tmp_path / "x.html"
+
+
+def test_it_opens_on_the_comparison_of_both_runs(viewer, page):
+    viewer.open(page)
+    told = viewer.element("compare-panel").text.replace("\u202f", " ")
+    assert viewer.element("compare-panel").is_displayed()
+    assert "com/acme/Mask.mask" in told and "+23.1 points" in told
+    assert "Appeared: only in tuesday" in told
+
+
+def test_a_link_to_another_view_shows_that(viewer, page):
+    viewer.open(page, "view=graph")
+    assert viewer.element("graph-panel").is_displayed()
+    assert not viewer.element("compare-panel").is_displayed()
+    viewer.open(page)
+    viewer.element("view-graph").click()
+    viewer.until("return location.hash.includes('view=graph')")

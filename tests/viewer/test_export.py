@@ -1,0 +1,126 @@
+"""What the page saves, read back: the same profile that was chosen; the picture that was seen."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Dict, Iterator, List
+from xml.etree import ElementTree
+
+import pytest
+from selenium import webdriver
+
+from hprofiler._flamegraph import Profile
+from hprofiler.report import make_report, write_page
+from tests.viewer.browser import Viewer
+from tests.viewer.made_run import MadeHost, make_run
+
+SVG = "{http://www.w3.org/2000/svg}"
+PROCESSES = {
+    "n1": {11: "a;b_[0];c_[j] 30\na;b_[j];b_[i];c_[j] 20\nk;sys_read_[k] 7\n"},
+    "n2": {12: "a;b_[1];d 30\nx;y 15\nx 5\n", 13: "std::sort(int*, int*) 3\n名前.メソッド_[j] 1\n"},
+}
+STATES = {"": ["n1", "n2"], "scope=host:1": ["n2"]}
+FORMATS = {"folded": ".folded", "pprof": ".pb.gz", "speedscope": ".speedscope.json"}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    hosts = [MadeHost(name, dict(processes)) for name, processes in PROCESSES.items()]
+    return make_report(make_run(tmp_path_factory.mktemp("export") / "run", hosts).path).page
+
+
+@pytest.fixture
+def downloads(driver: webdriver.Chrome, tmp_path: Path) -> Iterator[Path]:
+    """The folder that the browser saves into."""
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
+    yield folder
+    driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "default"})
+
+
+def save(viewer: Viewer, downloads: Path, kind: str) -> Path:
+    """Choose it from the menu; the file, once all of it is there."""
+    viewer.element("save-button").click()
+    viewer.element(f"save-{kind}").click()
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        files = [file for file in downloads.iterdir() if file.suffix != ".crdownload"]
+        if files and files[0].stat().st_size > 0:
+            return files[0]
+        time.sleep(0.02)
+    raise AssertionError(f"nothing was saved: {list(downloads.iterdir())}")
+
+
+def expected(hosts: List[str]) -> bytes:
+    texts = [text for host in hosts for text in PROCESSES[host].values()]
+    return Profile.merged([Profile.from_bytes(text.encode(), "folded") for text in texts]).to_folded()
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("kind", FORMATS)
+def test_what_is_saved_reads_back_equal(
+    viewer: Viewer, page: Path, downloads: Path, kind: str, state: str
+) -> None:
+    viewer.open(page, state)
+    file = save(viewer, downloads, kind)
+    assert file.name.endswith(FORMATS[kind]) and "cpu" in file.name
+    profile = Profile.open(file)
+    assert profile.values[0] == (("samples", "count") if kind != "folded" else profile.values[0])
+    assert profile.to_folded() == expected(STATES[state])
+    if kind == "pprof":
+        assert profile.values[1] == ("cpu", "nanoseconds")
+        assert abs(profile.total("cpu") - profile.total() * 10**9 / 300) <= profile.total()
+
+
+def test_a_mean_is_saved_in_whole_numbers(viewer: Viewer, page: Path, downloads: Path) -> None:
+    viewer.open(page, "scope=mean")
+    profile = Profile.open(save(viewer, downloads, "folded"))
+    # Of 57 and 54 samples a host has 55.5 on average, of which half is n1's.
+    assert profile.total() in (55, 56)
+    kernel = Profile.from_bytes(profile.to_folded(), "folded").focus("sys_read").total()
+    assert kernel == pytest.approx(55.5 / 2 * 7 / 57, abs=1)
+
+
+def titles(file: Path) -> Dict[str, float]:
+    """The frames of a picture: width by title."""
+    root = ElementTree.parse(file).getroot()
+    groups = root.findall(f"{SVG}g")
+    return {
+        str(group.findtext(f"{SVG}title")): float(group.find(f"{SVG}rect").attrib["width"])  # type: ignore[union-attr]
+        for group in groups
+    }
+
+
+def test_the_picture_is_what_is_seen(viewer: Viewer, page: Path, downloads: Path) -> None:
+    viewer.open(page, "q=y")
+    viewer.click(0.95, 1)  # x, of 20 samples
+    assert viewer.text("frame-name") == "x"
+    frames = titles(save(viewer, downloads, "svg"))
+    names = {title.rsplit(" (", 1)[0]: width for title, width in frames.items()}
+    assert set(names) >= {"x", "y"} and "a" not in names
+    assert names["y"] == pytest.approx(0.75 * names["x"], abs=1.5)
+    assert any("y (13.5\u202f%, 15 samples" in title for title in frames)
+
+
+def test_hostile_names_in_a_picture_are_text(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
+    hostile = ["</title><script>1</script>", "a&b\x01\x0b<c>", "\"'{{x}}", "名前\u202e", "]]>"]
+    folded = "".join(f"{name} 10\n" for name in hostile)
+    page = tmp_path / "hostile.html"
+    write_page(Profile.from_bytes(folded.encode(), "folded"), page, "<hostile> & title")
+    viewer.open(page)
+    names = {title.rsplit(" (", 1)[0] for title in titles(save(viewer, downloads, "svg"))}
+    assert {name.replace("\x01", "\ufffd").replace("\x0b", "\ufffd") for name in hostile} <= names
+
+
+def test_the_menu_by_keyboard(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.driver.execute_script("document.getElementById('save-button').focus()")
+    viewer.press("\ue007")
+    assert viewer.driver.switch_to.active_element.get_attribute("id") == "save-svg"
+    viewer.press("\ue013")
+    assert viewer.driver.switch_to.active_element.get_attribute("id") == "save-speedscope"
+    viewer.press("\ue00c")
+    assert viewer.driver.switch_to.active_element.get_attribute("id") == "save-button"
+    assert not viewer.element("save-list").is_displayed()

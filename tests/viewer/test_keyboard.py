@@ -1,0 +1,142 @@
+"""The page without a mouse: what is chosen, seen and saved by keys alone; and the page on paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+from hprofiler.report import make_report
+from tests.viewer.browser import ROW, Viewer
+from tests.viewer.conftest import prefer
+from tests.viewer.made_run import MadeHost, make_run
+
+MOST_TABS = 60
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """In `a` are 80 of 100 samples, in its `hot` 60, all of them on h1; 10 are in `deep` below 60 others."""
+    deep = ";".join(f"d{depth}" for depth in range(60))
+    hosts = [
+        MadeHost("h1", {1: "a;hot_[j] 60\nz 5\n"}, events={"alloc": {1: "a;make 1048576\n"}}),
+        MadeHost("h2", {2: f"a;cold_[j] 20\n{deep};deep 10\nz 5\n"}),
+    ]
+    return make_report(
+        make_run(tmp_path_factory.mktemp("keys") / "run", hosts, events=("cpu", "alloc")).path
+    ).page
+
+
+def focused(viewer: Viewer) -> str:
+    return str(viewer.driver.switch_to.active_element.get_attribute("id"))
+
+
+def held(viewer: Viewer, modifier: str, key: str) -> None:
+    ActionChains(viewer.driver).key_down(modifier).send_keys(key).key_up(modifier).perform()
+
+
+def tab_to(viewer: Viewer, id: str) -> None:
+    """Press Tab until the element has the focus."""
+    for _ in range(MOST_TABS):
+        if focused(viewer) == id:
+            return
+        viewer.press(Keys.TAB)
+    raise AssertionError(f"Tab never reaches {id}")
+
+
+def test_a_host_is_chosen_and_its_hottest_frame_zoomed(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.press("w")
+    assert focused(viewer) == "scope-input"
+    viewer.press("h1", Keys.ENTER)
+    viewer.until_text("scope-note", "65 of 100 samples")
+    tab_to(viewer, "graph-scroller")
+    viewer.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    assert viewer.text("frame-name") == "hot" and "92.3 % total" in viewer.text("frame-cost")
+    assert "Java, JIT-compiled" in viewer.text("tooltip")
+    viewer.press(Keys.ENTER)
+    viewer.until("return location.hash.includes('zoom=')")
+    viewer.press(Keys.ESCAPE)
+    viewer.until("return !location.hash.includes('zoom=')")
+
+
+def test_views_are_a_row_of_tabs(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    tab_to(viewer, "view-graph")
+    for view in ("reversed", "sandwich", "methods", "hosts", "compare", "run", "graph"):
+        viewer.press(Keys.ARROW_RIGHT)
+        assert focused(viewer) == f"view-{view}"
+        assert viewer.element(f"view-{view}").get_attribute("aria-selected") == "true"
+        assert viewer.element(f"{view}-panel").is_displayed()
+    viewer.press(Keys.TAB)
+    assert focused(viewer) == "search"
+
+
+def test_back_leads_out_of_graphs_that_zoom_by_themselves(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.press("r")
+    viewer.until("return !document.getElementById('reversed-panel').hidden")
+    tab_to(viewer, "reversed-scroller")
+    viewer.press(Keys.ARROW_DOWN, Keys.ENTER)
+    viewer.until_text("frame-name", "hot")
+    assert viewer.element("reset").is_enabled()
+    viewer.press(Keys.BACKSPACE)
+    viewer.until("return document.getElementById('frame-chosen').hidden")
+    assert "view=reversed" in viewer.state()
+    viewer.press(Keys.BACKSPACE)
+    viewer.until("return !document.getElementById('graph-panel').hidden")
+
+
+def test_copies_the_whole_stack(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    tab_to(viewer, "graph-scroller")
+    viewer.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    viewer.press("C")
+    viewer.until_text("copy-stack", "Copied")
+    viewer.press("/")
+    held(viewer, Keys.CONTROL, "v")
+    viewer.until("return document.getElementById('search').value === 'a;hot 60'")
+
+
+def test_all_keys_are_listed_and_obeyed_only_outside_of_fields(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.press("?")
+    listed = viewer.text("keys-list")
+    for what in ("search", "methods", "copy the whole stack", "fill the window", "this list"):
+        assert what in listed
+    viewer.press(Keys.ESCAPE, "/", "m", "r")
+    assert viewer.element("search").get_attribute("value") == "mr"
+    assert viewer.element("graph-panel").is_displayed()
+
+
+def test_an_event_is_chosen_by_keys(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    tab_to(viewer, "scope-input")
+    held(viewer, Keys.SHIFT, Keys.TAB)
+    viewer.press(Keys.SPACE)
+    viewer.until("return location.hash.includes('event=alloc')")
+    viewer.until_text("wider", "allocated memory")
+
+
+def test_paper_has_all_rows_in_light_colours_and_every_table(viewer: Viewer, page: Path) -> None:
+    rows = 62
+    viewer.open(page)
+    light = viewer.color(0.1, 1)
+    prefer(viewer.driver, "dark")
+    assert viewer.element("graph-canvas").size["height"] < rows * ROW
+    viewer.driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert viewer.element("graph-canvas").size["height"] == rows * ROW
+    assert viewer.color(0.1, 1) == light
+    viewer.driver.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert viewer.element("graph-canvas").size["height"] < rows * ROW
+    assert sum(viewer.color(0.1, 1)) < sum(light)
+    viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        for shown in ("hosts-panel", "run-panel", "graph-panel"):
+            assert viewer.element(shown).is_displayed(), shown
+        for hidden in ("tools", "views", "status"):
+            assert not viewer.element(hidden).is_displayed(), hidden
+    finally:
+        viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
