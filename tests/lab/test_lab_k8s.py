@@ -237,7 +237,7 @@ def test_nothing_is_left_in_any_container(
 
 
 def test_a_pod_by_its_name_and_one_of_its_containers(hprofiler: Profiling, shapes: Dict[str, Object]) -> None:
-    result = hprofiler("-t", "2", "-j", "k8s:pod/two", "--container", "side")
+    result = hprofiler("-t", "2", "-e", "wall", "-j", "k8s:pod/two", "--container", "side")
     assert result.code == 0, str(result)
     assert set(recorded(result)) == {"two/side"}
 

@@ -359,20 +359,30 @@ def test_too_many(server: ApiServer, locate: Locate) -> None:
 
 
 def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
-    old, going = pod("leaving"), pod("going")
+    old, going, ending = pod("leaving"), pod("going"), pod("ending", states={"main": {"terminated": KILLED}})
     old["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z")
-    server.pods = [pod("stays"), pod("leaves"), pod("restarts"), pod("crashes"), old, pod("going")]
+    server.pods = [
+        pod("stays"),
+        pod("leaves"),
+        pod("restarts"),
+        pod("crashes"),
+        old,
+        pod("going"),
+        pod("ending"),
+    ]
     found = locate()
-    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    for one in (going, ending):
+        one["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     again = pod("restarts")
     again["status"]["containerStatuses"][0]["containerID"] = "containerd://" + "f" * 64
     crashed = pod("crashes", states={"main": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}})
-    server.pods = [pod("stays"), again, crashed, old, going, pod("comes")]
+    server.pods = [pod("stays"), again, crashed, old, going, ending, pod("comes")]
     assert [(line.host, line.reason) for line in found.came_since()] == [
         ("leaves", "the pod was deleted during the recording"),
         ("restarts", "the container was started anew during the recording"),
         ("crashes", "the container is between two starts: OOMKilled (exit code 137)"),
         ("going", "the pod was deleted during the recording"),
+        ("ending", "the pod was deleted during the recording"),
         ("comes", "comes began during the recording and is not in it"),
     ]
     server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})
