@@ -33,8 +33,8 @@ class Container(NamedTuple):
 
 
 class Idle(NamedTuple):
-    """A container, or a whole pod (`name` ""), that does not run. `status` is FAILED where it should; `leaving`
-    as of a container that runs."""
+    """A container, or a whole pod (`name` ""), that does not run. `status` is FAILED where it should;
+    `leaving` as of a container that runs."""
 
     namespace: str
     pod: str
