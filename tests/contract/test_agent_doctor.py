@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import pytest
 
 from tests.burners.burner import Burner
-from tests.contract.agent_driver import FREQUENCY, Agent, Event, good, leftovers
+from tests.contract.agent_driver import FREQUENCY, Agent, Event, good
 from tests.contract.conftest import OTHER_USER, namespace_tmp
 from tests.contract.perf_engine import FRAME_POINTERS, perfmap, processes
 from tests.contract.test_agent_namespaces import OWN_TMP, burn_contained  # noqa: F401
@@ -68,21 +68,21 @@ class Both:
     def agree(self, target: Any, version: Optional[str] = None, **wanted: Any) -> Event:
         """What `check` says of a process, which is what a run comes to."""
         (found,) = processes(self._agent, target)
-        before = traces(found["pid"])
+        before = traces(found, self._agent.process.pid)
         (checked,) = self.check([found], sampling(**wanted), version)["processes"]
-        assert traces(found["pid"]) == before
+        assert traces(found, self._agent.process.pid) == before
         outcome, started = self.run([found], sampling(**wanted), version)
         same(checked, outcome, started)
         return checked
 
 
-def traces(pid: int) -> Tuple[Any, ...]:
-    """What an attach, a signal or a file beside a process would change."""
+def traces(process: Event, session: int) -> Tuple[Any, ...]:
+    """What an attach, a signal or a file of this session (its agent's pid) would change beside a process."""
+    pid, number = process["pid"], process["namespace_pid"]
+    own = (f".hprofiler-run-{session}-", f".attach_pid{number}", f".java_pid{number}")
     tmp = Path(f"/proc/{pid}/root/tmp")
-    own = sorted(
-        path.name for path in tmp.iterdir() if path.name.startswith((".hprofiler-", ".attach", ".java_"))
-    )
-    return attach.profiler_libraries(pid), own, leftovers(held=True), procs.Identity.of(pid)
+    beside = sorted(path.name for path in tmp.iterdir() if path.name.startswith(own))
+    return attach.profiler_libraries(pid), beside, procs.Identity.of(pid)
 
 
 def same(checked: Event, outcome: Event, started: Event) -> None:

@@ -14,15 +14,22 @@ import pytest
 import yaml
 
 from hprofiler import Profile
-from hprofiler.store import RunFolder
-from tests.burners.burner import HOT
 from tests.lab import cache, hosts
 from tests.lab.cache import Unavailable
 from tests.lab.coordinator import COMMAND, Coordinator, Result, Running
-from tests.lab.folded import Stacks
 from tests.lab.k8s import images, inside, pods, spark
 from tests.lab.k8s.api import Object
 from tests.lab.k8s.cluster import KubeCluster, make_lab
+from tests.lab.k8s.results import (
+    check_shares,
+    documented_rules,
+    ledger,
+    profile_of,
+    readmes_recipe,
+    recorded,
+    resource,
+    stacks_of,
+)
 from tests.lab.k8s.settings import API_ADDRESS
 from tests.lab.k8s.software import software
 from tests.lab.procs import cpu_seconds, wait_for
@@ -31,18 +38,8 @@ pytestmark = pytest.mark.timeout(2400)  # the first time Kubernetes is built
 
 SHAPES = "k8s:fleet=shapes"
 ROOT = ["--user", "root"]
-OF_THE_JVM = re.compile(r"/tmp(/\.java_pid\d+|/hsperfdata_\w+(/\d+)?)?|/dev/termination-log")
-"""What a JVM or the kubelet may have put into a container."""
 
 Profiling = Callable[..., Result]
-
-
-def documented_rules() -> List[Object]:
-    """Those of the role in the documentation: to look, to exec, for workloads, for --debug-container."""
-    text = (cache.CHECKOUT / "docs/kubernetes.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^```yaml\n(.*?)^```", text, re.M | re.S)
-    rules: List[Object] = yaml.safe_load(block)["rules"]
-    return rules
 
 
 TO_LOOK, TO_EXEC, *FURTHER = documented_rules()
@@ -115,31 +112,6 @@ def shapes(kube: KubeCluster) -> Iterator[Dict[str, Object]]:
     kube.remove(*running, *(manifest["metadata"]["name"] for manifest in idle))
 
 
-def recorded(result: Result) -> Dict[str, Dict[str, Any]]:
-    """The recorded processes, by pod and container."""
-    found = [recording["process"] for host in result.run["hosts"] for recording in host["recordings"]]
-    return {f"{one['labels']['pod']}/{one['labels']['container']}": one for one in found}
-
-
-def ledger(result: Result) -> Dict[str, str]:
-    """What was said of each host, by its name."""
-    lines = [line for host in result.run["hosts"] for line in host["outcomes"]]
-    said: Dict[str, List[str]] = {}
-    for line in lines:
-        said.setdefault(line["host"], []).append(f"{line['status']}: {line['reason']}; {line['remedy']}")
-    return {name: "\n".join(words) for name, words in said.items()}
-
-
-def check_shares(stacks: Stacks, role: str) -> None:
-    """Seventy, twenty and ten percent of what the burner did, but for chance and its own bookkeeping."""
-    counts = [stacks.count(method) for method in (HOT[role], "Burner.warm", "Burner.cool")]
-    total = sum(counts)
-    assert total > 10, counts
-    for count, share in zip(counts, (0.7, 0.2, 0.1)):
-        deviation = (share * (1 - share) / total) ** 0.5
-        assert abs(count / total - share) < 5 * deviation + 0.02, counts
-
-
 @pytest.fixture(scope="module")
 def before(kube: KubeCluster, shapes: Dict[str, Object]) -> Dict[str, Dict[str, Any]]:
     """Processes and files in the containers before anything was profiled."""
@@ -172,19 +144,6 @@ def test_the_hot_methods(request: pytest.FixtureRequest, way: str) -> None:
     result: Result = request.getfixturevalue(way)
     check_shares(stacks_of(result, "plain/main"), "alpha")
     check_shares(stacks_of(result, "elsewhere/main"), "gamma")
-
-
-def stacks_of(result: Result, container: str) -> Stacks:
-    """Of one process's own profile."""
-    path = profile_of(result, container)
-    path.with_suffix(".folded").write_bytes(Profile.read(str(path)).to_folded())
-    return Stacks(path.with_suffix(".folded"))
-
-
-def profile_of(result: Result, container: str) -> Path:
-    assert result.folder is not None
-    process = recorded(result)[container]
-    return RunFolder.open(result.folder).profile_path(process["host"], process["pid"], "cpu")
 
 
 def test_the_two_ways_see_the_same(by_exec: Result, by_ssh: Result) -> None:
@@ -232,12 +191,12 @@ def test_nothing_is_left_in_any_container(
     assert by_ssh.folder is not None
     wait_for(lambda: inside.processes(kube, shapes) == before["processes"], 60, "the processes of before")
     for container, found in inside.files(kube, shapes).items():
-        new = {path for path in found - before["files"][container] if not OF_THE_JVM.fullmatch(path)}
+        new = {path for path in found - before["files"][container] if not inside.OF_THE_JVM.fullmatch(path)}
         assert not new, container
 
 
 def test_a_pod_by_its_name_and_one_of_its_containers(hprofiler: Profiling, shapes: Dict[str, Object]) -> None:
-    result = hprofiler("-t", "2", "-j", "k8s:pod/two", "--container", "side")
+    result = hprofiler("-t", "2", "-e", "wall", "-j", "k8s:pod/two", "--container", "side")
     assert result.code == 0, str(result)
     assert set(recorded(result)) == {"two/side"}
 
@@ -392,11 +351,6 @@ def test_nothing_is_asked_for_but_to_get_list_and_exec(
     assert not [event for event in refused if event["objectRef"].get("name") != "crashing"]
 
 
-def resource(event: Object) -> List[str]:
-    target = event.get("objectRef") or {"resource": event["requestURI"]}
-    return [target["resource"], *([target["subresource"]] if "subresource" in target else [])]
-
-
 # What changes under way
 
 
@@ -466,13 +420,6 @@ def test_an_interrupt_while_the_agent_is_sent(
             break
     assert caught
     wait_for(lambda: not sent(), 60, "an end of it")
-
-
-def readmes_recipe(application: str, namespace: str) -> List[str]:
-    """README's command for a Spark job, but for the names of these; where to is the coordinator's choice."""
-    text = (cache.CHECKOUT / "README.md").read_text(encoding="utf-8")
-    (recipe,) = re.findall(r"^hprofiler (.* -j k8s:spark-role.*) -o etl$", text, re.M)
-    return str(recipe.replace("=etl", f"={application}").replace("-n analytics", f"-n {namespace}")).split()
 
 
 def test_a_spark_job_by_its_label(kube: KubeCluster, hprofiler: Profiling) -> None:

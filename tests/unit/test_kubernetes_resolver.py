@@ -233,26 +233,6 @@ def test_by_ssh_a_host_is_a_node(server: ApiServer, locate: Locate) -> None:
     assert all(len(identity) == 64 for host in hosts for identity in host.containers)
 
 
-def test_by_ssh_processes_are_called_by_their_pods(server: ApiServer, locate: Locate) -> None:
-    executor = pod("etl-exec-3", labels={"spark-role": "executor", "spark-exec-id": "3"})
-    server.pods = [pod("a", containers=["main", "side"]), pod("b"), executor]
-    (host,) = locate(via="ssh").hosts
-    names = [labels["process"] for labels in host.containers.values()]
-    assert names == ["a/main", "a/side", "b", "executor 3 (etl-exec-3)"]
-    server.pods = [pod("a"), pod("a", namespace="other")]
-    (host,) = locate(via="ssh", all_namespaces=True).hosts
-    assert [labels["process"] for labels in host.containers.values()] == ["default/a", "other/a"]
-
-
-def test_by_ssh_what_changes_is_told_of_the_pod(server: ApiServer, locate: Locate) -> None:
-    server.pods = [pod("stays"), pod("leaves")]
-    found = locate(via="ssh")
-    server.pods = [pod("stays")]
-    (line,) = found.came_since()
-    assert (line.host, line.label) == ("node1", "leaves")
-    assert line.reason == "leaves: the pod was deleted during the recording"
-
-
 DONE, KILLED = {"reason": "Completed", "exitCode": 0}, {"reason": "OOMKilled", "exitCode": 137}
 IDLE = [
     (
@@ -356,28 +336,6 @@ def test_too_many(server: ApiServer, locate: Locate) -> None:
     with pytest.raises(TooMany, match="means 5 containers, and the limit is 4"):
         locate(limit=4)
     assert len(locate(limit=5).hosts) == 5
-
-
-def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
-    old, going = pod("leaving"), pod("going")
-    old["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z")
-    server.pods = [pod("stays"), pod("leaves"), pod("restarts"), pod("crashes"), old, pod("going")]
-    found = locate()
-    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    again = pod("restarts")
-    again["status"]["containerStatuses"][0]["containerID"] = "containerd://" + "f" * 64
-    crashed = pod("crashes", states={"main": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}})
-    server.pods = [pod("stays"), again, crashed, old, going, pod("comes")]
-    assert [(line.host, line.reason) for line in found.came_since()] == [
-        ("leaves", "the pod was deleted during the recording"),
-        ("restarts", "the container was started anew during the recording"),
-        ("crashes", "the container is between two starts: OOMKilled (exit code 137)"),
-        ("going", "the pod was deleted during the recording"),
-        ("comes", "comes began during the recording and is not in it"),
-    ]
-    server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})
-    with pytest.raises(KubernetesError, match="answered 500"):
-        found.came_since()
 
 
 def test_exec_is_refused_and_ssh_is_there(server: ApiServer, locate: Locate) -> None:

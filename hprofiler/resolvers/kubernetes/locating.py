@@ -210,7 +210,7 @@ def _fate(container: Container, now: Optional[Container], ended: Mapping[Tuple[s
     if now is not None and (container.leaving or not now.leaving):
         return ""
     idle = ended.get(container.key) or ended.get((container.namespace, container.pod, ""))
-    return idle.reason if idle else "the pod was deleted during the recording"
+    return idle.reason if idle and not idle.leaving else "the pod was deleted during the recording"
 
 
 def _shown(container: Container, name: str) -> str:

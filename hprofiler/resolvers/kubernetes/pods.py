@@ -33,7 +33,8 @@ class Container(NamedTuple):
 
 
 class Idle(NamedTuple):
-    """A container, or a whole pod (`name` ""), that does not run. `status` is FAILED where it should."""
+    """A container, or a whole pod (`name` ""), that does not run. `status` is FAILED where it should;
+    `leaving` as of a container that runs."""
 
     namespace: str
     pod: str
@@ -41,6 +42,7 @@ class Idle(NamedTuple):
     status: Status
     reason: str
     remedy: str
+    leaving: bool = False
 
     @property
     def shown(self) -> str:
@@ -68,7 +70,8 @@ def read(items: Iterable[Mapping[str, Any]], only: Collection[str] = ()) -> Pods
         statuses = _statuses(pod, only)
         up = [status for status in statuses if _is_running(status) and not _is_over(pod)]
         running += [_container(pod, status, len(up) == 1) for status in up]
-        idle += _idle(pod, [status for status in statuses if status not in up], bool(up))
+        down = _idle(pod, [status for status in statuses if status not in up], bool(up))
+        idle += [one._replace(leaving=_is_leaving(pod)) for one in down]
     return Pods(running, idle, strange)
 
 
@@ -87,6 +90,10 @@ def _statuses(pod: Mapping[str, Any], only: Collection[str]) -> List[Dict[str, A
 
 def _is_running(status: Mapping[str, Any]) -> bool:
     return isinstance(member(status, "state", "running"), dict) and is_id(_id(status))
+
+
+def _is_leaving(pod: Mapping[str, Any]) -> bool:
+    return bool(member(pod, "metadata", "deletionTimestamp"))
 
 
 def _is_over(pod: Mapping[str, Any]) -> bool:
@@ -114,7 +121,7 @@ def _container(pod: Mapping[str, Any], status: Mapping[str, Any], alone: bool) -
         text(pod, "status", "hostIP"),
         {**labels, **_derived(_object(pod, "metadata", "labels"))},
         alone,
-        bool(member(pod, "metadata", "deletionTimestamp")),
+        _is_leaving(pod),
     )
 
 

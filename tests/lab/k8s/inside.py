@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Dict, Iterable, Iterator, Set, Tuple
 
 from tests.lab.k8s.cluster import KubeCluster
 
 LARGE = ("proc", "sys", "burner", "opt")
 """Folders in a container's root in which nothing can be left, or which are read-only."""
+
+OF_THE_JVM = re.compile(r"/tmp(/\.java_pid\d+|/hsperfdata_\w+(/\d+)?)?|/dev/termination-log")
+"""What a JVM or the kubelet may have put into a container."""
 
 
 def files(kube: KubeCluster, names: Iterable[str]) -> Dict[str, Set[str]]:

@@ -1,0 +1,82 @@
+"""What is told of pods while they run: their names on nodes, and what becomes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+
+from hprofiler.kubernetes import Access, KubernetesError
+from hprofiler.resolvers import KubernetesOptions, Located, TargetOptions, resolve
+from tests.unit.kubernetes_server import ApiServer, pod, serving
+
+Locate = Callable[..., Located]
+KILLED = {"reason": "OOMKilled", "exitCode": 137}
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    with serving() as made:
+        yield made
+
+
+@pytest.fixture
+def locate(server: ApiServer, tmp_path: Path) -> Locate:
+    def located(*asked: str, **options: Any) -> Located:
+        kubernetes = KubernetesOptions(access=Access(server.kubeconfig(tmp_path)), **options)
+        return resolve(TargetOptions(pods=asked or ("app=x",), kubernetes=kubernetes))
+
+    return located
+
+
+def test_by_ssh_processes_are_called_by_their_pods(server: ApiServer, locate: Locate) -> None:
+    executor = pod("etl-exec-3", labels={"spark-role": "executor", "spark-exec-id": "3"})
+    server.pods = [pod("a", containers=["main", "side"]), pod("b"), executor]
+    (host,) = locate(via="ssh").hosts
+    names = [labels["process"] for labels in host.containers.values()]
+    assert names == ["a/main", "a/side", "b", "executor 3 (etl-exec-3)"]
+    server.pods = [pod("a"), pod("a", namespace="other")]
+    (host,) = locate(via="ssh", all_namespaces=True).hosts
+    assert [labels["process"] for labels in host.containers.values()] == ["default/a", "other/a"]
+
+
+def test_by_ssh_what_changes_is_told_of_the_pod(server: ApiServer, locate: Locate) -> None:
+    server.pods = [pod("stays"), pod("leaves")]
+    found = locate(via="ssh")
+    server.pods = [pod("stays")]
+    (line,) = found.came_since()
+    assert (line.host, line.label) == ("node1", "leaves")
+    assert line.reason == "leaves: the pod was deleted during the recording"
+
+
+def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
+    old, going, ending = pod("leaving"), pod("going"), pod("ending", states={"main": {"terminated": KILLED}})
+    old["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z")
+    server.pods = [
+        pod("stays"),
+        pod("leaves"),
+        pod("restarts"),
+        pod("crashes"),
+        old,
+        pod("going"),
+        pod("ending"),
+    ]
+    found = locate()
+    for one in (going, ending):
+        one["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    again = pod("restarts")
+    again["status"]["containerStatuses"][0]["containerID"] = "containerd://" + "f" * 64
+    crashed = pod("crashes", states={"main": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}})
+    server.pods = [pod("stays"), again, crashed, old, going, ending, pod("comes")]
+    assert [(line.host, line.reason) for line in found.came_since()] == [
+        ("leaves", "the pod was deleted during the recording"),
+        ("restarts", "the container was started anew during the recording"),
+        ("crashes", "the container is between two starts: OOMKilled (exit code 137)"),
+        ("going", "the pod was deleted during the recording"),
+        ("ending", "the pod was deleted during the recording"),
+        ("comes", "comes began during the recording and is not in it"),
+    ]
+    server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})
+    with pytest.raises(KubernetesError, match="answered 500"):
+        found.came_since()
