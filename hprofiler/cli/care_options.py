@@ -65,10 +65,10 @@ def audit(options: argparse.Namespace) -> Optional[Audit]:
 
 def refuse_many(options: argparse.Namespace, located: Located) -> None:
     """Raises UsageError for more hosts than the user agrees to."""
-    most, hosts = getattr(options, "max_hosts", MOST_HOSTS), len(located.hosts)
-    if hosts > most:
+    hosts = len(located.hosts)
+    if hosts > options.max_hosts:
         remedy = f"choose fewer, or agree to so many with --max-hosts {hosts}"
-        raise UsageError(f"{hosts} hosts are more than {most} (--max-hosts)", remedy)
+        raise UsageError(f"{hosts} hosts are more than {options.max_hosts} (--max-hosts)", remedy)
 
 
 def _hosts(text: str) -> int:

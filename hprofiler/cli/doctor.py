@@ -24,6 +24,7 @@ def command(options: argparse.Namespace) -> int:
 
     selector, sampling = chosen.selector(options), chosen.sampling(options)
     located = chosen.target(options)
+    care_options.refuse_many(options, located)
     chosen.print_notes(located)
     reach, care = chosen.reach(options, located), care_options.care(options)
     checked = check_only(located.hosts, selector, sampling, reach, care=care)

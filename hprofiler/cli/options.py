@@ -61,7 +61,6 @@ def target(options: argparse.Namespace) -> Located:
         kubernetes=kubernetes_options.cluster(options, limit),
     )
     located, hint = yarn_options.locate(targets), yarn_options.hint(options)
-    care_options.refuse_many(options, located)
     return replace(located, notes=(*located.notes, hint)) if hint else located
 
 

@@ -29,6 +29,7 @@ FINDINGS_SHOWN = 3
 def command(options: argparse.Namespace) -> int:
     selector = chosen.selector(options)
     located = chosen.target(options)
+    care_options.refuse_many(options, located)
     chosen.print_notes(located)
     return record(options, located, selector, chosen.reach(options, located))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import subprocess
+import sys
 import threading
 from typing import Any, Dict, List
 
@@ -13,6 +15,8 @@ import pytest
 from hprofiler.agent.checks import parse_audited
 from hprofiler.agent.wire import BadEvent
 from hprofiler.cli import care_options
+from hprofiler.cli import options as chosen
+from hprofiler.cli.parser import parse
 from hprofiler.collect import Audit, Care, collect
 from hprofiler.collect.audit import in_words
 from hprofiler.collect.care import Canaries, refuse_busy
@@ -22,6 +26,13 @@ from hprofiler.resolvers import Located
 from tests.unit.stand_in import ANY, Fleet, StandIns
 
 KIND = ("x86_64", "17")
+
+
+def hprofiler(*words: object) -> "subprocess.CompletedProcess[str]":
+    """The command line, as a user runs it."""
+    return subprocess.run(
+        [sys.executable, "-m", "hprofiler", *map(str, words)], capture_output=True, text=True, timeout=120
+    )
 
 
 @pytest.fixture
@@ -153,6 +164,18 @@ def test_more_hosts_than_agreed():
     with pytest.raises(UsageError) as refused:
         care_options.refuse_many(argparse.Namespace(max_hosts=3), located)
     assert "--max-hosts 4" in (refused.value.remedy or "")
+
+
+@pytest.mark.parametrize("verb", ["run", "doctor"])
+def test_the_verbs_that_record_keep_to_the_number_of_hosts(verb):
+    done = hprofiler(verb, "-j", "java", "-h", "a,b,c", "--max-hosts", "2")
+    assert done.returncode == 2, done
+    assert "3 hosts are more than 2" in done.stderr and "--max-hosts 3" in done.stderr
+
+
+def test_looking_is_not_limited():
+    names = ",".join(f"n{number}" for number in range(care_options.MOST_HOSTS + 1))
+    assert len(chosen.target(parse(["ps", "-j", "java", "-h", names])).hosts) == care_options.MOST_HOSTS + 1
 
 
 def audited(stand_ins: StandIns, body: str) -> List[Dict[str, Any]]:
