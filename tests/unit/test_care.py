@@ -28,7 +28,7 @@ from tests.unit.stand_in import ANY, Fleet, StandIns
 KIND = ("x86_64", "17")
 
 
-def hprofiler(*words: object) -> "subprocess.CompletedProcess[str]":
+def hprofiler(*words: object) -> subprocess.CompletedProcess[str]:
     """The command line, as a user runs it."""
     return subprocess.run(
         [sys.executable, "-m", "hprofiler", *map(str, words)], capture_output=True, text=True, timeout=120
