@@ -45,6 +45,17 @@ def test_hello_tells_of_host_and_binary(start_agent, private):
     assert host["cpus"] >= 1 and host["memory_bytes"] > 1 << 28
 
 
+def test_the_processors_are_the_hosts_as_the_load_is(start_agent):
+    """Not those alone on which the agent may run."""
+    usable = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(usable)})
+    try:
+        host = start_agent().hello()["host"]
+    finally:
+        os.sched_setaffinity(0, usable)
+    assert host["cpus"] == os.sysconf("SC_NPROCESSORS_ONLN")
+
+
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
 def test_binaries_are_static_and_small(arch):
     binary = built_agent(arch)

@@ -23,7 +23,7 @@ pub fn facts() -> HostFacts {
         pid_namespace: pid_namespace(),
         kernel: text(system.release()),
         arch: text(system.machine()),
-        cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        cpus: processors() as usize,
         load: load().unwrap_or(-1.0),
         memory_bytes: memory_bytes(),
         memory_available_bytes: memory_available(),
@@ -44,6 +44,22 @@ pub fn load() -> Option<f64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
+/// How many processors the host has: not only those that the agent may run on. The load is that of them all.
+pub fn processors() -> u64 {
+    let text = read_text("/sys/devices/system/cpu/online", 4096).unwrap_or_default();
+    match text.trim().split(',').filter_map(counted).sum() {
+        0 => std::thread::available_parallelism().map_or(1, |own| own.get() as u64),
+        online => online,
+    }
+}
+
+/// 4 of `0-3`.
+fn counted(range: &str) -> Option<u64> {
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    last.checked_sub(first)?.checked_add(1)
+}
+
 /// 0 where the kernel does not tell.
 pub fn memory_bytes() -> u64 {
     memory("MemTotal:").unwrap_or(0)
@@ -59,4 +75,18 @@ fn memory(what: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(what))?;
     let kib: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
     kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_counted_by_ranges() {
+        assert_eq!(counted("0-3"), Some(4));
+        assert_eq!(
+            (counted("7"), counted("3-0"), counted("")),
+            (Some(1), None, None)
+        );
+    }
 }

@@ -102,7 +102,7 @@ fn of_perf(sampling: &Sampling, shared: &Shared) -> Finding {
 
 fn load() -> Option<Finding> {
     let load = host::load()?;
-    let cpus = host::facts().cpus.max(1);
+    let cpus = host::processors();
     let text = format!("load {load:.2} on {cpus} processors");
     Some(match load > BUSY * cpus as f64 {
         true => Finding::new(Warning, "load", text)

@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::param::page_size;
 
-use crate::host;
+use crate::host::{self, processors};
 use crate::outcome::Failure;
-use crate::proc::read_text;
 
 /// The share of the host's memory, and its bounds in bytes.
 const SHARE: u64 = 32;
@@ -92,23 +91,6 @@ pub fn bytes(pages: u64, threads: u64, events: usize) -> u64 {
     processors().saturating_mul(buffer.saturating_add(counters))
 }
 
-/// How many processors the host has: not only those that the agent may run on.
-pub fn processors() -> u64 {
-    let text = read_text("/sys/devices/system/cpu/online", 4096).unwrap_or_default();
-    text.trim()
-        .split(',')
-        .filter_map(counted)
-        .sum::<u64>()
-        .max(1)
-}
-
-/// 4 of `0-3`.
-fn counted(range: &str) -> Option<u64> {
-    let (first, last) = range.split_once('-').unwrap_or((range, range));
-    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-    last.checked_sub(first)?.checked_add(1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,11 +113,6 @@ mod tests {
 
     #[test]
     fn each_processor_has_a_buffer_and_each_thread_a_counter() {
-        assert_eq!(counted("0-3"), Some(4));
-        assert_eq!(
-            (counted("7"), counted("3-0"), counted("")),
-            (Some(1), None, None)
-        );
         let one = bytes(64, 1, 1);
         assert!(one >= 65 * page_size() as u64 + COUNTER);
         assert!(bytes(64, 100, 2) >= one + 199 * COUNTER);

@@ -1,7 +1,7 @@
 //! When events come too often for each of them to be a sample.
 
-use super::budget::processors;
 use super::events::Event;
+use crate::host::processors;
 use crate::outcome::Failure;
 
 /// So many at once are no matter, as when a process begins.
