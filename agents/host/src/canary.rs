@@ -14,8 +14,9 @@ use crate::outcome::{Failure, Outcome, Stage, Status};
 use crate::proc::stat::Stat;
 use crate::proc::target::Target;
 use crate::protocol::{Chosen, Prepare};
-use crate::recording::{self, hangs, Job, Libraries, Order, Over, Report, STACK};
+use crate::recording::{self, Job, Libraries, Order, Over, Report};
 use crate::sampling::Sampling;
+use crate::threads::{hangs, no_thread, STACK};
 
 /// How long it is looked at before and, where it works less since, after the recording.
 const LOOK: Duration = Duration::from_secs(1);
@@ -98,7 +99,7 @@ impl Watched {
         };
         let thread = thread::Builder::new().stack_size(STACK).spawn(run);
         if let Err(error) = thread {
-            return recording::no_thread(pid, &error).at(pid, Stage::Prepare);
+            return no_thread(pid, &error).at(pid, Stage::Prepare);
         }
         self.judge(before, self.hear(&told))
     }

@@ -34,6 +34,7 @@ mod sampling;
 mod selector;
 mod session;
 mod store;
+mod threads;
 mod told;
 mod turns;
 

@@ -3,10 +3,8 @@
 //! Each engine is tried on a thread of its own, since a thread that has taken the process's user cannot go back.
 
 use std::collections::BTreeMap;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::Arc;
-use std::thread;
 
 use crate::clock::{Clock, End};
 use crate::engine::{self, Engine, Folded, Note, Raw, Shared, Stopped, Way};
@@ -16,10 +14,8 @@ use crate::preflight;
 use crate::proc::target::Target;
 use crate::protocol::{Chosen, ProfileHead, RawHead};
 use crate::sampling::Sampling;
+use crate::threads::{broken, on_thread, unbroken};
 use crate::told::{cpu_seconds, judge, remark, sealed, told};
-
-/// The stack of a thread that records one process.
-pub const STACK: usize = 512 << 10;
 
 /// What a recording is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,10 +95,15 @@ type Tell<'a> = dyn Fn(Report) + Sync + 'a;
 
 /// Record one process with the first engine that can be made ready for it.
 pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
-    let over = ways(job).and_then(|ways| first_that_works(job, ways, orders, tell));
+    let over = whole(|| ways(job).and_then(|ways| first_that_works(job, ways, orders, tell)));
     tell(Report::Over(over.unwrap_or_else(|failure| {
         Over::failed(failure.at(job.chosen.pid, Stage::Prepare))
     })));
+}
+
+/// What breaks on the way is a failure like others: whoever waits for the process must hear of it.
+fn whole<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    unbroken(work).and_then(|done| done)
 }
 
 fn ways(job: &Job) -> Result<Vec<Way>, Failure> {
@@ -126,11 +127,8 @@ fn first_that_works(
 
 /// What `run` would come to, as far as that can be seen from outside; the process is not touched.
 pub fn foresee(job: &Job) -> Prospect {
-    let found = ways(job).and_then(|ways| {
-        first(ways, |way, notes| {
-            on_thread(job.chosen.pid, way.engine, || prospect(job, way, notes))
-        })
-    });
+    let by = |way: &Way, notes| on_thread(job.chosen.pid, way.engine, || prospect(job, way, notes));
+    let found = whole(|| ways(job).and_then(|ways| first(ways, by)));
     found.unwrap_or_else(|failure| Prospect {
         engine: "",
         sources: BTreeMap::new(),
@@ -187,46 +185,6 @@ fn all_refused(refused: Vec<(&'static str, Failure)>) -> Failure {
         .map(|(engine, failure)| format!("{engine}: {}", failure.reason))
         .collect();
     Failure::new(reasons.join("; "), first.remedy)
-}
-
-pub fn on_thread<T: Send>(
-    pid: i32,
-    engine: &str,
-    work: impl FnOnce() -> Result<T, Failure> + Send,
-) -> Result<T, Failure> {
-    thread::scope(|scope| {
-        let spawned = thread::Builder::new()
-            .name(format!("{engine} {pid}"))
-            .stack_size(STACK)
-            .spawn_scoped(scope, work);
-        let thread = spawned.map_err(|error| no_thread(pid, &error))?;
-        thread.join().map_err(|_| broken())?
-    })
-}
-
-/// What comes of work whose code may be wrong.
-pub fn unbroken<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|_| broken())
-}
-
-fn broken() -> Failure {
-    Failure::plain("the agent's own thread broke: a fault of hprofiler")
-}
-
-/// Why a process is given up.
-pub fn hangs(pid: i32) -> Failure {
-    Failure::new(
-        format!("process {pid} takes too long: the agent waits for it or its file system"),
-        "see whether the process and its folders answer",
-    )
-}
-
-/// Why a process has no thread to be recorded by.
-pub fn no_thread(pid: i32, error: &std::io::Error) -> Failure {
-    Failure::new(
-        format!("no thread for process {pid}: {error}"),
-        "raise the limit of processes (ulimit -u)",
-    )
 }
 
 /// Err where the engine cannot be made ready.
@@ -442,5 +400,12 @@ mod tests {
             (Stage::Record, vec!["told".to_owned()])
         );
         assert!(over.outcome.reason.contains("a fault of hprofiler"));
+    }
+
+    #[test]
+    fn what_breaks_is_told_as_a_failure() {
+        let broke = whole(|| -> Result<(), Failure> { panic!("meant: what follows is tested") });
+        assert!(broke.unwrap_err().reason.contains("a fault of hprofiler"));
+        assert!(whole(|| Ok(())).is_ok());
     }
 }

@@ -12,7 +12,8 @@ use crate::inbox::{Happening, Inbox};
 use crate::outcome::{Failure, Stage};
 use crate::output::Output;
 use crate::protocol::{Event, Pid, Prepare};
-use crate::recording::{self, Job, Libraries, Order, Over, Report, STACK};
+use crate::recording::{self, Job, Libraries, Order, Over, Report};
+use crate::threads::{self, STACK};
 
 /// A host with more JVMs than this is to be profiled in parts.
 pub const MAX_PROCESSES: usize = 512;
@@ -174,7 +175,7 @@ impl Recordings {
         {
             recording.phase = Phase::Over;
             let _ = recording.orders.send(Order::Abort);
-            let hangs = recording::hangs(recording.pid);
+            let hangs = threads::hangs(recording.pid);
             send_result(Over::failed(hangs.at(recording.pid, stage)), output);
         }
     }
@@ -301,7 +302,7 @@ fn launch(job: Job, inbox: &Inbox) -> Recording {
         recording::run(&job, &mut to_follow, &tell);
     };
     if let Err(error) = thread.spawn(run) {
-        let outcome = recording::no_thread(pid, &error).at(pid, Stage::Prepare);
+        let outcome = threads::no_thread(pid, &error).at(pid, Stage::Prepare);
         let tell = recording::tagged(pid, inbox.sender.clone());
         tell(Report::Over(Over::failed(outcome)));
     }

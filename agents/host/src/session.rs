@@ -17,9 +17,10 @@ use crate::output::Output;
 use crate::proc::scan::{self, Seen};
 use crate::proc::{read_text, stat};
 use crate::protocol::{Event, Exclude, Find, HostFacts, Input, Prepare, Request, PROTOCOL};
-use crate::recording::{unbroken, Libraries, Library, Report};
+use crate::recording::{Libraries, Library, Report};
 use crate::recordings::Recordings;
 use crate::store::Store;
+use crate::threads::unbroken;
 
 /// Until the coordinator has named a lease.
 const FIRST_LEASE: Duration = Duration::from_secs(30);

@@ -11,7 +11,8 @@ use crate::outcome::Failure;
 use crate::preflight::{self, last_set, Findings};
 use crate::proc::scan::jvm_version;
 use crate::proc::target::Target;
-use crate::recording::{on_thread, Job};
+use crate::recording::Job;
+use crate::threads::on_thread;
 
 /// Options by which JVMs are more or less easily profiled.
 const FLAGS: [&str; 6] = [

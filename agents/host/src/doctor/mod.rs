@@ -16,8 +16,9 @@ use crate::engine::Shared;
 use crate::folding::Folding;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::protocol::{Blobs, Chosen, Prepare};
-use crate::recording::{self, Job, Libraries, Library, Prospect, STACK};
+use crate::recording::{self, Job, Libraries, Library, Prospect};
 use crate::recordings::{too_many, MAX_PROCESSES};
+use crate::threads::{hangs, no_thread, STACK};
 
 /// How long all processes may take together: less than a coordinator waits.
 const ALL: Duration = Duration::from_secs(20);
@@ -130,7 +131,7 @@ fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
         };
         let thread = thread::Builder::new().stack_size(STACK).spawn(run);
         if let Err(error) = thread {
-            told.insert(pid, unchecked(pid, recording::no_thread(pid, &error)));
+            told.insert(pid, unchecked(pid, no_thread(pid, &error)));
         }
     }
     drop(sender);
@@ -141,9 +142,9 @@ fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
         told.insert(pid, checked);
     }
     let of = |chosen: Chosen| {
-        let hangs = |pid| unchecked(pid, recording::hangs(pid));
+        let given_up = |pid| unchecked(pid, hangs(pid));
         told.remove(&chosen.pid)
-            .unwrap_or_else(|| hangs(chosen.pid))
+            .unwrap_or_else(|| given_up(chosen.pid))
     };
     asked.into_iter().map(of).collect()
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::companion::Companion;
 use crate::outcome::Failure;
-use crate::recording::{hangs, no_thread, unbroken, Job};
+use crate::recording::Job;
+use crate::threads::{hangs, no_thread, unbroken};
 
 type Work = Box<dyn FnOnce(&mut Companion) + Send>;
 
