@@ -9,15 +9,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{
-    access, openat, stat, statat, unlinkat, Access, AtFlags, FileType, Mode, OFlags, CWD,
-};
+use rustix::fs::{access, openat, stat, statat, Access, AtFlags, FileType, Mode, OFlags, CWD};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_timeout, Timeout};
 use rustix::net::{connect, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::Signal;
 
 use crate::audit;
+use crate::files::Passing;
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::peer;
@@ -242,14 +241,38 @@ impl Attach<'_> {
         self.refuse_deaf()?;
         self.refuse_closed_tmp()?;
         let pid = self.target.pid;
-        let trigger = Trigger::set(self)?;
+        let _trigger = self.trigger()?;
         audit::note("signal", || format!("SIGQUIT to {pid}"));
         self.target.signal(Signal::QUIT).map_err(|error| {
             Failure::plain(format!("cannot send SIGQUIT to process {pid}: {error}"))
         })?;
-        let socket = self.wait_for_socket();
-        trigger.remove();
-        socket
+        self.wait_for_socket()
+    }
+
+    /// The file that tells the JVM what SIGQUIT means this time. Another JVM of the same number may see it too, and look
+    /// at it only when it gets a SIGQUIT itself. In `/tmp`, else in the JVM's working directory: there applications
+    /// keep their own files.
+    fn trigger(&self) -> Result<Passing, Failure> {
+        let name = format!(".attach_pid{}", self.target.status.namespace_pid);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let tmp = openat(CWD, self.shoes.path("/tmp"), flags, Mode::empty());
+        let cwd = self.shoes.cwd.as_ref().ok_or(Errno::NOENT);
+        let cwd = cwd.and_then(|cwd| cwd.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE));
+        let mut tried = Vec::new();
+        for (place, dir) in [("/tmp", tmp), ("its working directory", cwd)] {
+            match dir.and_then(|dir| create(&dir, &name, self.target.status.uid).map(|()| dir)) {
+                Ok(dir) => return Ok(Passing::new(dir, &name, place)),
+                Err(error) => tried.push(format!("{place}: {error}")),
+            }
+        }
+        Err(Failure::new(
+            format!(
+                "cannot create {name} for process {}: {}",
+                self.target.pid,
+                tried.join("; ")
+            ),
+            "the JVM's user needs a writable /tmp",
+        ))
     }
 
     fn refuse_deaf(&self) -> Result<(), Failure> {
@@ -289,52 +312,6 @@ impl Attach<'_> {
             sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(200));
         }
-    }
-}
-
-/// The file that tells the JVM what SIGQUIT means this time. Another JVM of the same number may see it too, and look
-/// at it only when it gets a SIGQUIT itself.
-struct Trigger {
-    dir: OwnedFd,
-    name: String,
-    place: &'static str,
-}
-
-impl Trigger {
-    /// In `/tmp`, else in the JVM's working directory: there applications keep their own files.
-    fn set(attach: &Attach) -> Result<Self, Failure> {
-        let name = format!(".attach_pid{}", attach.target.status.namespace_pid);
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let tmp = openat(CWD, attach.shoes.path("/tmp"), flags, Mode::empty());
-        let cwd = attach
-            .shoes
-            .cwd
-            .as_ref()
-            .ok_or(Errno::NOENT)
-            .and_then(|cwd| cwd.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE));
-        let mut tried = Vec::new();
-        for (place, dir) in [("/tmp", tmp), ("its working directory", cwd)] {
-            match dir.and_then(|dir| create(&dir, &name, attach.target.status.uid).map(|()| dir)) {
-                Ok(dir) => {
-                    audit::note("file", || format!("{place}/{name}"));
-                    return Ok(Self { dir, name, place });
-                }
-                Err(error) => tried.push(format!("{place}: {error}")),
-            }
-        }
-        Err(Failure::new(
-            format!(
-                "cannot create {name} for process {}: {}",
-                attach.target.pid,
-                tried.join("; ")
-            ),
-            "the JVM's user needs a writable /tmp",
-        ))
-    }
-
-    fn remove(&self) {
-        let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());
-        audit::note("removed", || format!("{}/{}", self.place, self.name));
     }
 }
 

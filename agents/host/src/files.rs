@@ -162,3 +162,56 @@ pub fn is_at(dir: &OwnedFd, path: &str) -> bool {
         _ => false,
     }
 }
+
+/// A file that is there for a moment: deleted when this is dropped, however that comes.
+pub struct Passing {
+    dir: OwnedFd,
+    name: String,
+    folder: &'static str,
+}
+
+impl Passing {
+    /// Of a file that was just made in a folder, which is told by this name.
+    pub fn new(dir: OwnedFd, name: &str, folder: &'static str) -> Self {
+        audit::note("file", || format!("{folder}/{name}"));
+        Self {
+            dir,
+            name: name.to_owned(),
+            folder,
+        }
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        if unlinkat(&self.dir, &self.name, AtFlags::empty()).is_ok() {
+            audit::note("removed", || format!("{}/{}", self.folder, self.name));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Failure;
+    use crate::threads::unbroken;
+
+    #[test]
+    fn what_is_there_for_a_moment_goes_however_the_work_ends() {
+        let path = std::env::temp_dir().join(format!("hprofiler-passing-{}", std::process::id()));
+        let works: [fn() -> Result<(), Failure>; 2] = [
+            || Err(Failure::plain("no signal can be sent")),
+            || panic!("meant: what follows is tested"),
+        ];
+        for work in works {
+            File::create(&path).unwrap();
+            let dir = OwnedFd::from(File::open(path.parent().unwrap()).unwrap());
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let _ = unbroken(|| {
+                let _passing = Passing::new(dir, name, "/tmp");
+                work()
+            });
+            assert!(!path.exists());
+        }
+    }
+}

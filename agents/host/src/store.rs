@@ -114,13 +114,14 @@ impl Folder {
     fn put(&self, hash: &str, bytes: &[u8]) -> Result<(), Failure> {
         let kept = write_whole(&self.dir, hash, bytes, Mode::RUSR | Mode::WUSR)
             .and_then(|()| self.give_to_owner(hash));
-        audit::note("file", || format!("{}/{hash}", self.path));
         kept.map_err(|error| {
             Failure::new(
                 format!("cannot write to {}: {error}", self.path),
                 "make room there",
             )
-        })
+        })?;
+        audit::note("file", || format!("{}/{hash}", self.path));
+        Ok(())
     }
 
     fn get(&self, hash: &str) -> Result<Vec<u8>, Failure> {
@@ -142,8 +143,9 @@ impl Folder {
         for name in self.names() {
             let agent = name.strip_prefix("agent-").is_some_and(is_sha256);
             if agent || is_sha256(&name) || is_temporary(&name) {
-                let _ = unlinkat(&self.dir, &name, AtFlags::empty());
-                audit::note("removed", || format!("{}/{name}", self.path));
+                if unlinkat(&self.dir, &name, AtFlags::empty()).is_ok() {
+                    audit::note("removed", || format!("{}/{name}", self.path));
+                }
             }
         }
         match std::fs::remove_dir(&self.path) {

@@ -7,14 +7,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags, CWD};
+use rustix::fs::{openat, Mode, OFlags, CWD};
 use rustix::io::Errno;
 
 use super::written::{Form, Written};
 use crate::attach::{Attach, Reply};
 use crate::audit;
 use crate::engine::Note;
-use crate::files::open_regular;
+use crate::files::{open_regular, Passing};
 use crate::foothold::{
     bases, is_library_file, let_library_go, run_folder, stage_library, Held, PERFMAP,
 };
@@ -253,33 +253,25 @@ impl Asked<'_> {
 
     /// Versions that are told no path write to `/tmp`. A map that is there is not ours to delete.
     fn by_command_in_tmp(&self, attach: &Attach) -> Result<Written, String> {
-        let (tmp, name) = (self.tmp()?, self.usual_name());
-        let ours = match create(&tmp, &name) {
-            Ok(_) => {
-                audit::note("file", || self.usual_path());
-                true
-            }
+        let (tmp, again, name) = (self.tmp()?, self.tmp()?, self.usual_name());
+        let _ours = match create(&tmp, &name) {
+            Ok(_) => Some(Passing::new(again, &name, "/tmp")),
             Err(Errno::EXIST) => {
                 // Anybody else's, or a link, the JVM must not be made to write to.
                 open_regular(&tmp, &name, Some(self.shoes.uid), u64::MAX)
                     .map_err(|error| error.to_string())?;
-                false
+                None
             }
             Err(error) => return Err(format!("{}: {error}", self.usual_path())),
         };
-        let map = match attach.command("Compiler.perfmap", ANSWER) {
+        match attach.command("Compiler.perfmap", ANSWER) {
             Ok((true, _)) => self.text(&tmp, &name),
             Ok((false, words)) => Err(format!(
                 "Compiler.perfmap: {}",
                 words.chars().take(200).collect::<String>()
             )),
             Err(failure) => Err(failure.reason),
-        };
-        if ours {
-            let _ = unlinkat(&tmp, &name, AtFlags::empty());
-            audit::note("removed", || self.usual_path());
         }
-        map
     }
 
     fn existing(&self) -> Option<Written> {
