@@ -6,8 +6,8 @@ input ends, and a second command starts what was stored. Where nothing can make 
 chmod) the system's dynamic loader can run it all the same (see `loadable`).
 
 The agent deletes its own binary as soon as it runs, and keeps what it is given in memory; the shell waits for
-its end, and deletes the binary if it never came to run. Where there is no rm, a program of 300 bytes takes
-the binary's place and deletes it (see `remover`). A debug container ends with it ($HPROFILER_END). What goes
+its end, and deletes the binary if it never came to run. Where there is no rm, a program of 400 bytes is
+written beside it and deletes both (see `remover`). A debug container ends with it ($HPROFILER_END). What goes
 wrong on the way is undone by another command: the shell may have ended, or not know of it.
 """
 
@@ -19,7 +19,7 @@ from typing import Callable, Iterable, Iterator, NamedTuple
 
 from hprofiler.agent.bootstrap import MARK, AgentBinaries, Answer, Blob, Launched, marked, pieces, plain
 from hprofiler.agent.loadable import loadable
-from hprofiler.agent.remover import printed, remover
+from hprofiler.agent.remover import ZEROS, printed
 from hprofiler.agent.wire import PIECE, Wire
 from hprofiler.errors import HostError
 from hprofiler.transports.base import Channel, NoShell, Transport
@@ -67,7 +67,7 @@ def launch(
         _expect(channel, wire, "stored")
         if not counted:
             channel.close()
-            channel = transport.open(_RUN.format(file=file, mark=MARK, how=place.way[1:]))
+            channel = transport.open(_script(_RUN, file=file, mark=MARK, how=place.way[1:]))
             wire = Wire(channel)
             _expect(channel, wire, "stored")
         greet(wire)
@@ -83,7 +83,7 @@ def _undone(transport: Transport, channel: Channel, files: str) -> Iterator[None
         raise
     except BaseException:
         channel.close()
-        transport.last(_UNDO.format(files=files))
+        transport.last(_script(_UNDO, files=files))
         raise
 
 
@@ -139,14 +139,13 @@ def _loadable(blob: Blob) -> Iterable[bytes]:
 def _find_command(binaries: AgentBinaries, token: str) -> str:
     sizes = {plain(arch): blob.path.stat().st_size for arch, blob in sorted(binaries.agents.items())}
     arms = "".join(f"{arch}) n={size};;\n" for arch, size in sizes.items())
-    return _FIND.format(
-        arms=arms,
-        mark=MARK,
-        name=_NAME,
-        token=token,
-        loaders=" ".join(_LOADERS),
-        folders=" ".join(_FOLDERS),
-    )
+    return _script(_FIND, arms=arms, mark=MARK, name=_NAME, token=token, folders=" ".join(_FOLDERS))
+
+
+def _script(text: str, **words: str) -> str:
+    """One of those below, with what all begin with."""
+    known = {"loaders": " ".join(_LOADERS), "zeros": ZEROS, "remover": printed()}
+    return (_START + text).format(**known, **words)
 
 
 def _quoted(file: str) -> str:
@@ -156,8 +155,19 @@ def _quoted(file: str) -> str:
     return "'" + file.replace("'", "'\\''") + "'"
 
 
-# How the agent runs, and what becomes of its binary. Braces are doubled for str.format.
+# What machine it is, how the agent runs there, and what becomes of its binary. Braces are doubled for
+# str.format. Two shells may be deleting one file at once, so each writes a remover of its own; and whoever
+# empties the file, which may make it anew, deletes it after that.
 _START = """
+has() {{ command -v "$1" >/dev/null 2>&1; }}
+h=
+for l in {loaders}; do
+  [ -x "$l" ] && h=$l
+done
+a=$(uname -m 2>/dev/null)
+if [ -z "$a" ]; then
+  case $h in *x86-64*) a=x86_64;; *aarch64*) a=aarch64;; esac
+fi
 run() {{
   case $2 in
   d) "$1" --once "$1";;
@@ -171,42 +181,25 @@ run() {{
 over() {{ [ -n "$HPROFILER_END" ] && read -r p <"$HPROFILER_END" && kill "$p"; }}
 gone() {{
   rm -f "$1" && return
-  [ -f "$1" ] && erase "$1"
-  [ -f "$1" ] && : >"$1"
+  [ -f "$1" ] || return
+  : >"$1"
+  [ "$a" = x86_64 ] && has printf && erase "$1" "$1.$$"
 }} 2>/dev/null
+erase() {{
+  t=0 z='{zeros}'
+  [ -n "$h" ] && t=3
+  (set -C; printf "{remover}" >"$2") || return
+  if [ -n "$h" ]; then "$h" "$2" "$2" "$1"; else chmod 700 "$2" && "$2" "$2" "$1"; fi
+}}
 """
-
-# Nobody runs a file as a program while it is being written, but the loader does.
-_ERASE = "\n".join(
-    [
-        "erase() {{",
-        f"if [ -x {_LOADERS[0]} ]",
-        f"""then printf '{printed(remover(by_loader=True))}' >"$1"; {_LOADERS[0]} "$1" "$1" """,
-        f"""else printf '{printed(remover(by_loader=False))}' >"$1"; chmod 700 "$1"; "$1" "$1" """,
-        "fi",
-        "}}\n",
-    ]
-)
-_START += _ERASE
 
 # Ways: c or e (counted, or until the end of input), then d or the path of a loader. A file is made anew or
 # not at all (set -C), so that nobody can have put a link there; and not where nothing runs, for without rm
 # it would stay. Whoever let go of us before the file was there has undone nothing: then nothing arrives, and
 # nobody hears us (PIPE).
-_FIND = (
-    _START
-    + """
+_FIND = """
 umask 077
 trap "" PIPE
-has() {{ command -v "$1" >/dev/null 2>&1; }}
-h=
-for l in {loaders}; do
-  [ -x "$l" ] && h=$l
-done
-a=$(uname -m 2>/dev/null)
-if [ -z "$a" ]; then
-  case $h in *x86-64*) a=x86_64;; *aarch64*) a=aarch64;; esac
-fi
 case $a in
 {arms}*) echo {mark} none "$a" -; over; exit 0;;
 esac
@@ -223,6 +216,7 @@ noexec() {{
   return 1
 }}
 try() {{
+  has chmod || [ -n "$h" ] || return 1
   [ -d "$1" ] && [ -w "$1" ] || return 1
   noexec "$1" && return 1
   f=${{1%/}}/{name}-$u-{token}
@@ -252,7 +246,6 @@ if has wc && [ $(wc -c <"$f") != $n ]; then gone "$f"; over; echo {mark} refused
 echo {mark} stored - -
 [ $w = e ] || run "$f" $r
 """
-)
 
-_UNDO = _START + 'for f in {files}; do gone "$f"; done\nover\n'
-_RUN = _START + "echo {mark} stored - -\nrun {file} '{how}'\n"
+_UNDO = 'for f in {files}; do gone "$f"; done\nover\n'
+_RUN = "echo {mark} stored - -\nrun {file} '{how}'\n"

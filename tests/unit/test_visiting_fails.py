@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, Callable, Iterator, List, Sequence
+from urllib.parse import urlencode
 
 import pytest
 
@@ -23,6 +24,7 @@ BARE = ("cat", "chmod", "uname", "rm")
 """Without head a second command starts what was stored, without wc nobody counts it."""
 IMAGES = [BARE, (*BARE, "head"), (*BARE, "wc"), ("cat",), ("cat", "head"), ("cat", "chmod")]
 """Without rm a file has to delete itself, without chmod only the system's loader runs programs."""
+LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 TOKEN = re.compile(r"-\$u-([0-9a-f]{16})")
 
 
@@ -142,6 +144,51 @@ def test_nobody_is_there_any_more_when_it_begins(
     os.close(writing)
     places = [Path(place) for place in ("/tmp", "/var/tmp", "/dev/shm", tmp_path)]
     assert [path for place in places for path in place.glob(f".hprofiler-once-*-{token}")] == []
+
+
+@pytest.mark.parametrize("tools", [("cat",), ("cat", "chmod")], ids="+".join)
+def test_two_who_delete_one_file(tmp_path: Path, tools: Sequence[str]) -> None:
+    """The script of a lost connection, and the command that undoes it: none may spoil the other's work."""
+    if "chmod" not in tools and not LOADER.exists():
+        pytest.skip("there is no glibc loader here, by which the image could run anything")
+    (tmp_path / "bin").mkdir()
+    for tool in ("sh", *tools):
+        (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
+    (tmp_path / "files").mkdir()
+    for number in range(40):
+        file = tmp_path / "files" / str(number)
+        file.write_bytes(bytes(100_000))
+        command = [str(tmp_path / "bin" / "sh"), "-c", visiting._script(visiting._UNDO, files=str(file))]
+        both = [subprocess.Popen(command, env={"PATH": str(tmp_path / "bin")}) for _ in range(2)]
+        for one in both:
+            one.wait(60)
+    assert list((tmp_path / "files").iterdir()) == []
+
+
+def test_where_nothing_runs_nothing_is_written(binaries: AgentBinaries, tmp_path: Path) -> None:
+    """Neither chmod nor a loader of glibc's: not even a probe, for nobody could delete it."""
+    (tmp_path / "bin").mkdir()
+    for tool in ("sh", "cat", "uname"):
+        (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
+    token = "0123456789abcdee"
+    script = visiting._find_command(binaries, token).replace(" ".join(visiting._LOADERS), "/no/loader")
+    found = subprocess.run(
+        [tmp_path / "bin" / "sh", "-c", script],
+        env={"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+    )
+    assert b" nowhere " in found.stdout, found
+    places = [Path(place) for place in ("/tmp", "/var/tmp", "/dev/shm", tmp_path)]
+    assert [path for place in places for path in place.glob(f".hprofiler-once-*-{token}*")] == []
+
+
+def test_the_command_is_no_longer_than_proxies_let_through(binaries: AgentBinaries) -> None:
+    """It is part of the address of a request, of which usual proxies take 8192 bytes."""
+    both = AgentBinaries(dict.fromkeys(("x86_64", "aarch64"), next(iter(binaries.agents.values()))), {})
+    words = ("sh", "-c", visiting._find_command(both, "0" * 16))
+    assert len(urlencode([("command", word) for word in words])) < 4800
 
 
 def test_where_no_input_can_be_ended_nothing_is_sent(
