@@ -162,6 +162,24 @@ def test_a_canary_that_is_stopped(agent, library, burn):
     assert "was stopped while it was recorded" in outcome["reason"]
 
 
+def test_who_watches_a_canary_goes_on_listening_and_leaves_nothing(agent, library, burn):
+    burner = burn(load=0.4)
+    found = processes(agent, burner)
+    watch = Watch("/tmp")
+    begin = when_profiled(burner, lambda: None)
+    request: Dict[str, Any] = {"sampling": sampling(engine="async-profiler"), "processes": chosen(found)}
+    agent.send("canary", blobs={"async-profiler": library}, **request)
+    begin.join()
+    agent.send("list")
+    agent.expect("processes")
+    agent.close_stdin()
+    assert agent.wait() == 0
+    came, went = watch.seen(f".hprofiler-run-{agent.process.pid}-")
+    assert came and came == went
+    libraries = attach.profiler_libraries(burner.outer.pid)
+    assert all("not active" in attach.profiling_status(burner.outer.pid, path) for path in libraries)
+
+
 def test_a_canary_that_cannot_be_recorded_tells_nothing(agent, library, burn):
     outcome = watched(agent, library, processes(agent, burn(options=["-XX:+DisableAttachMechanism"])))
     assert (outcome["status"], outcome["stage"]) == ("failed", "prepare")

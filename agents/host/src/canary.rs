@@ -1,182 +1,251 @@
 //! One process is recorded alone for a moment and looked at, before the others are touched.
 
-use std::path::Path;
-use std::sync::mpsc::{channel, Receiver};
-use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::param::clock_ticks_per_second;
 
-use crate::engine::Shared;
-use crate::folding::Folding;
+use crate::crashes::Crashes;
+use crate::inbox::Inbox;
 use crate::outcome::{Failure, Outcome, Stage, Status};
 use crate::proc::stat::Stat;
 use crate::proc::target::Target;
-use crate::protocol::{Chosen, Prepare};
-use crate::recording::{self, Job, Libraries, Order, Over, Report};
+use crate::protocol::{Chosen, Event, Prepare, Watched};
+use crate::recording::{Libraries, Over, Report};
+use crate::recordings::{Audience, Recordings};
 use crate::sampling::Sampling;
-use crate::threads::{hangs, no_thread, STACK};
 
 /// How long it is looked at before and, where it works less since, after the recording.
 const LOOK: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
-/// How long it is recorded, in seconds, and all of it may take.
+/// How long it is recorded, in seconds.
 const SECONDS: f64 = 2.0;
-const ALL: Duration = Duration::from_secs(18);
 /// Of a process that used less than this of a processor it cannot be told whether it works less; and it does where it
 /// uses less than this part of what it used.
 const LITTLE: f64 = 0.2;
 const COLLAPSED: f64 = 0.25;
 
-/// Record one process and look at it. It went badly where the outcome is `failed` at the stage `record`; what cannot be
-/// recorded tells nothing of others.
-pub fn watch(
-    mut request: Prepare,
-    libraries: Libraries,
-    host: &str,
-    session: &str,
-) -> Result<Outcome, Failure> {
-    let (Some(chosen), true) = (request.processes.pop(), request.processes.is_empty()) else {
-        return Err(Failure::plain("a canary is one process"));
-    };
-    let watched = Watched::open(&chosen);
-    let pid = chosen.pid;
-    let job = Job {
-        chosen,
-        sampling: Sampling {
-            duration: SECONDS,
-            keep_raw: false,
-            ..request.sampling
-        },
-        libraries,
-        session: session.to_owned(),
-        host: host.to_owned(),
-        folding: Arc::new(Folding::new(ALL)),
-        shared: Arc::new(Shared::of_host()),
-    };
-    Ok(watched.map_or_else(
-        |failure| failure.at(pid, Stage::Prepare),
-        |watched| watched.watch(job),
-    ))
-}
-
-struct Watched {
+/// A process that is recorded alone and looked at. Whoever has it tells it what it `hear`s, and has it `go_on` then and
+/// at its `limit`. It went badly where the outcome is `failed` at the stage `record`; what cannot be recorded tells
+/// nothing of others.
+pub struct Canary {
     target: Target,
     /// It was before.
     stopped: bool,
-    crashes: Vec<String>,
+    crashes: Crashes,
+    /// How many processors it used before.
+    before: Option<f64>,
+    /// What it uses since it is being recorded.
+    since: Option<Use>,
+    heard: Heard,
+    left: Vec<String>,
+    step: Step,
 }
 
-impl Watched {
-    fn open(chosen: &Chosen) -> Result<Self, Failure> {
-        let target = Target::open(chosen.pid, chosen.start_time)?;
-        let name = format!("hs_err_pid{}.log", target.status.namespace_pid);
-        let folders = ["cwd", "root/tmp"].map(|folder| format!("/proc/{}/{folder}", chosen.pid));
-        let crashes = folders.map(|folder| format!("{folder}/{name}"));
+enum Step {
+    Look(Use, Box<(Prepare, Libraries)>),
+    Record(Recordings),
+    LookAgain(Use, Outcome),
+    Over,
+}
+
+/// What its recording has told.
+#[derive(Default)]
+struct Heard {
+    ready: bool,
+    started: bool,
+    outcome: Option<Outcome>,
+}
+
+impl Audience for Heard {
+    fn tell(&mut self, event: &Event) {
+        self.ready |= matches!(event, Event::Ready { .. });
+        self.started |= matches!(event, Event::Started { .. });
+    }
+
+    fn result(&mut self, over: Over) {
+        self.outcome = Some(over.outcome);
+    }
+}
+
+impl Canary {
+    /// Begin to look at a process; `request` says how it is to be recorded.
+    pub fn begin(chosen: &Chosen, request: Prepare, libraries: Libraries) -> Result<Self, Outcome> {
+        let target = Target::open(chosen.pid, chosen.start_time)
+            .map_err(|failure| failure.at(chosen.pid, Stage::Prepare))?;
+        let request = Prepare {
+            sampling: Sampling {
+                duration: SECONDS,
+                keep_raw: false,
+                ..request.sampling
+            },
+            ..request
+        };
         Ok(Self {
-            crashes: crashes.into_iter().filter(|path| !is_there(path)).collect(),
             stopped: target.stat().is_some_and(is_stopped),
+            crashes: Crashes::of(chosen.pid, chosen.start_time),
+            before: None,
+            since: None,
+            heard: Heard::default(),
+            left: Vec::new(),
+            step: Step::Look(Use::for_time(&target, LOOK), Box::new((request, libraries))),
             target,
         })
     }
 
-    fn watch(&self, job: Job) -> Outcome {
-        let pid = job.chosen.pid;
-        let before = self.used(LOOK);
-        let (orders, to_follow) = channel();
-        let (tell, told) = channel();
-        let hear = move |report| {
-            if matches!(report, Report::Prepared) {
-                let _ = orders.send(Order::Start);
-            }
-            // Nobody may wait any more.
-            let _ = tell.send(report);
-        };
-        let run = move || {
-            let mut to_follow = to_follow;
-            recording::run(&job, &mut to_follow, &hear);
-        };
-        let thread = thread::Builder::new().stack_size(STACK).spawn(run);
-        if let Err(error) = thread {
-            return no_thread(pid, &error).at(pid, Stage::Prepare);
+    /// When it is to go on, if nothing is heard before.
+    pub fn limit(&self) -> Option<Instant> {
+        match &self.step {
+            Step::Look(used, _) | Step::LookAgain(used, _) => Some(used.until),
+            Step::Record(recordings) => recordings.limit(),
+            Step::Over => None,
         }
-        self.judge(before, self.hear(&told))
     }
 
-    /// How it went, and what the process used from its start on.
-    fn hear(&self, told: &Receiver<Report>) -> Option<(Over, Option<f64>)> {
-        let end = Instant::now() + ALL;
-        let mut began = None;
-        loop {
-            match told.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(Report::Started { .. }) => began = Some((Instant::now(), self.target.stat())),
-                Ok(Report::Prepared) => {}
-                Ok(Report::Over(over)) => {
-                    let used = began.and_then(|(at, stat)| used(at, stat?, self.target.stat()?));
-                    return Some((over, used));
+    /// By when it must be over, once it was started.
+    pub fn deadline(&self) -> Option<Instant> {
+        match &self.step {
+            Step::Record(recordings) => recordings.deadline(),
+            _ => None,
+        }
+    }
+
+    /// Take in what its recording tells.
+    pub fn hear(&mut self, pid: i32, report: Report) {
+        if let Step::Record(recordings) = &mut self.step {
+            recordings.hear(pid, report, &mut self.heard);
+        }
+    }
+
+    /// Do what is due by now; what became of it, once it is over.
+    pub fn go_on(&mut self, host: &str, session: &str, inbox: &Inbox) -> Option<Watched> {
+        if matches!(self.step, Step::Record(_)) {
+            return self.record();
+        }
+        if self.limit()? > Instant::now() {
+            return None;
+        }
+        match std::mem::replace(&mut self.step, Step::Over) {
+            Step::Look(used, asked) => {
+                self.before = used.processors(&self.target);
+                let (request, libraries) = *asked;
+                match Recordings::prepare(request, libraries, host, session, inbox) {
+                    Ok(recordings) => self.step = Step::Record(recordings),
+                    Err(failure) => {
+                        return Some(self.over(failure.at(self.target.pid, Stage::Prepare)))
+                    }
                 }
-                Err(_) => return None,
+                None
             }
+            Step::LookAgain(used, outcome) => {
+                let now = used.processors(&self.target);
+                let outcome = match has_collapsed(self.before, now) {
+                    true => self.bad(slow(self.target.pid, self.before, now)),
+                    false => outcome,
+                };
+                Some(self.over(self.judge(outcome)))
+            }
+            Step::Record(_) | Step::Over => None,
         }
     }
 
-    fn judge(&self, before: Option<f64>, heard: Option<(Over, Option<f64>)>) -> Outcome {
+    fn record(&mut self) -> Option<Watched> {
+        let Step::Record(recordings) = &mut self.step else {
+            return None;
+        };
+        recordings.give_up(&mut self.heard);
+        let mut over = recordings.advance(&mut self.heard);
+        if std::mem::take(&mut self.heard.ready) && recordings.start().is_ok() {
+            over = recordings.advance(&mut self.heard);
+        }
+        if std::mem::take(&mut self.heard.started) {
+            self.since = Some(Use::for_time(&self.target, Duration::ZERO));
+        }
+        if !over {
+            return None;
+        }
+        self.left = recordings.left_by_now();
+        let during = self.since.as_ref();
+        let during = during.and_then(|used| used.processors(&self.target));
+        let outcome = self.heard.outcome.take()?;
+        let outcome = self.judge(outcome);
+        if outcome.status == Status::Failed || !has_collapsed(self.before, during) {
+            return Some(self.over(outcome));
+        }
+        self.step = Step::LookAgain(Use::for_time(&self.target, LOOK_AGAIN), outcome);
+        None
+    }
+
+    /// What its recording came to, as far as others like it are concerned.
+    fn judge(&self, outcome: Outcome) -> Outcome {
         let pid = self.target.pid;
-        let bad = |why: String| {
-            let remedy = "look at this process before any other like it is recorded; --no-canary records them all the same";
-            Failure::new(why, remedy).at(pid, Stage::Record)
-        };
-        if let Some(crash) = self.crashes.iter().find(|path| is_there(path)) {
-            return bad(format!("process {pid} wrote {crash} while it was recorded"));
+        if let Some(crash) = self.crashes.since() {
+            return self.bad(format!("process {pid} wrote {crash} while it was recorded"));
         }
-        let Some((over, during)) = heard else {
-            return bad(hangs(pid).reason);
-        };
-        match self.target.stat() {
-            None => return bad(format!("process {pid} ended while it was recorded")),
-            Some(stat) if is_stopped(stat) && !self.stopped => {
-                return bad(format!("process {pid} was stopped while it was recorded"))
+        match (self.target.stat(), outcome.status, outcome.stage) {
+            (None, ..) => self.bad(format!("process {pid} ended while it was recorded")),
+            (Some(stat), ..) if is_stopped(stat) && !self.stopped => {
+                self.bad(format!("process {pid} was stopped while it was recorded"))
             }
-            Some(_) => {}
-        }
-        let unrecorded = matches!(over.outcome.stage, Stage::Prepare | Stage::Start);
-        if over.outcome.status == Status::Failed && unrecorded {
-            return over.outcome;
-        }
-        if has_collapsed(before, during) && has_collapsed(before, self.used(LOOK_AGAIN)) {
-            let (before, during) = (before.unwrap_or(0.0), during.unwrap_or(0.0));
-            return bad(format!(
-                "process {pid} used {before:.2} processors before it was recorded, and {during:.2} since"
-            ));
-        }
-        Outcome {
-            status: Status::Ok,
-            stage: Stage::Record,
-            ..over.outcome
+            (_, Status::Failed, Stage::Record) => self.bad(outcome.reason),
+            (_, Status::Failed, _) => outcome,
+            _ => Outcome {
+                status: Status::Ok,
+                stage: Stage::Record,
+                ..outcome
+            },
         }
     }
 
-    /// How many processors it uses.
-    fn used(&self, time: Duration) -> Option<f64> {
-        let (begin, first) = (Instant::now(), self.target.stat()?);
-        thread::sleep(time);
-        used(begin, first, self.target.stat()?)
+    fn bad(&self, why: String) -> Outcome {
+        let remedy = "look at this process before any other like it is recorded; --no-canary records them all the same";
+        Failure::new(why, remedy).at(self.target.pid, Stage::Record)
+    }
+
+    fn over(&mut self, outcome: Outcome) -> Watched {
+        self.step = Step::Over;
+        Watched {
+            outcome,
+            left: std::mem::take(&mut self.left),
+        }
+    }
+
+    /// Have it end now, as `Recordings::abandon`.
+    pub fn abandon(self, inbox: &Inbox) -> Vec<String> {
+        match self.step {
+            Step::Record(recordings) => recordings.abandon(inbox),
+            _ => self.left,
+        }
+    }
+}
+
+/// What a process uses in some time.
+struct Use {
+    begin: Instant,
+    until: Instant,
+    first: Option<Stat>,
+}
+
+impl Use {
+    fn for_time(target: &Target, time: Duration) -> Self {
+        let begin = Instant::now();
+        Self {
+            begin,
+            until: begin + time,
+            first: target.stat(),
+        }
+    }
+
+    /// How many processors it has used until now.
+    fn processors(&self, target: &Target) -> Option<f64> {
+        let ticks = target.stat()?.cpu_ticks;
+        let ticks = ticks.saturating_sub(self.first?.cpu_ticks) as f64;
+        let seconds = self.begin.elapsed().as_secs_f64();
+        (seconds > 0.0).then(|| ticks / clock_ticks_per_second() as f64 / seconds)
     }
 }
 
 fn is_stopped(stat: Stat) -> bool {
     matches!(stat.state, 'T' | 't')
-}
-
-fn is_there(path: impl AsRef<Path>) -> bool {
-    path.as_ref().symlink_metadata().is_ok()
-}
-
-fn used(begin: Instant, first: Stat, now: Stat) -> Option<f64> {
-    let ticks = now.cpu_ticks.saturating_sub(first.cpu_ticks) as f64;
-    let seconds = begin.elapsed().as_secs_f64();
-    (seconds > 0.0).then(|| ticks / clock_ticks_per_second() as f64 / seconds)
 }
 
 fn has_collapsed(before: Option<f64>, now: Option<f64>) -> bool {
@@ -186,9 +255,15 @@ fn has_collapsed(before: Option<f64>, now: Option<f64>) -> bool {
     }
 }
 
+fn slow(pid: i32, before: Option<f64>, now: Option<f64>) -> String {
+    let (before, now) = (before.unwrap_or(0.0), now.unwrap_or(0.0));
+    format!("process {pid} used {before:.2} processors before it was recorded, and {now:.2} since")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proc::{read_text, stat};
 
     #[test]
     fn who_works_much_less_has_collapsed() {
@@ -196,5 +271,71 @@ mod tests {
         assert!(!has_collapsed(Some(1.0), Some(0.3)));
         assert!(!has_collapsed(Some(0.1), Some(0.0)));
         assert!(!has_collapsed(None, Some(0.0)) && !has_collapsed(Some(1.0), None));
+    }
+
+    fn of_this_process() -> Canary {
+        let own = read_text("/proc/self/stat", 4096).and_then(|text| stat::parse(&text));
+        let chosen = Chosen {
+            pid: std::process::id() as i32,
+            start_time: own.unwrap().start_time,
+            label: String::new(),
+            labels: Default::default(),
+        };
+        let request = Prepare {
+            sampling: Sampling::of("cpu"),
+            blobs: Default::default(),
+            versions: Default::default(),
+            processes: vec![chosen.clone()],
+        };
+        Canary::begin(&chosen, request, Libraries::default())
+            .ok()
+            .unwrap()
+    }
+
+    #[test]
+    fn what_failed_is_never_told_as_well() {
+        let canary = of_this_process();
+        for (status, stage, want) in [
+            (Status::Ok, Stage::Record, (Status::Ok, Stage::Record)),
+            (Status::Degraded, Stage::Record, (Status::Ok, Stage::Record)),
+            (
+                Status::Failed,
+                Stage::Record,
+                (Status::Failed, Stage::Record),
+            ),
+            (Status::Failed, Stage::Fetch, (Status::Failed, Stage::Fetch)),
+            (Status::Failed, Stage::Start, (Status::Failed, Stage::Start)),
+        ] {
+            let outcome = Outcome {
+                status,
+                ..Failure::plain("why").at(7, stage)
+            };
+            let judged = canary.judge(outcome);
+            assert_eq!((judged.status, judged.stage), want);
+            assert_eq!(judged.reason, "why");
+        }
+    }
+
+    #[test]
+    fn who_hangs_while_it_is_recorded_went_badly_and_before_tells_nothing() {
+        let inbox = Inbox::silent();
+        for (started, want) in [(false, Stage::Prepare), (true, Stage::Record)] {
+            let mut canary = of_this_process();
+            canary.step = Step::Record(Recordings::hanging(canary.target.pid, started));
+            let watched = canary.go_on("host", "test", &inbox).unwrap();
+            let outcome = watched.outcome;
+            assert_eq!((outcome.status, outcome.stage), (Status::Failed, want));
+            assert!(outcome.reason.contains("takes too long"), "{outcome:?}");
+            assert!(watched.left[0].contains("hangs"), "{:?}", watched.left);
+        }
+    }
+
+    #[test]
+    fn what_becomes_of_its_recording_is_told_by_steps() {
+        let inbox = Inbox::silent();
+        let mut canary = of_this_process();
+        assert!(canary.go_on("host", "test", &inbox).is_none());
+        assert!(canary.limit() <= Some(Instant::now() + LOOK) && canary.deadline().is_none());
+        assert!(canary.abandon(&inbox).is_empty());
     }
 }

@@ -9,6 +9,7 @@ mod canary;
 mod clean;
 mod clock;
 mod containers;
+mod crashes;
 mod doctor;
 mod engine;
 mod files;

@@ -8,6 +8,8 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd};
 
 use crate::protocol::Event;
+use crate::recording::Over;
+use crate::recordings::Audience;
 
 /// A pipe that polls as writable takes this much (PIPE_BUF) without blocking.
 const PIECE: usize = 4096;
@@ -70,6 +72,22 @@ impl Output {
         if !self.gone {
             self.gone = write_all(bytes, self.patience).is_err();
         }
+    }
+}
+
+impl Audience for Output {
+    fn tell(&mut self, event: &Event) {
+        self.send(event);
+    }
+
+    fn result(&mut self, over: Over) {
+        for (head, bytes) in over.profiles {
+            self.send_with(&Event::Profile(head), &bytes);
+        }
+        if let Some((head, mut raw)) = over.raw {
+            self.send_file(&Event::Raw(head), &mut raw.file, raw.size);
+        }
+        self.send(&Event::Outcome(over.outcome));
     }
 }
 

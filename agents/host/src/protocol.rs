@@ -139,7 +139,7 @@ pub enum Event {
         processes: usize,
     },
     Checked(Checked),
-    Watched(Outcome),
+    Watched(Watched),
     Audited(Kept),
     Profile(ProfileHead),
     Raw(RawHead),
@@ -151,6 +151,14 @@ pub enum Event {
         reason: String,
         remedy: String,
     },
+}
+
+/// What became of a canary; `left` are paths that could not be deleted.
+#[derive(Debug, Serialize)]
+pub struct Watched {
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    pub left: Vec<String>,
 }
 
 /// What the agent says of its machine.

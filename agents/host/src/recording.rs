@@ -14,7 +14,7 @@ use crate::preflight;
 use crate::proc::target::Target;
 use crate::protocol::{Chosen, ProfileHead, RawHead};
 use crate::sampling::Sampling;
-use crate::threads::{broken, on_thread, unbroken};
+use crate::threads::{on_thread, unbroken};
 use crate::told::{cpu_seconds, judge, remark, sealed, told};
 
 /// What a recording is told.
@@ -324,6 +324,7 @@ mod tests {
     use super::*;
     use crate::engine::{Foreseen, Started};
     use crate::proc::{read_text, stat};
+    use crate::threads::broken;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::channel;
     use std::time::Duration;

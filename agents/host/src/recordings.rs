@@ -10,7 +10,6 @@ use crate::engine::Shared;
 use crate::folding::Folding;
 use crate::inbox::{Happening, Inbox};
 use crate::outcome::{Failure, Stage};
-use crate::output::Output;
 use crate::protocol::{Event, Pid, Prepare};
 use crate::recording::{self, Job, Libraries, Order, Over, Report};
 use crate::threads::{self, STACK};
@@ -52,6 +51,14 @@ struct Recording {
     orders: Sender<Order>,
     /// Its thread has cleaned up and ended.
     ended: bool,
+}
+
+/// Who hears of recordings.
+pub trait Audience {
+    fn tell(&mut self, event: &Event);
+
+    /// What came of a process.
+    fn result(&mut self, over: Over);
 }
 
 /// The recordings of one `prepare`, from there to `done`.
@@ -157,7 +164,7 @@ impl Recordings {
     }
 
     /// Give up what the step has waited for too long, so that one process does not hold up the others.
-    pub fn give_up(&mut self, output: &mut Output) {
+    pub fn give_up(&mut self, audience: &mut impl Audience) {
         let (awaited, stage) = match self.step {
             _ if self.limit > Instant::now() => return,
             Step::Prepare => (Phase::Preparing, Stage::Prepare),
@@ -176,12 +183,12 @@ impl Recordings {
             recording.phase = Phase::Over;
             let _ = recording.orders.send(Order::Abort);
             let hangs = threads::hangs(recording.pid);
-            send_result(Over::failed(hangs.at(recording.pid, stage)), output);
+            audience.result(Over::failed(hangs.at(recording.pid, stage)));
         }
     }
 
     /// Take in what a recording tells.
-    pub fn hear(&mut self, pid: i32, report: Report, output: &mut Output) {
+    pub fn hear(&mut self, pid: i32, report: Report, audience: &mut impl Audience) {
         let Some(recording) = self.all.iter_mut().find(|recording| recording.pid == pid) else {
             return;
         };
@@ -192,7 +199,7 @@ impl Recordings {
             Report::Prepared => recording.phase = Phase::Ready,
             Report::Started { engine, sources } => {
                 recording.phase = Phase::Running;
-                output.send(&Event::Started {
+                audience.tell(&Event::Started {
                     pid,
                     engine,
                     sources,
@@ -207,7 +214,7 @@ impl Recordings {
                 match early {
                     _ if given_up => {}
                     true => self.early.push(over),
-                    false => send_result(over, output),
+                    false => audience.result(over),
                 }
                 if self.step == Step::Record {
                     // Those that are left wait in turn to be folded, each for all before it, and to be sent.
@@ -220,11 +227,11 @@ impl Recordings {
     }
 
     /// Tell of the steps that are complete by now; true once all is done.
-    pub fn advance(&mut self, output: &mut Output) -> bool {
+    pub fn advance(&mut self, audience: &mut impl Audience) -> bool {
         if self.step == Step::Prepare && !self.any(Phase::Preparing) {
             self.step = Step::Wait;
             let ready = self.those(Phase::Ready);
-            output.send(&Event::Ready {
+            audience.tell(&Event::Ready {
                 processes: ready.map(|recording| Pid { pid: recording.pid }).collect(),
             });
         }
@@ -232,11 +239,11 @@ impl Recordings {
             self.step = Step::Record;
             self.limit = self.limit.max(Instant::now() + self.duration + STEP_TIME);
             let running = self.those(Phase::Running).count();
-            output.send(&Event::Recording {
+            audience.tell(&Event::Recording {
                 processes: running + self.early.len(),
             });
             for result in self.early.drain(..) {
-                send_result(result, output);
+                audience.result(result);
             }
         }
         self.step == Step::Record && self.all_over()
@@ -274,7 +281,7 @@ impl Recordings {
     }
 
     /// What could not be deleted, and what may yet be deleted by those that hang.
-    pub fn left_by_now(self) -> Vec<String> {
+    pub fn left_by_now(&self) -> Vec<String> {
         let hang = self.all.iter().filter(|recording| !recording.ended);
         let hang =
             hang.map(|recording| format!("what is beside process {}, which hangs", recording.pid));
@@ -314,131 +321,5 @@ fn launch(job: Job, inbox: &Inbox) -> Recording {
     }
 }
 
-fn send_result(over: Over, output: &mut Output) {
-    for (head, bytes) in over.profiles {
-        output.send_with(&Event::Profile(head), &bytes);
-    }
-    if let Some((head, mut raw)) = over.raw {
-        output.send_file(&Event::Raw(head), &mut raw.file, raw.size);
-    }
-    output.send(&Event::Outcome(over.outcome));
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn recordings(step: Step, phases: &[Phase]) -> Recordings {
-        let recording = |(pid, &phase)| Recording {
-            pid,
-            phase,
-            orders: channel().0,
-            ended: phase == Phase::Over,
-        };
-        Recordings {
-            all: (1..).zip(phases).map(recording).collect(),
-            step,
-            duration: Duration::from_secs(1),
-            limit: Instant::now(),
-            deadline: Some(Instant::now()),
-            folding: Arc::new(Folding::new(Duration::from_secs(600))),
-            early: Vec::new(),
-            left: Vec::new(),
-        }
-    }
-
-    fn phases(recordings: &Recordings) -> Vec<Phase> {
-        let all = recordings.all.iter();
-        all.map(|recording| recording.phase).collect()
-    }
-
-    #[test]
-    fn what_hangs_does_not_hold_up_the_others() {
-        use Phase::{Over, Preparing, Ready, Running, Starting};
-        for (step, before, after, next) in [
-            (
-                Step::Prepare,
-                [Preparing, Ready, Over],
-                [Over, Ready, Over],
-                Step::Wait,
-            ),
-            (
-                Step::Start,
-                [Starting, Running, Over],
-                [Over, Running, Over],
-                Step::Record,
-            ),
-            (
-                Step::Record,
-                [Running, Over, Over],
-                [Over, Over, Over],
-                Step::Record,
-            ),
-        ] {
-            let mut recordings = recordings(step, &before);
-            recordings.give_up(&mut Output::unheard());
-            assert_eq!(phases(&recordings), after);
-            assert_eq!(
-                recordings.advance(&mut Output::unheard()),
-                step == Step::Record
-            );
-            assert_eq!(recordings.step, next);
-        }
-    }
-
-    #[test]
-    fn one_that_was_given_up_is_not_heard_again() {
-        let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
-        recordings.give_up(&mut Output::unheard());
-        recordings.hear(1, Report::Prepared, &mut Output::unheard());
-        assert_eq!(phases(&recordings), [Phase::Over]);
-        assert_eq!(recordings.left_by_now().len(), 1);
-    }
-
-    #[test]
-    fn each_that_is_folded_gives_time_to_the_next() {
-        let mut recordings = recordings(Step::Record, &[Phase::Running; 2]);
-        let outcome = Failure::plain("ended").at(1, Stage::Record);
-        let over = Report::Over(Over::failed(outcome));
-        recordings.hear(1, over, &mut Output::unheard());
-        recordings.give_up(&mut Output::unheard());
-        assert_eq!(phases(&recordings), [Phase::Over, Phase::Running]);
-        assert!(recordings.limit > Instant::now() + STEP_TIME / 2);
-        assert!(recordings.deadline() > Some(Instant::now() + PATIENCE / 2));
-    }
-
-    /// A recording that waits for another to be folded, and tells the inbox once it need not any more.
-    fn waits(recordings: &Recordings, inbox: &Inbox) -> thread::JoinHandle<bool> {
-        let (folding, sender) = (recordings.folding.clone(), inbox.sender.clone());
-        thread::spawn(move || {
-            let unwanted = folding.turn().is_none();
-            let outcome = Failure::plain("ended before its time").at(1, Stage::Record);
-            recording::tagged(1, sender)(Report::Over(Over::failed(outcome)));
-            unwanted
-        })
-    }
-
-    #[test]
-    fn who_waits_to_be_folded_leaves_once_nobody_wants_it() {
-        for given_up in [false, true] {
-            let inbox = Inbox::silent();
-            let mut recordings = recordings(Step::Record, &[Phase::Running]);
-            let folding = recordings.folding.clone();
-            let _of_another = folding.turn().unwrap();
-            let waits = waits(&recordings, &inbox);
-            match given_up {
-                true => recordings.give_up(&mut Output::unheard()),
-                false => assert!(recordings.abandon(&inbox).is_empty()),
-            }
-            assert!(waits.join().unwrap());
-        }
-    }
-
-    #[test]
-    fn nothing_is_given_up_while_there_is_time() {
-        let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
-        recordings.limit = Instant::now() + Duration::from_secs(60);
-        recordings.give_up(&mut Output::unheard());
-        assert_eq!(phases(&recordings), [Phase::Preparing]);
-    }
-}
+mod tests;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::audit;
-use crate::canary;
+use crate::canary::Canary;
 use crate::clean;
 use crate::doctor;
 use crate::files::{read_regular, sha256};
@@ -16,7 +16,9 @@ use crate::outcome::Failure;
 use crate::output::Output;
 use crate::proc::scan::{self, Seen};
 use crate::proc::{read_text, stat};
-use crate::protocol::{Event, Exclude, Find, HostFacts, Input, Prepare, Request, PROTOCOL};
+use crate::protocol::{
+    Event, Exclude, Find, HostFacts, Input, Prepare, Request, Watched, PROTOCOL,
+};
 use crate::recording::{Libraries, Library, Report};
 use crate::recordings::Recordings;
 use crate::store::Store;
@@ -49,6 +51,7 @@ struct Session {
     greeted: bool,
     excluded: HashSet<i32>,
     recordings: Option<Recordings>,
+    canary: Option<Canary>,
 }
 
 /// Run a session on stdin and stdout; the process's exit code. With `once` nothing is kept for the next one.
@@ -75,6 +78,7 @@ pub fn run(once: bool) -> u8 {
         greeted: false,
         excluded: scan::own_ancestry(),
         recordings: None,
+        canary: None,
     };
     let end = unbroken(|| session.serve()).unwrap_or_else(End::Refused);
     session.close(end)
@@ -106,11 +110,12 @@ impl Session {
                 return End::Closed;
             }
             let until = self.inbox.heard() + self.lease;
-            let limit = self.recordings.as_ref().and_then(Recordings::limit);
-            let until = [self.deadline(), limit]
-                .into_iter()
-                .flatten()
-                .fold(until, Instant::min);
+            let limits = [
+                self.deadline(),
+                self.recordings.as_ref().and_then(Recordings::limit),
+                self.canary.as_ref().and_then(Canary::limit),
+            ];
+            let until = limits.into_iter().flatten().fold(until, Instant::min);
             let end = match self.inbox.next(until) {
                 Some(Happening::Input(Input::Request(request, payload))) => {
                     self.answer(request, payload)
@@ -134,7 +139,8 @@ impl Session {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.recordings.as_ref().and_then(Recordings::deadline)
+        let of_all = self.recordings.as_ref().and_then(Recordings::deadline);
+        of_all.or_else(|| self.canary.as_ref()?.deadline())
     }
 
     /// Whether time is up: for a step, for the recording, for the coordinator.
@@ -262,11 +268,7 @@ impl Session {
     }
 
     fn prepare(&mut self, request: Prepare) -> Result<(), Failure> {
-        if self.recordings.is_some() {
-            return Err(Failure::plain(
-                "prepare was asked for while another recording goes on",
-            ));
-        }
+        self.refuse_busy("prepare")?;
         let libraries = self.libraries(&request)?;
         self.recordings = Some(Recordings::prepare(
             request,
@@ -291,23 +293,33 @@ impl Session {
     }
 
     fn canary(&mut self, request: Prepare) -> Result<(), Failure> {
-        if self.recordings.is_some() {
-            return Err(Failure::plain(
-                "canary was asked for while a recording goes on",
-            ));
-        }
+        self.refuse_busy("canary")?;
         let libraries = self.libraries(&request)?;
-        let outcome = canary::watch(request, libraries, &self.host.name, &self.name)?;
-        self.output.send(&Event::Watched(outcome));
+        let chosen = match request.processes.as_slice() {
+            [one] => one.clone(),
+            _ => return Err(Failure::plain("a canary is one process")),
+        };
+        match Canary::begin(&chosen, request, libraries) {
+            Ok(canary) => self.canary = Some(canary),
+            Err(outcome) => self.output.send(&Event::Watched(Watched {
+                outcome,
+                left: Vec::new(),
+            })),
+        }
         Ok(())
     }
 
-    fn check(&mut self, request: Prepare) -> Result<(), Failure> {
-        if self.recordings.is_some() {
-            return Err(Failure::plain(
-                "check was asked for while a recording goes on",
-            ));
+    fn refuse_busy(&self, asked: &str) -> Result<(), Failure> {
+        match self.recordings.is_some() || self.canary.is_some() {
+            true => Err(Failure::plain(format!(
+                "{asked} was asked for while a recording goes on"
+            ))),
+            false => Ok(()),
         }
+    }
+
+    fn check(&mut self, request: Prepare) -> Result<(), Failure> {
+        self.refuse_busy("check")?;
         let checked = doctor::check(request, &self.host.name, &self.name)?;
         self.output.send(&Event::Checked(checked));
         Ok(())
@@ -349,11 +361,7 @@ impl Session {
     }
 
     fn clean(&mut self, kept: bool) -> Result<(), Failure> {
-        if self.recordings.is_some() {
-            return Err(Failure::plain(
-                "clean was asked for while a recording goes on",
-            ));
-        }
+        self.refuse_busy("clean")?;
         let mut cleaned = clean::clean(&self.excluded);
         if !kept {
             self.store.remove(&mut cleaned);
@@ -365,11 +373,20 @@ impl Session {
     fn hear(&mut self, pid: i32, report: Report) {
         if let Some(recordings) = &mut self.recordings {
             recordings.hear(pid, report, &mut self.output);
+        } else if let Some(canary) = &mut self.canary {
+            canary.hear(pid, report);
         }
         self.advance();
     }
 
     fn advance(&mut self) {
+        if let Some(canary) = &mut self.canary {
+            let watched = canary.go_on(&self.host.name, &self.name, &self.inbox);
+            if let Some(watched) = watched {
+                self.canary = None;
+                self.output.send(&Event::Watched(watched));
+            }
+        }
         let Some(recordings) = &mut self.recordings else {
             return;
         };
@@ -377,7 +394,7 @@ impl Session {
             let left = self
                 .recordings
                 .take()
-                .map(Recordings::left_by_now)
+                .map(|recordings| recordings.left_by_now())
                 .unwrap_or_default();
             self.output.send(&Event::Done { left });
         }
@@ -385,12 +402,11 @@ impl Session {
 
     /// Leave nothing behind, whatever the end; then say why.
     fn close(mut self, end: End) -> u8 {
-        let left = self
-            .recordings
-            .take()
-            .map(|recordings| recordings.abandon(&self.inbox))
-            .unwrap_or_default();
-        for path in &left {
+        let of_all = self.recordings.take();
+        let of_all = of_all.map(|recordings| recordings.abandon(&self.inbox));
+        let canary = self.canary.take();
+        let of_canary = canary.map(|canary| canary.abandon(&self.inbox));
+        for path in of_all.into_iter().chain(of_canary).flatten() {
             eprintln!("hprofiler-agent: left behind: {path}");
         }
         match end {

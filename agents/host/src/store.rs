@@ -142,10 +142,9 @@ impl Folder {
     fn remove(&self, cleaned: &mut Cleaned) {
         for name in self.names() {
             let agent = name.strip_prefix("agent-").is_some_and(is_sha256);
-            if agent || is_sha256(&name) || is_temporary(&name) {
-                if unlinkat(&self.dir, &name, AtFlags::empty()).is_ok() {
-                    audit::note("removed", || format!("{}/{name}", self.path));
-                }
+            let ours = agent || is_sha256(&name) || is_temporary(&name);
+            if ours && unlinkat(&self.dir, &name, AtFlags::empty()).is_ok() {
+                audit::note("removed", || format!("{}/{name}", self.path));
             }
         }
         match std::fs::remove_dir(&self.path) {

@@ -1,0 +1,130 @@
+//! Steps without processes.
+
+use super::*;
+use crate::output::Output;
+
+fn recordings(step: Step, phases: &[Phase]) -> Recordings {
+    let recording = |(pid, &phase)| Recording {
+        pid,
+        phase,
+        orders: channel().0,
+        ended: phase == Phase::Over,
+    };
+    Recordings {
+        all: (1..).zip(phases).map(recording).collect(),
+        step,
+        duration: Duration::from_secs(1),
+        limit: Instant::now(),
+        deadline: Some(Instant::now()),
+        folding: Arc::new(Folding::new(Duration::from_secs(600))),
+        early: Vec::new(),
+        left: Vec::new(),
+    }
+}
+
+impl Recordings {
+    /// Of one process that has not answered in time.
+    pub fn hanging(pid: i32, started: bool) -> Self {
+        let mut recordings = match started {
+            true => recordings(Step::Record, &[Phase::Running]),
+            false => recordings(Step::Prepare, &[Phase::Preparing]),
+        };
+        recordings.all[0].pid = pid;
+        recordings
+    }
+}
+
+fn phases(recordings: &Recordings) -> Vec<Phase> {
+    let all = recordings.all.iter();
+    all.map(|recording| recording.phase).collect()
+}
+
+#[test]
+fn what_hangs_does_not_hold_up_the_others() {
+    use Phase::{Over, Preparing, Ready, Running, Starting};
+    for (step, before, after, next) in [
+        (
+            Step::Prepare,
+            [Preparing, Ready, Over],
+            [Over, Ready, Over],
+            Step::Wait,
+        ),
+        (
+            Step::Start,
+            [Starting, Running, Over],
+            [Over, Running, Over],
+            Step::Record,
+        ),
+        (
+            Step::Record,
+            [Running, Over, Over],
+            [Over, Over, Over],
+            Step::Record,
+        ),
+    ] {
+        let mut recordings = recordings(step, &before);
+        recordings.give_up(&mut Output::unheard());
+        assert_eq!(phases(&recordings), after);
+        assert_eq!(
+            recordings.advance(&mut Output::unheard()),
+            step == Step::Record
+        );
+        assert_eq!(recordings.step, next);
+    }
+}
+
+#[test]
+fn one_that_was_given_up_is_not_heard_again() {
+    let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
+    recordings.give_up(&mut Output::unheard());
+    recordings.hear(1, Report::Prepared, &mut Output::unheard());
+    assert_eq!(phases(&recordings), [Phase::Over]);
+    assert_eq!(recordings.left_by_now().len(), 1);
+}
+
+#[test]
+fn each_that_is_folded_gives_time_to_the_next() {
+    let mut recordings = recordings(Step::Record, &[Phase::Running; 2]);
+    let outcome = Failure::plain("ended").at(1, Stage::Record);
+    let over = Report::Over(Over::failed(outcome));
+    recordings.hear(1, over, &mut Output::unheard());
+    recordings.give_up(&mut Output::unheard());
+    assert_eq!(phases(&recordings), [Phase::Over, Phase::Running]);
+    assert!(recordings.limit > Instant::now() + STEP_TIME / 2);
+    assert!(recordings.deadline() > Some(Instant::now() + PATIENCE / 2));
+}
+
+/// A recording that waits for another to be folded, and tells the inbox once it need not any more.
+fn waits(recordings: &Recordings, inbox: &Inbox) -> thread::JoinHandle<bool> {
+    let (folding, sender) = (recordings.folding.clone(), inbox.sender.clone());
+    thread::spawn(move || {
+        let unwanted = folding.turn().is_none();
+        let outcome = Failure::plain("ended before its time").at(1, Stage::Record);
+        recording::tagged(1, sender)(Report::Over(Over::failed(outcome)));
+        unwanted
+    })
+}
+
+#[test]
+fn who_waits_to_be_folded_leaves_once_nobody_wants_it() {
+    for given_up in [false, true] {
+        let inbox = Inbox::silent();
+        let mut recordings = recordings(Step::Record, &[Phase::Running]);
+        let folding = recordings.folding.clone();
+        let _of_another = folding.turn().unwrap();
+        let waits = waits(&recordings, &inbox);
+        match given_up {
+            true => recordings.give_up(&mut Output::unheard()),
+            false => assert!(recordings.abandon(&inbox).is_empty()),
+        }
+        assert!(waits.join().unwrap());
+    }
+}
+
+#[test]
+fn nothing_is_given_up_while_there_is_time() {
+    let mut recordings = recordings(Step::Prepare, &[Phase::Preparing]);
+    recordings.limit = Instant::now() + Duration::from_secs(60);
+    recordings.give_up(&mut Output::unheard());
+    assert_eq!(phases(&recordings), [Phase::Preparing]);
+}
