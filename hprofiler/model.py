@@ -141,7 +141,8 @@ class Outcome:
     """One line of the ledger. Data, not an exception: one dead host never ends a run.
 
     `pid` is None when the line speaks of the whole host. `stage` says how far it came:
-    connect, push, find, prepare, start, record, fetch, clean, report.
+    connect, push, find, prepare, start, record, fetch, clean, report. A process that is `lost` was so with
+    its host, whose own line says why.
     """
 
     host: str
@@ -151,6 +152,7 @@ class Outcome:
     remedy: str = ""
     pid: Optional[int] = None
     label: str = ""
+    lost: bool = False
 
     @property
     def where(self) -> str:

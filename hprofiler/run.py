@@ -18,7 +18,6 @@ from hprofiler.collect import (
     Reach,
     Stop,
     collect,
-    is_lost_with_host,
     on_interrupt,
     with_causes,
 )
@@ -272,5 +271,5 @@ def failures(results: Sequence[HostResult]) -> List[Tuple[str, str, str]]:
         (outcome.where, outcome.reason, outcome.remedy)
         for result in results
         for outcome in result.outcomes
-        if outcome.status is Status.FAILED and not is_lost_with_host(outcome)
+        if outcome.status is Status.FAILED and not outcome.lost
     ]

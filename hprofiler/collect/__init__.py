@@ -3,7 +3,7 @@
 from hprofiler.collect.audit import Audit
 from hprofiler.collect.care import USUAL, Care
 from hprofiler.collect.checking import HostChecked, check_only
-from hprofiler.collect.ledger import is_lost_with_host, with_causes
+from hprofiler.collect.ledger import with_causes
 from hprofiler.collect.looking import HostCleaned, HostFound, clean, find_only
 from hprofiler.collect.recording import ProfileSink, collect
 from hprofiler.collect.stop import Stop, on_interrupt
@@ -25,7 +25,6 @@ __all__ = [
     "clean",
     "collect",
     "find_only",
-    "is_lost_with_host",
     "on_interrupt",
     "with_causes",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Dict, List, Optional, Sequence, Tuple
 
@@ -9,6 +10,9 @@ from hprofiler.agent import ProcessOutcome
 from hprofiler.model import Outcome, Process, Recording, Status
 
 _LOST = "lost with its host: "
+_AFTER_IT_BEGAN = ("start", "record", "fetch", "clean")
+# As agents say it of a process. Of a recording that they cut short they say why: "ended after 3 s: …".
+_ENDED = re.compile(r"\bhas ended\b|\bended (before|during)\b|\bended after [0-9.]+ s(?!:)")
 
 
 class Ledger:
@@ -83,7 +87,8 @@ class Ledger:
             return []
         if host_failure and not said:
             reason = f"{_LOST}{host_failure.reason}"
-            return [self._made(process, Status.FAILED, host_failure.stage, reason)]
+            line = self._made(process, Status.FAILED, host_failure.stage, reason)
+            return [replace(line, lost=True)]
         what = f" ({', '.join(missing)})" if len(missing) < len(self._events) else ""
         reason = f"the agent sent no profile of it{what}"
         return [self._made(process, Status.FAILED, "fetch", reason)]
@@ -96,11 +101,6 @@ def first_failure(outcomes: Sequence[Outcome]) -> Optional[Outcome]:
     """The line that says why a host failed as a whole."""
     failures: List[Outcome] = [line for line in outcomes if line.status is Status.FAILED and line.pid is None]
     return failures[0] if failures else None
-
-
-def is_lost_with_host(outcome: Outcome) -> bool:
-    """Whether a line of a process says no more than its host's."""
-    return outcome.pid is not None and outcome.reason.startswith(_LOST)
 
 
 def with_causes(outcomes: Sequence[Outcome], causes: Sequence[Outcome]) -> Tuple[Outcome, ...]:
@@ -118,10 +118,10 @@ def with_causes(outcomes: Sequence[Outcome], causes: Sequence[Outcome]) -> Tuple
 
 
 def _explains(cause: Outcome, line: Outcome) -> bool:
-    if cause.stage != "record" or line.stage == "find":
+    if cause.stage != "record" or line.stage not in _AFTER_IT_BEGAN:
         return False
     if cause.label:
-        return line.label == cause.label and line.status is not Status.OK
+        return line.label == cause.label and _ENDED.search(line.reason) is not None
     return line.status is Status.FAILED
 
 
@@ -129,5 +129,4 @@ def _explained(cause: Outcome, line: Outcome) -> Outcome:
     if not _explains(cause, line):
         return line
     what = cause.reason[len(cause.label) + 2 :] if cause.label else cause.reason
-    lost = is_lost_with_host(line)
-    return replace(line, reason=f"{_LOST}{what}" if lost else f"{what}; {line.reason}")
+    return replace(line, reason=f"{_LOST}{what}" if line.lost else f"{what}; {line.reason}")

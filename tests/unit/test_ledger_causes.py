@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hprofiler.collect import is_lost_with_host, with_causes
+import pytest
+
+from hprofiler.collect import with_causes
 from hprofiler.model import Outcome, Status
 
 LOST = Outcome("web", Status.FAILED, "record", "the agent ended with status 137", "try again")
-PROCESS = Outcome("web", Status.FAILED, "record", f"lost with its host: {LOST.reason}", pid=1, label="Main")
+WITH_IT = f"lost with its host: {LOST.reason}"
+PROCESS = Outcome("web", Status.FAILED, "record", WITH_IT, pid=1, label="Main", lost=True)
 DELETED = Outcome("web", Status.DEGRADED, "record", "the pod was deleted during the recording")
 
 
@@ -16,23 +19,51 @@ def test_the_cause_goes_before_the_effect() -> None:
     line, process = with_causes([LOST, PROCESS], [DELETED])
     assert line.reason == f"{DELETED.reason}; {LOST.reason}" and line.remedy == "try again"
     assert process.reason == f"lost with its host: {DELETED.reason}"
-    assert is_lost_with_host(process) and not is_lost_with_host(line)
+    assert process.lost and not line.lost
+
+
+def test_whoever_is_lost_is_not_told_by_his_words() -> None:
+    """They may be the agent's."""
+    own = replace(PROCESS, lost=False)
+    (line,) = with_causes([own], [DELETED])
+    assert line.reason == f"{DELETED.reason}; {own.reason}" and not line.lost
 
 
 def test_what_explains_nothing_is_a_line_of_its_own() -> None:
     fine = replace(PROCESS, status=Status.OK, reason="")
     assert with_causes([fine], [DELETED]) == (fine, DELETED)
-    shut = replace(LOST, stage="find")
     began = replace(DELETED, stage="find", reason="web-2 began during the recording")
-    assert with_causes([shut], [DELETED, began]) == (shut, DELETED, began)
+    for stage in ("connect", "push", "find", "prepare"):
+        shut = replace(LOST, stage=stage)
+        assert with_causes([shut], [DELETED, began]) == (shut, DELETED, began)
     assert with_causes([LOST], [began]) == (LOST, began)
 
 
 def test_on_a_node_it_is_told_of_the_pods_own_process() -> None:
-    own = replace(PROCESS, host="node1", label="web", reason="the process ended")
+    own = replace(PROCESS, host="node1", label="web", lost=False, reason="process 7 has ended")
     other = replace(own, label="api", pid=2)
-    cause = replace(DELETED, host="node1", reason=f"web: {DELETED.reason}", label="web")
-    assert with_causes([own, other], [cause]) == (
-        replace(own, reason=f"{DELETED.reason}; the process ended"),
+    assert with_causes([own, other], [ON_NODE]) == (
+        replace(own, reason=f"{DELETED.reason}; process 7 has ended"),
         other,
     )
+
+
+ON_NODE = replace(DELETED, host="node1", reason=f"web: {DELETED.reason}", label="web")
+
+
+@pytest.mark.parametrize(
+    ("said", "explained"),
+    [
+        ("process 7 has ended", True),
+        ("ended after 3.2 s", True),
+        ("no perf events, so timers; ended after 3.2 s", True),
+        ("the JVM ended during the recording and wrote nothing that can be read", True),
+        ("ended after 3.2 s: the recording outgrew its part of the disk", False),
+        ("no perf events, so timers", False),
+        ("lost with its host: the connection was lost", False),
+    ],
+)
+def test_on_a_node_only_an_end_is_explained(said: str, explained: bool) -> None:
+    line = Outcome("node1", Status.DEGRADED, "record", said, pid=7, label="web")
+    told = with_causes([line], [ON_NODE])
+    assert told == ((replace(line, reason=f"{DELETED.reason}; {said}"),) if explained else (line, ON_NODE))
