@@ -9,7 +9,7 @@ import pytest
 
 from hprofiler.kubernetes import Access, KubernetesError
 from hprofiler.resolvers import KubernetesOptions, Located, TargetOptions, resolve
-from tests.unit.kubernetes_server import ApiServer, pod, serving
+from tests.unit.kubernetes_server import ApiServer, pod, serving, waiting
 
 Locate = Callable[..., Located]
 KILLED = {"reason": "OOMKilled", "exitCode": 137}
@@ -52,6 +52,12 @@ def test_by_ssh_what_changes_is_told_of_the_pod(server: ApiServer, locate: Locat
 
 def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
     old, going, ending = pod("leaving"), pod("going"), pod("ending", states={"main": {"terminated": KILLED}})
+    done = {"terminated": {"reason": "Error", "exitCode": 143}}
+    told, crash = (
+        pod("told", states={"main": done}),
+        pod("crash", states={"main": waiting("CrashLoopBackOff")}),
+    )
+    crash["status"]["containerStatuses"][0]["lastState"] = {"terminated": {"reason": "Error", "exitCode": 3}}
     old["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z")
     server.pods = [
         pod("stays"),
@@ -61,20 +67,25 @@ def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
         old,
         pod("going"),
         pod("ending"),
+        pod("told"),
+        pod("crash"),
     ]
     found = locate()
-    for one in (going, ending):
+    for one in (going, ending, told, crash):
         one["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     again = pod("restarts")
     again["status"]["containerStatuses"][0]["containerID"] = "containerd://" + "f" * 64
     crashed = pod("crashes", states={"main": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}})
-    server.pods = [pod("stays"), again, crashed, old, going, ending, pod("comes")]
+    server.pods = [pod("stays"), again, crashed, old, going, ending, told, crash, pod("comes")]
+    deleted = "the pod was deleted during the recording"
     assert [(line.host, line.reason) for line in found.came_since()] == [
-        ("leaves", "the pod was deleted during the recording"),
+        ("leaves", deleted),
         ("restarts", "the container was started anew during the recording"),
         ("crashes", "the container is between two starts: OOMKilled (exit code 137)"),
-        ("going", "the pod was deleted during the recording"),
-        ("ending", "the pod was deleted during the recording"),
+        ("going", deleted),
+        ("ending", f"{deleted}; its container ended with OOMKilled (exit code 137)"),
+        ("told", deleted),
+        ("crash", f"{deleted}; its container ended with Error (exit code 3)"),
         ("comes", "comes began during the recording and is not in it"),
     ]
     server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})

@@ -210,7 +210,10 @@ def _fate(container: Container, now: Optional[Container], ended: Mapping[Tuple[s
     if now is not None and (container.leaving or not now.leaving):
         return ""
     idle = ended.get(container.key) or ended.get((container.namespace, container.pod, ""))
-    return idle.reason if idle and not idle.leaving else "the pod was deleted during the recording"
+    if idle and not idle.leaving:
+        return idle.reason
+    deleted = "the pod was deleted during the recording"
+    return f"{deleted}; its container ended with {idle.ending}" if idle and idle.ending else deleted
 
 
 def _shown(container: Container, name: str) -> str:

@@ -34,7 +34,7 @@ class Container(NamedTuple):
 
 class Idle(NamedTuple):
     """A container, or a whole pod (`name` ""), that does not run. `status` is FAILED where it should;
-    `leaving` as of a container that runs."""
+    `leaving` as of a container that runs. `ending` is how it ended, where nobody told it to."""
 
     namespace: str
     pod: str
@@ -43,6 +43,7 @@ class Idle(NamedTuple):
     reason: str
     remedy: str
     leaving: bool = False
+    ending: str = ""
 
     @property
     def shown(self) -> str:
@@ -158,7 +159,8 @@ def _idle(pod: Mapping[str, Any], statuses: List[Dict[str, Any]], some_run: bool
             state, reason, remedy = _state(status, text(pod, "spec", "restartPolicy") or "Always")
             if remedy == _CRASHED:
                 remedy = f"{remedy} -n {namespace} {name} -c {text(status, 'name')}"
-        found.append(Idle(namespace, name, text(status, "name") if many else "", state, reason, remedy))
+        shown = text(status, "name") if many else ""
+        found.append(Idle(namespace, name, shown, state, reason, remedy, ending=_by_itself(status)))
     return found
 
 
@@ -212,6 +214,13 @@ def ending(ended: Mapping[str, Any]) -> str:
     signal = number(ended, "signal")
     code = f"signal {signal}" if signal else f"exit code {number(ended, 'exitCode')}"
     return f"{reason} ({code})"
+
+
+def _by_itself(status: Mapping[str, Any]) -> str:
+    """How a container ended last; "" where it was done, or ended as whoever is told to (SIGTERM)."""
+    last = _object(status, "state", "terminated") or _object(status, "lastState", "terminated")
+    told = number(last, "signal") == 15 or number(last, "exitCode") in (0, 143)
+    return "" if not last or told else ending(last)
 
 
 def _remedy(reason: str) -> str:
