@@ -64,7 +64,10 @@ class Selector:
 
 @dataclass(frozen=True)
 class Process:
-    """One process on one host. `start_time` (clock ticks since boot) guards against a reused pid."""
+    """One process on one host. `start_time` (clock ticks since boot) guards against a reused pid.
+
+    Of some JVMs the version is not known ("").
+    """
 
     host: str
     pid: int
@@ -77,6 +80,7 @@ class Process:
     namespace_pid: Optional[int] = None
     jvm_version: str = ""
     labels: Labels = field(default_factory=dict)
+    is_jvm: bool = False
 
 
 @dataclass(frozen=True)

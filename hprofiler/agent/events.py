@@ -193,6 +193,7 @@ def _process(item: Mapping[str, Any], host: str) -> Process:
         namespace_pid=fields.optional_pid(item, "namespace_pid"),
         jvm_version=fields.text(jvm, "version", 255),
         labels=fields.labels(item),
+        is_jvm=item.get("jvm") is not None,
     )
 
 
@@ -208,6 +209,11 @@ def parse_outcome(event: Mapping[str, Any]) -> ProcessOutcome:
         reason=fields.text(event, "reason"),
         remedy=fields.text(event, "remedy"),
     )
+
+
+def parse_watched(event: Mapping[str, Any]) -> Tuple[ProcessOutcome, Tuple[str, ...]]:
+    """What became of a canary, and the files that could not be deleted."""
+    return parse_outcome(event), tuple(fields.texts(event, "left"))
 
 
 def parse_record_event(event: Mapping[str, Any]) -> RecordEvent:

@@ -281,14 +281,17 @@ class AgentSession:
         blobs: Mapping[str, str],
         versions: Mapping[str, str],
         process: Process,
-    ) -> ProcessOutcome:
-        """Record one process alone for a moment. It went badly where it failed at the stage "record"."""
+    ) -> Tuple[ProcessOutcome, Tuple[str, ...]]:
+        """Record one process alone for a moment. It went badly where it failed at the stage "record".
+
+        The second are files that could not be deleted.
+        """
         self.stage = "prepare"
         self._send({"type": "canary", **_request(sampling, blobs, versions, [process])})
-        outcome = self._parsed(events.parse_outcome, self._answer("watched"))
+        outcome, left = self._parsed(events.parse_watched, self._answer("watched"))
         if outcome.pid != process.pid:
             raise self._nonsense("it watched another process than it was asked for")
-        return outcome
+        return outcome, left
 
     def audited(self) -> Tuple[Tuple[AuditEntry, ...], int]:
         """What the agent did since it was last asked, and how much more than it could keep."""

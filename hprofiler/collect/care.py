@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Callable, Dict, Optional, Set, Tuple
+from typing import Callable, Counter, Dict, Optional, Set, Tuple
 
 from hprofiler.errors import HostError
 from hprofiler.model import HostFacts
@@ -14,6 +14,8 @@ BUSY = 200.0
 LITTLE_MEMORY = 64 << 20
 """Bytes that are to be free."""
 
+TRIES = 5
+"""Canaries of one kind, on all hosts, of which nothing was learnt: then no more are tried."""
 NO_CANARY = "look at the first before others are recorded; --no-canary records them all the same"
 
 Kind = Tuple[str, str]
@@ -47,13 +49,21 @@ class Canaries:
         self._changed = threading.Condition()
         self._under_way: Set[Kind] = set()
         self._verdicts: Dict[Kind, str] = {}
+        self._in_vain: Counter[Kind] = Counter()
 
-    def verdict(self, kind: Kind, watch: Callable[[], Optional[str]], check: Callable[[], None]) -> str:
-        """Why processes of this kind are not to be recorded; "" where they may be.
+    def known(self, kind: Kind) -> Optional[str]:
+        """Why processes of this kind are not to be recorded, "" where they may be; None: not known yet."""
+        with self._changed:
+            return self._verdicts.get(kind)
 
-        Who asks first has a process of its own watched: `watch` gives the same, or None where nothing was
-        learnt, and then the next one who asks is the first. The others wait; `check` raises where they
-        shall wait no longer.
+    def verdict(
+        self, kind: Kind, watch: Callable[[], Optional[str]], check: Callable[[], None]
+    ) -> Optional[str]:
+        """The same, for certain: who asks first has a process of its own watched.
+
+        `watch` gives the verdict, or None where nothing was learnt, and so does this. Then the next who asks
+        is the first again, `TRIES` times. A host that is lost meanwhile speaks against the kind. The
+        others wait; `check` raises where they shall wait no longer.
         """
         with self._changed:
             while kind in self._under_way:
@@ -65,10 +75,20 @@ class Canaries:
         learnt: Optional[str] = None
         try:
             learnt = watch()
+        except HostError as lost:
+            learnt = f"none like it is recorded after the host of the first was lost: {lost.reason}"
+            raise
         finally:
-            with self._changed:
-                self._under_way.discard(kind)
-                if learnt is not None:
-                    self._verdicts[kind] = learnt
-                self._changed.notify_all()
-        return learnt or ""
+            self._learn(kind, learnt)
+        return learnt
+
+    def _learn(self, kind: Kind, learnt: Optional[str]) -> None:
+        with self._changed:
+            self._under_way.discard(kind)
+            if learnt is None:
+                self._in_vain[kind] += 1
+                if self._in_vain[kind] == TRIES:
+                    learnt = f"none like it is recorded: {TRIES} were tried alone first, and not one could be"
+            if learnt is not None:
+                self._verdicts[kind] = learnt
+            self._changed.notify_all()

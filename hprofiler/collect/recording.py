@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from dataclasses import replace
-from typing import Iterator, List, Mapping, Optional, Protocol, Sequence, Union
+from typing import Callable, Iterator, List, Mapping, Optional, Protocol, Sequence, Set, Union
 
 from hprofiler.agent import AgentSession, Done, Found, ProcessOutcome, ProfileHeader, RawHeader
 from hprofiler.agent import Recording as Began
@@ -20,7 +20,7 @@ from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Sampling, Selector, Status
 
 _LATE = 1.0
-_CANARIES = 5  # on one host: where those cannot be recorded it is not tried with all the others
+_CANARY_STEPS = 3  # as of any recording: it is prepared, started, and recorded
 _FROM_THE_NODE = "go by SSH to the node and its perf: --via ssh"
 _SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
 
@@ -157,30 +157,54 @@ class _RecordingVisit(Visit):
         """Those whose kind may be recorded; of each kind the first anywhere is recorded alone before."""
         if self._canaries is None:
             return list(processes)
-        self.enter("prepare", None)  # each step that follows has a time limit of its own
-        spared: List[Process] = []
-        tried = 0
-        for process in processes:
+        self.enter("prepare", self.reach.timeout)
+        checked = session.check(self._sampling, hashes, versions, processes).processes
+        foreseen = {one.outcome.pid: one.outcome for one in checked if one.outcome.status is Status.FAILED}
+        self.limit(None)  # each step that follows has a time limit of its own
 
-            def watch(process: Process = process) -> Optional[str]:
-                nonlocal tried
-                tried += 1
-                self.limit(self.reach.timeout)
-                return self._watched(session.canary(self._sampling, hashes, versions, process))
+        def watch(process: Process) -> ProcessOutcome:
+            self.limit(_CANARY_STEPS * self.reach.timeout)
+            outcome, left = session.canary(self._sampling, hashes, versions, process)
+            self._tell_left(left)
+            return outcome
 
-            why = ""
-            if process.jvm_version and tried < _CANARIES:
-                kind = (session.arch, process.jvm_version)
-                why = self._canaries.verdict(kind, watch, self.check)
-                self.limit(None)
-            if why:
-                line = ProcessOutcome(process.pid, Status.FAILED, "prepare", why, NO_CANARY)
+        refused: Set[int] = set()
+        for process in sorted(processes, key=lambda process: process.pid in foreseen):
+            line = self._refusal(self._canaries, session.arch, process, foreseen.get(process.pid), watch)
+            self.limit(None)
+            if line:
                 self._note(line)
-            else:
-                spared.append(process)
-        return spared
+                refused.add(process.pid)
+        return [process for process in processes if process.pid not in refused]
 
-    def _watched(self, outcome: ProcessOutcome) -> Optional[str]:
+    def _refusal(
+        self,
+        canaries: Canaries,
+        arch: str,
+        process: Process,
+        foreseen: Optional[ProcessOutcome],
+        watch: Callable[[Process], ProcessOutcome],
+    ) -> Optional[ProcessOutcome]:
+        """Why a process is not recorded after its kind's canary, or as one; None where it is.
+
+        One whose failure is `foreseen` is no canary, and not recorded where no other was.
+        """
+        if not process.is_jvm:
+            return None
+        own = foreseen
+
+        def watched() -> Optional[str]:
+            nonlocal own
+            own = watch(process)
+            return self._meaning(own)
+
+        kind = (arch, process.jvm_version or "unknown")
+        why = canaries.known(kind) if foreseen else canaries.verdict(kind, watched, self.check)
+        if why is None:
+            return own
+        return ProcessOutcome(process.pid, Status.FAILED, "prepare", why, NO_CANARY) if why else None
+
+    def _meaning(self, outcome: ProcessOutcome) -> Optional[str]:
         """What a canary's end means for all like it."""
         if outcome.status is not Status.FAILED:
             return ""
@@ -216,11 +240,14 @@ class _RecordingVisit(Visit):
                 self._go_on()
             elif isinstance(event, ProcessOutcome):
                 self._note(event)
-            elif isinstance(event, Done) and event.left:
-                reason = f"left behind: {', '.join(event.left[:10])}"
-                self.outcomes.append(
-                    Outcome(self.host.name, Status.DEGRADED, "clean", reason, "run `hprofiler cleanup`")
-                )
+            elif isinstance(event, Done):
+                self._tell_left(event.left)
+
+    def _tell_left(self, left: Sequence[str]) -> None:
+        if left:
+            reason = f"left behind: {', '.join(left[:10])}"
+            remedy = "run `hprofiler cleanup`"
+            self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "clean", reason, remedy))
 
     def _note(self, outcome: ProcessOutcome) -> None:
         inside = self.transport.leaves_nothing and self._sampling.engine == "perf"

@@ -193,7 +193,7 @@ class Visit(ABC):
         known = dict(self.host.containers.get(process.labels.get("container", ""), {}))
         known.pop(OWNER, None)
         label = known.pop(PROCESS, process.label)
-        if not process.jvm_version and label != process.label:
+        if not process.is_jvm and label != process.label:
             label = f"{process.label} of {label}"  # a worker or a helper beside the JVM that the name is of
         return replace(process, label=label, labels={**process.labels, **known})
 

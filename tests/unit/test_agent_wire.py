@@ -146,6 +146,7 @@ def test_a_process_found_twice_is_refused():
 def test_found_processes_become_the_house_s_own():
     (process,) = parse_found({"searched": 1, "processes": [PROCESS], "ignored": []}, "h").processes
     assert (process.host, process.pid, process.jvm_version, process.labels) == ("h", 5, "17", {"a": "b"})
+    assert process.is_jvm
 
 
 def test_events_survive_any_member_going_wrong():

@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import threading
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence, Tuple
 
 import pytest
 
@@ -19,7 +19,7 @@ from hprofiler.cli import options as chosen
 from hprofiler.cli.parser import parse
 from hprofiler.collect import Audit, Care, collect
 from hprofiler.collect.audit import in_words
-from hprofiler.collect.care import Canaries, refuse_busy
+from hprofiler.collect.care import TRIES, Canaries, refuse_busy
 from hprofiler.errors import HostError, UsageError
 from hprofiler.model import Host, HostFacts, Status, Target
 from hprofiler.resolvers import Located
@@ -48,8 +48,8 @@ def nothing() -> None:
 
 def test_one_canary_speaks_for_its_kind():
     canaries = Canaries()
-    assert canaries.verdict(KIND, lambda: None, nothing) == ""
-    assert canaries.verdict(KIND, lambda: "it died", nothing) == "it died"
+    assert canaries.verdict(KIND, lambda: None, nothing) is None and canaries.known(KIND) is None
+    assert canaries.verdict(KIND, lambda: "it died", nothing) == canaries.known(KIND) == "it died"
     assert canaries.verdict(KIND, lambda: pytest.fail("watched again"), nothing) == "it died"
     assert canaries.verdict(("x86_64", "21"), lambda: "", nothing) == ""
 
@@ -77,60 +77,133 @@ def test_the_others_wait_for_it():
     assert told == ["it died", "it died"]
 
 
-def test_who_cannot_watch_hands_on():
+def test_a_host_that_is_lost_speaks_against_the_kind():
     canaries = Canaries()
     with pytest.raises(HostError):
-        canaries.verdict(KIND, lambda: (_ for _ in ()).throw(HostError("prepare", "lost")), nothing)
-    assert canaries.verdict(KIND, lambda: "it died", nothing) == "it died"
+        canaries.verdict(KIND, lambda: (_ for _ in ()).throw(HostError("prepare", "timed out")), nothing)
+    why = canaries.verdict(KIND, lambda: pytest.fail("watched again"), nothing)
+    assert why is not None and "was lost: timed out" in why
+
+
+def test_what_cannot_be_recorded_is_not_tried_for_ever():
+    canaries = Canaries()
+    for _ in range(TRIES):
+        assert canaries.verdict(KIND, lambda: None, nothing) is None
+    why = canaries.verdict(KIND, lambda: pytest.fail("watched again"), nothing)
+    assert why is not None and f"{TRIES} were tried" in why
 
 
 RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', left=[]); read()"
-
-
-def canary(status: str, stage: str) -> str:
-    say = f"say('watched', pid=7, status={status!r}, stage={stage!r}, reason='process 7 ended', remedy='')"
-    return f"""
-while read()["type"] != "canary":
-    say("stored", sha256=LIBRARY)
-{say}
-"""
-
-
-@pytest.mark.parametrize(("status", "recorded"), [("ok", 2), ("failed", 0)])
-def test_a_bad_canary_keeps_its_kind_from_being_recorded(stand_ins, status, recorded):
-    """Whichever of the hosts is asked for it, it is asked once."""
-    body = f"""
-hello(); found(7)
+VERDICT = {"stage": "record", "reason": "", "remedy": "", "engine": "perf", "sources": {}, "findings": []}
+CANARIES = """
+read()
+versions, failing = {versions!r}, {failing!r}
+say("found", searched=9, ignored=[],
+    processes=[process(pid, jvm={{"version": version}}) for pid, version in versions.items()])
 request = read()
 while request["type"] == "put":
     say("stored", sha256=LIBRARY)
     request = read()
-if request["type"] == "canary":
-    open({str(stand_ins.folder / "canaries")!r}, "a").write("x")
-    say("watched", pid=7, status={status!r}, stage="record", reason="process 7 ended", remedy="")
+assert request["type"] == "check"
+say("checked", time=1e9, findings=[], processes=[
+    {{**{verdict!r}, "pid": one["pid"], "status": "failed" if one["pid"] in failing else "ok"}}
+    for one in request["processes"]])
+request = read()
+while request["type"] == "canary":
+    (one,) = request["processes"]
+    print(one["pid"], file=open({told!r}, "a"))
+    if {status!r} == "lost":
+        sys.exit(9)
+    say("watched", pid=one["pid"], status={status!r}, stage={stage!r}, reason="process 7 ended", remedy="",
+        left=["/tmp/x"])
     request = read()
-say("ready", processes=[{{"pid": one["pid"]}} for one in request["processes"]])
-if not request["processes"]:
+pids = [one["pid"] for one in request["processes"]]
+say("ready", processes=[{{"pid": pid}} for pid in pids])
+if not pids:
     read(); sys.exit()
-recording(7); profile(7, b"x"); outcome(7); say("done", left=[]); read()
+recording(*pids)
+for pid in pids:
+    profile(pid, b"x"); outcome(pid)
+say("done", left=[]); read()
 """
-    fleet = Fleet(stand_ins, 20, {"a": body, "b": body})
-    results = collect(
-        fleet.hosts,
-        ANY,
-        fleet.sampling,
-        fleet.reach,
-        fleet.sink,
-        fleet.listener,
-        fleet.stop,
-        Care(canary=True),
-    )
-    assert (stand_ins.folder / "canaries").read_text() == "x"
-    assert sum(len(result.recordings) for result in results) == recorded
+
+
+class Flock:
+    """Hosts "a" and "b" whose JVMs' `versions` are known by pid, and whose canaries all end alike."""
+
+    def __init__(
+        self, stand_ins: StandIns, versions: Dict[int, str], end: Tuple[str, str], failing: Sequence[int] = ()
+    ) -> None:
+        self._told = stand_ins.folder / "canaries"
+        self._told.write_text("")
+        status, stage = end
+        body = "hello()\n" + CANARIES.format(
+            told=str(self._told),
+            versions=versions,
+            failing=list(failing),
+            status=status,
+            stage=stage,
+            verdict=VERDICT,
+        )
+        fleet = Fleet(stand_ins, 20, {"a": body, "b": body})
+        care = Care(canary=True)
+        self.results = collect(
+            fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, fleet.listener, fleet.stop, care
+        )
+
+    @property
+    def canaries(self) -> List[int]:
+        return [int(pid) for pid in self._told.read_text().split()]
+
+    @property
+    def recorded(self) -> List[int]:
+        return [one.process.pid for result in self.results for one in result.recordings]
+
+    @property
+    def reasons(self) -> List[str]:
+        return [line.reason for result in self.results for line in result.outcomes]
+
+
+WELL, BADLY, IN_VAIN = ("ok", "record"), ("failed", "record"), ("failed", "prepare")
+
+
+@pytest.mark.parametrize(("end", "recorded"), [(WELL, [7, 7]), (BADLY, [])])
+def test_a_canary_speaks_for_all_hosts(stand_ins, end, recorded):
+    """Whichever of the hosts is asked for it, it is asked once."""
+    flock = Flock(stand_ins, {7: "17"}, end)
+    assert (flock.canaries, flock.recorded) == ([7], recorded)
+    assert "left behind: /tmp/x" in flock.reasons
     if not recorded:
-        lines = [line for result in results for line in result.outcomes]
+        lines = [line for result in flock.results for line in result.outcomes if line.stage != "clean"]
         assert {line.status for line in lines} == {Status.FAILED}
         assert all("process 7 ended" in line.reason and "--no-canary" in line.remedy for line in lines)
+
+
+def test_each_kind_has_a_canary_however_many_there_are(stand_ins):
+    """A JVM whose version is not known is a kind as well."""
+    versions = {pid: str(pid) for pid in range(1, 9)}
+    versions[9] = ""
+    flock = Flock(stand_ins, versions, BADLY)
+    assert sorted(flock.canaries) == list(versions) and not flock.recorded
+
+
+def test_canaries_in_vain_are_few_on_all_hosts_together(stand_ins):
+    flock = Flock(stand_ins, dict.fromkeys(range(1, 9), "17"), IN_VAIN)
+    assert len(flock.canaries) == TRIES and not flock.recorded
+    assert sum(f"{TRIES} were tried" in reason for reason in flock.reasons) >= 1
+
+
+def test_who_cannot_be_recorded_is_no_canary(stand_ins):
+    flock = Flock(stand_ins, {7: "17", 8: "17"}, WELL, failing=[7])
+    assert (flock.canaries, flock.recorded) == ([8], [7, 8, 7, 8])
+    flock = Flock(stand_ins, {7: "17"}, WELL, failing=[7])
+    assert not flock.canaries and not flock.recorded
+
+
+def test_a_host_that_is_lost_with_its_canary(stand_ins):
+    flock = Flock(stand_ins, {7: "17"}, ("lost", ""))
+    assert flock.canaries == [7] and not flock.recorded
+    assert any("the host of the first was lost" in reason for reason in flock.reasons)
 
 
 def facts(load: float, free: int) -> HostFacts:
