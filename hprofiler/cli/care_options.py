@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
@@ -60,7 +61,11 @@ def audit(options: argparse.Namespace) -> Optional[Audit]:
     from hprofiler.collect import Audit
 
     name = getattr(options, "audit", None)
-    return Audit.append_to(Path(name).expanduser()) if name else None
+
+    def lost(why: str) -> None:
+        print(f"hprofiler: --audit {name}: {why}: from here on nothing is recorded there", file=sys.stderr)
+
+    return Audit.append_to(Path(name).expanduser(), lost) if name else None
 
 
 def refuse_many(options: argparse.Namespace, located: Located) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
+import stat
 import threading
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import IO, Any, Mapping, Optional, Sequence, cast
+from typing import IO, Any, Callable, Mapping, Optional, Sequence, cast
 
 from hprofiler.agent import AuditEntry
 from hprofiler.errors import UsageError
@@ -21,22 +24,28 @@ class Audit:
     """Writes lines {time, host, by, what, pid, detail}; may be told of things on any thread.
 
     `by` is the coordinator or the agent, whose times are its host's own. It ends at a million lines, and
-    says so.
+    says so; it also ends where nothing more can be written, which `lost` is told.
     """
 
-    def __init__(self, out: IO[str]) -> None:
+    def __init__(self, out: IO[str], lost: Callable[[str], None] = lambda why: None) -> None:
         self._out = out
+        self._lost = lost
         self._lock = threading.Lock()
         self._lines = 0
 
     @classmethod
-    def append_to(cls, path: Path) -> Audit:
-        """Lines are added to the file, which its owner alone may read. UsageError where that cannot be."""
+    def append_to(cls, path: Path, lost: Callable[[str], None] = lambda why: None) -> Audit:
+        """Lines are added to the file, which its owner alone may read. UsageError where that cannot be.
+
+        The first is written at once: where there is no room, it is known before any host is touched.
+        """
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            descriptor = _own_file(path)
+            first = _record("", "coordinator", datetime.now(timezone.utc), "begin", None, "")
+            os.write(descriptor, first.encode())
         except OSError as error:
             raise UsageError(f"--audit {path}: {error.strerror}") from error
-        return cls(os.fdopen(descriptor, "a", encoding="utf-8"))
+        return cls(os.fdopen(descriptor, "a", encoding="utf-8"), lost)
 
     def note(self, host: str, what: str, detail: str = "", pid: Optional[int] = None) -> None:
         """Something that is done from here."""
@@ -51,22 +60,48 @@ class Audit:
             self.note(host, "dropped", f"{dropped} more entries of the agent's")
 
     def _write(self, host: str, by: str, when: datetime, what: str, pid: Optional[int], detail: str) -> None:
-        record = {
-            "time": when.isoformat(timespec="milliseconds"),
-            "host": host,
-            "by": by,
-            "what": what,
-            "pid": pid,
-            "detail": detail[:_LONGEST],
-        }
         with self._lock:
             self._lines += 1
             if self._lines > _MOST_LINES:
                 return
             if self._lines == _MOST_LINES:
-                record = {**record, "what": "dropped", "detail": "all that follows"}
-            self._out.write(json.dumps(record) + "\n")
-            self._out.flush()
+                what, detail = "dropped", "all that follows"
+            try:
+                self._out.write(_record(host, by, when, what, pid, detail))
+                self._out.flush()
+            except OSError as error:  # what goes on at hosts goes on
+                self._lines = _MOST_LINES
+                with contextlib.suppress(OSError):
+                    self._out.close()
+                self._lost(error.strerror or str(error))
+
+
+def _record(host: str, by: str, when: datetime, what: str, pid: Optional[int], detail: str) -> str:
+    record = {
+        "time": when.isoformat(timespec="milliseconds"),
+        "host": host,
+        "by": by,
+        "what": what,
+        "pid": pid,
+        "detail": detail[:_LONGEST],
+    }
+    return json.dumps(record) + "\n"
+
+
+def _own_file(path: Path) -> int:
+    """A descriptor of a regular file of the user's own, which nobody else may read; no link is followed."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    try:
+        there = os.fstat(descriptor)
+        if not stat.S_ISREG(there.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        if there.st_uid != os.geteuid():
+            raise OSError(errno.EPERM, "the file is another user's")
+        os.fchmod(descriptor, 0o600)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def audited(transport: Transport, audit: Audit) -> Transport:

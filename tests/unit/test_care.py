@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
+import resource
 import subprocess
 import sys
 import threading
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import pytest
 
@@ -28,11 +30,12 @@ from tests.unit.stand_in import ANY, Fleet, StandIns
 KIND = ("x86_64", "17")
 
 
-def hprofiler(*words: object) -> subprocess.CompletedProcess[str]:
-    """The command line, as a user runs it."""
-    return subprocess.run(
-        [sys.executable, "-m", "hprofiler", *map(str, words)], capture_output=True, text=True, timeout=120
-    )
+def hprofiler(
+    *words: object, before: Optional[Callable[[], None]] = None
+) -> subprocess.CompletedProcess[str]:
+    """The command line, as a user runs it; `before` is called in its process."""
+    command = [sys.executable, "-m", "hprofiler", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, preexec_fn=before)
 
 
 @pytest.fixture
@@ -307,8 +310,40 @@ def test_requests_are_told_without_their_bulk():
 def test_the_record_is_its_owners_alone(tmp_path):
     audit = Audit.append_to(tmp_path / "audit")
     audit.note("h", "connect", "h")
+    (tmp_path / "audit").chmod(0o644)
     Audit.append_to(tmp_path / "audit").note("h", "connect", "h")
     assert (tmp_path / "audit").stat().st_mode & 0o777 == 0o600
-    assert len((tmp_path / "audit").read_text().splitlines()) == 2
-    with pytest.raises(UsageError):
-        Audit.append_to(tmp_path / "no" / "folder")
+    whats = [json.loads(line)["what"] for line in (tmp_path / "audit").read_text().splitlines()]
+    assert whats == ["begin", "connect"] * 2
+
+
+def test_a_record_that_is_not_the_users_own_is_refused(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("no/folder", "link", "pipe"):
+        with pytest.raises(UsageError, match="--audit"):
+            Audit.append_to(tmp_path / name)
+    if os.geteuid() == 0:  # others have no files to try
+        (tmp_path / "file").touch()
+        os.chown(tmp_path / "file", 12345, 12345)
+        with pytest.raises(UsageError, match="another user's"):
+            Audit.append_to(tmp_path / "file")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_full_disk_ends_the_record_and_nothing_else():
+    told: List[str] = []
+    with open("/dev/full", "w") as full:
+        audit = Audit(full, told.append)
+        for _ in range(3):
+            audit.note("h", "connect", "h")
+    assert told == ["No space left on device"]
+
+
+def test_without_room_for_a_record_no_host_is_touched(tmp_path):
+    done = hprofiler(
+        "doctor",
+        *("-j", "java", "-h", "localhost", "--audit", tmp_path / "audit"),
+        before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+    )
+    assert done.returncode == 2 and f"--audit {tmp_path}" in done.stderr, done
