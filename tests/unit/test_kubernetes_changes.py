@@ -41,6 +41,24 @@ def test_by_ssh_processes_are_called_by_their_pods(server: ApiServer, locate: Lo
     assert [labels["process"] for labels in host.containers.values()] == ["default/a", "other/a"]
 
 
+def test_a_pod_has_one_name_in_a_run(server: ApiServer, locate: Locate) -> None:
+    """Whoever runs, waits, comes and goes in which namespace."""
+    down = pod("down", namespace="b", states={"main": waiting("ErrImagePull")})
+    server.pods = [pod("web", namespace="a"), down]
+    found = locate(all_namespaces=True)
+    assert [found.hosts[0].name, found.absent[0].host] == ["a/web", "b/down"]
+    server.pods = [pod("web", namespace="a")]
+    found = locate(all_namespaces=True)
+    assert found.hosts[0].name == "web"
+    server.pods = [pod("new", namespace="a"), pod("web", namespace="c")]
+    lines = [(line.host, line.reason) for line in found.came_since()]
+    assert lines == [
+        ("web", "the pod was deleted during the recording"),
+        ("new", "new began during the recording and is not in it"),
+        ("c/web", "c/web began during the recording and is not in it"),
+    ]
+
+
 def test_by_ssh_what_changes_is_told_of_the_pod(server: ApiServer, locate: Locate) -> None:
     server.pods = [pod("stays"), pod("leaves")]
     found = locate(via="ssh")

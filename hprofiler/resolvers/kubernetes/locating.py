@@ -33,7 +33,7 @@ def locate(typed: Sequence[str], options: KubernetesOptions) -> Located:
     pods = lister.pods()
     _check(name, pods, lister, options)
     via, notes = _way(cluster, pods.running, options)
-    hosts = _containers(pods.running) if via == EXEC else _nodes(pods.running, options.host_map)
+    hosts = _containers(pods) if via == EXEC else _nodes(pods, options.host_map)
     if len(hosts) > MAX_HOSTS:
         raise KubernetesError(f"more than {MAX_HOSTS} of them", "narrow the selector")
     return Located(
@@ -41,7 +41,7 @@ def locate(typed: Sequence[str], options: KubernetesOptions) -> Located:
         hosts,
         (*notes, *_notes(pods, hosts, via, options)),
         lambda: _changed(lister, pods, via),
-        tuple(_line(one, pods) for one in pods.idle[:_IDLE_TOLD]),
+        tuple(_line(one, pods.home) for one in pods.idle[:_IDLE_TOLD]),
         cluster if via == EXEC else None,
     )
 
@@ -110,7 +110,7 @@ def _refusal(cluster: Cluster, running: Sequence[Container]) -> Optional[Forbidd
     return next(filter(None, many(tried, list(first.values()), _TRIED_AT_ONCE)), None)
 
 
-def _containers(running: Sequence[Container]) -> List[Host]:
+def _containers(pods: Pods) -> List[Host]:
     """A host for each container."""
     return [
         Host(
@@ -120,27 +120,30 @@ def _containers(running: Sequence[Container]) -> List[Host]:
             containers={container.id: container.labels},
             optional=not container.alone,
         )
-        for container, name in zip(running, _names(running))
+        for container, name in zip(pods.running, _names(pods.running, pods.home))
     ]
 
 
-def _names(running: Sequence[Container]) -> List[str]:
-    """The shortest that are all different: pod, pod/container, and with the namespace before that."""
-    namespaces = {container.namespace for container in running}
+def _names(running: Sequence[Container], home: Optional[str]) -> List[str]:
+    """The shortest that are all different: pod, pod/container, and any namespace but `home` before that."""
     several = Counter((container.namespace, container.pod) for container in running)
     names = []
     for container in running:
         name = container.pod
         if several[container.namespace, container.pod] > 1:
             name = f"{name}/{container.name}"
-        names.append(f"{container.namespace}/{name}" if len(namespaces) > 1 else name)
+        names.append(_in_namespace(container.namespace, name, home))
     return names
 
 
-def _nodes(running: Sequence[Container], host_map: Mapping[str, HostEntry]) -> List[Host]:
+def _in_namespace(namespace: str, name: str, home: Optional[str]) -> str:
+    return name if namespace == home else f"{namespace}/{name}"
+
+
+def _nodes(pods: Pods, host_map: Mapping[str, HostEntry]) -> List[Host]:
     """A host for each node, with what is known of its containers."""
     nodes: Dict[Tuple[str, str], Dict[str, Labels]] = {}
-    for container, name in zip(running, _names(running)):
+    for container, name in zip(pods.running, _names(pods.running, pods.home)):
         labels = {**container.labels, PROCESS: _shown(container, name)}
         nodes.setdefault((container.node, container.address), {})[container.id] = labels
     hosts = []
@@ -167,16 +170,15 @@ def _mapped(node: str, address: str, host_map: Mapping[str, HostEntry]) -> Optio
     return next((host_map[word.lower()] for word in words if word.lower() in host_map), None)
 
 
-def _line(idle: Idle, pods: Pods) -> Outcome:
-    namespaces = {one.namespace for one in pods.running} | {one.namespace for one in pods.idle}
-    name = f"{idle.namespace}/{idle.shown}" if len(namespaces) > 1 else idle.shown
+def _line(idle: Idle, home: Optional[str]) -> Outcome:
+    name = _in_namespace(idle.namespace, idle.shown, home)
     return Outcome(name, idle.status, "find", idle.reason, idle.remedy)
 
 
 def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
     """Ledger lines of what began, ended or was begun anew since. KubernetesError where nobody tells."""
     now = lister.pods()
-    names = dict(zip((one.key for one in before.running), _names(before.running)))
+    names = dict(zip((one.key for one in before.running), _names(before.running, before.home)))
     running = {one.key: one for one in now.running}
     ended = {(one.namespace, one.pod, one.name): one for one in now.idle}
     lines = []
@@ -187,12 +189,12 @@ def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
         elif what:
             node, which = container.node or container.address, _shown(container, names[container.key])
             lines.append(Outcome(node, Status.DEGRADED, "record", f"{which}: {what}", label=which))
-    return [*lines, *_began(now.running, names)]
+    named = zip(now.running, _names(now.running, before.home))
+    return [*lines, *_began([(one, name) for one, name in named if one.key not in names])]
 
 
-def _began(running: Sequence[Container], known: Mapping[Tuple[str, str, str], str]) -> List[Outcome]:
-    """Ledger lines of containers that were not there before."""
-    new = [(one, name) for one, name in zip(running, _names(running)) if one.key not in known]
+def _began(new: Sequence[Tuple[Container, str]]) -> List[Outcome]:
+    """Ledger lines of containers that were not there before, by their names."""
     lines = []
     for container, name in new[:_BEGAN_TOLD]:
         reason = f"{_shown(container, name)} began during the recording and is not in it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from hprofiler.model import PROCESS, Status
 from hprofiler.resolvers.answers import member, number, objects, text
@@ -56,6 +56,12 @@ class Pods(NamedTuple):
     running: List[Container]
     idle: List[Idle]
     strange: int
+
+    @property
+    def home(self) -> Optional[str]:
+        """The namespace of all of them; None where there are several."""
+        namespaces = {one.namespace for one in self.running} | {one.namespace for one in self.idle}
+        return namespaces.pop() if len(namespaces) == 1 else None
 
 
 def read(items: Iterable[Mapping[str, Any]], only: Collection[str] = ()) -> Pods:
