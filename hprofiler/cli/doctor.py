@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 
 def command(options: argparse.Namespace) -> int:
     from hprofiler.cli.findings import print_table
-    from hprofiler.collect import check_only
+    from hprofiler.collect import Stop, check_only
 
     selector, sampling = chosen.selector(options), chosen.sampling(options)
     located = chosen.target(options)
     care_options.refuse_many(options, located)
     chosen.print_notes(located)
     reach, care = chosen.reach(options, located), care_options.care(options)
-    checked = check_only(located.hosts, selector, sampling, reach, care=care)
+    stop = Stop()
+    checked = check_only(located.hosts, selector, sampling, reach, stop=stop, care=care)
     checked = [*checked, *map(_not_visited, located.absent)]
     if options.json:
         print(json.dumps(_record(checked), indent=2))
     else:
         print_table(checked, sys.stdout)
-    return verdict(checked)
+    return Exit.INTERRUPTED if stop.level else verdict(checked)
 
 
 def _not_visited(line: Outcome) -> HostChecked:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import List, Mapping, Optional, Sequence, Tuple
 
-from hprofiler.agent import Checked, CheckedProcess, Finding, Found, Ignored
+from hprofiler.agent import Checked, CheckedProcess, Finding, Found, Ignored, ProcessOutcome
 from hprofiler.collect import libraries
 from hprofiler.collect.care import USUAL, Care, refuse_busy
 from hprofiler.collect.stop import Stop
@@ -85,17 +85,19 @@ class _CheckingVisit(Visit):
         self._clock_ahead = ahead(checked.time, asked, time.time())
         self._found, self._checked = found, checked
         if found.processes and not self._care.busy:
-            self._refuse_busy()
+            self._checked = self._unless_busy(checked)
         self.finish(session)
         self.tell("done" if found.processes else "idle")
 
-    def _refuse_busy(self) -> None:
-        """A run would leave the host alone; it is looked at all the same."""
+    def _unless_busy(self, checked: Checked) -> Checked:
+        """A run would record no process of a busy host; it is looked at all the same."""
         try:
             if self.facts:
                 refuse_busy(self.facts)
         except HostError as why:
             self.outcomes.append(Outcome(self.host.name, Status.FAILED, why.stage, why.reason, why.remedy))
+            return replace(checked, processes=tuple(_failed(one, why) for one in checked.processes))
+        return checked
 
     def result(self) -> HostChecked:
         verdicts = self._checked.processes if self._checked else ()
@@ -110,6 +112,11 @@ class _CheckingVisit(Visit):
             clock=self._clock_ahead,
             timings=dict(self.timings),
         )
+
+
+def _failed(one: CheckedProcess, why: HostError) -> CheckedProcess:
+    outcome = ProcessOutcome(one.outcome.pid, Status.FAILED, why.stage, why.reason, why.remedy)
+    return replace(one, outcome=outcome, engine="", sources={})
 
 
 def ahead(there: float, asked: float, answered: float) -> float:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import signal
+import socket
+import subprocess
+import sys
 from typing import Any, Dict
 
 import pytest
@@ -14,7 +18,7 @@ from hprofiler.agent.wire import BadEvent
 from hprofiler.cli.doctor import _record, verdict
 from hprofiler.cli.exits import Exit
 from hprofiler.cli.findings import print_table
-from hprofiler.collect import HostChecked, check_only
+from hprofiler.collect import Care, HostChecked, check_only
 from hprofiler.collect.checking import ahead
 from hprofiler.collect.libraries import versions, wanted
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status
@@ -93,6 +97,32 @@ def test_each_host_says_for_itself(stand_ins):
     assert [line.status for line in checked["idle"].outcomes] == [Status.IDLE]
     assert checked["idle"].findings
     assert verdict(list(checked.values())) is Exit.PARTIAL
+
+
+@pytest.mark.parametrize(("forced", "code"), [(False, Exit.NOTHING), (True, Exit.OK)])
+def test_on_a_busy_host_nothing_would_be_recorded(stand_ins, forced, code):
+    body = f"HOST['load'] = 1e6; hello(); found(7); read(); say('checked', **{CHECKED!r}); read()"
+    fleet = Fleet(stand_ins, 20, {"a": body})
+    checked = check_only(fleet.hosts, ANY, Sampling(("cpu",), 99, 1.0), fleet.reach, care=Care(busy=forced))
+    assert verdict(checked) is code
+    (one,) = checked[0].verdicts
+    assert one.engine == ("async-profiler" if forced else "")
+    words = shown(*checked)
+    assert ("a: 0 of 1 processes would be recorded as asked, 1 not at all" in words) is not forced
+    assert ("--force-busy" in words) is not forced
+
+
+def test_an_interrupted_doctor_says_so():
+    """At a host that takes the connection and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        words = ["doctor", "-j", "java", "-h", "127.0.0.1", "--port", str(server.getsockname()[1])]
+        doctor = subprocess.Popen([sys.executable, "-m", "hprofiler", *words], stdout=subprocess.PIPE)
+        connection, _ = server.accept()
+        doctor.send_signal(signal.SIGINT)
+        said, _ = doctor.communicate(timeout=60)
+        connection.close()
+    assert doctor.returncode == Exit.INTERRUPTED and b"interrupted" in said
 
 
 @pytest.mark.parametrize(("there", "want"), [(105.0, 0.0), (99.0, -1.0), (112.0, 2.0)])
