@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Set
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 from hypothesis import given, settings
@@ -17,9 +17,8 @@ from hprofiler.model import Status
 from hprofiler.resolvers import KubernetesOptions, Located, TargetOptions, TooMany, resolve
 from hprofiler.resolvers.host_names import HostEntry
 from hprofiler.resolvers.kubernetes.asked import Asked, parse
-from hprofiler.resolvers.kubernetes.listing import label_selector
 from hprofiler.resolvers.kubernetes.pods import read
-from tests.unit.kubernetes_server import ApiServer, pod, serving, status, waiting
+from tests.unit.kubernetes_server import ApiServer, of, pod, serving, status, waiting
 
 Locate = Callable[..., Located]
 
@@ -69,12 +68,6 @@ def test_what_makes_no_sense(typed: str) -> None:
         parse(typed)
 
 
-def of(one: Any, kind: str, name: str, **labels: str) -> Any:
-    """The pod as one that belongs to this."""
-    one["metadata"].update(ownerReferences=[{"kind": kind, "name": name, "controller": True}], labels=labels)
-    return one
-
-
 ASKED = [
     ("app=x", {"labelSelector": ["app=x"]}),
     ("", {}),
@@ -109,66 +102,6 @@ def test_the_second_operator_of_spark(server: ApiServer, locate: Locate) -> None
     assert [host.name for host in locate("sparkapplication/pi").hosts] == ["pi-exec-1"]
 
 
-def test_a_deployment_knows_its_pods(server: ApiServer, locate: Locate) -> None:
-    selector = {
-        "matchLabels": {"app": "web"},
-        "matchExpressions": [
-            {"key": "tier", "operator": "In", "values": ["a", "b"]},
-            {"key": "canary", "operator": "DoesNotExist"},
-        ],
-    }
-    path = "apis/apps/v1/namespaces/default/deployments/web"
-    server.replies[path] = lambda _: (200, {"spec": {"selector": selector}})
-    server.pods = [of(pod("web-1"), "ReplicaSet", "web-5d8f", **{"pod-template-hash": "5d8f"})]
-    locate("deployment/web")
-    assert server.asked[-1][1]["labelSelector"] == ["app=web,tier in (a,b),!canary"]
-    server.replies[path] = lambda _: (403, status(403, "Forbidden", "no"))
-    with pytest.raises(KubernetesError, match="get deployments in the namespace default") as caught:
-        locate("deployment/web")
-    assert 'apiGroups: ["apps"], resources: ["deployments"], verbs: [get]' in caught.value.remedy
-    server.replies[path] = lambda _: (404, status(404, "NotFound", 'deployments.apps "web" not found'))
-    with pytest.raises(KubernetesError, match=r'deployments\.apps "web" not found'):
-        locate("deployment/web")
-    with pytest.raises(UsageError, match="it is in one namespace"):
-        locate("deployment/web", all_namespaces=True)
-    with pytest.raises(KubernetesError, match="unknown selector 'Near'"):
-        label_selector({"matchExpressions": [{"key": "a", "operator": "Near"}]})
-
-
-@pytest.mark.parametrize(
-    ("asked", "own"),
-    [
-        ("deployment/web", {"of web-5d8f", "of web-6c7b"}),
-        ("replicaset/web-6c7b", {"of web-6c7b"}),
-        ("statefulset/web", {"of the set"}),
-        ("daemonset/web", {"on each node"}),
-        ("job/web", {"of the job"}),
-        ("cronjob/web", {"in the night"}),
-    ],
-)
-def test_only_its_own_pods(server: ApiServer, locate: Locate, asked: str, own: Set[str]) -> None:
-    """Whatever else a workload's selector matches."""
-    kind = "" if "job" in asked else asked.replace("/", "s/")
-    path = f"apis/apps/v1/namespaces/default/{kind}"
-    server.replies[path] = lambda _: (200, {"spec": {"selector": {"matchLabels": {"app": "web"}}}})
-    owners = {
-        "of web-5d8f": ("ReplicaSet", "web-5d8f", "5d8f"),
-        "of web-6c7b": ("ReplicaSet", "web-6c7b", "6c7b"),
-        "of another deployment": ("ReplicaSet", "web-canary-5d8f", "5d8f"),
-        "of the set": ("StatefulSet", "web", ""),
-        "on each node": ("DaemonSet", "web", ""),
-        "of the job": ("Job", "web", ""),
-        "in the night": ("Job", "web-29387520", ""),
-        "of another's nights": ("Job", "web-canary-29387520", ""),
-    }
-    made = [
-        of(pod(what.replace(" ", "-").replace("'", "")), kind, name, **{"pod-template-hash": given})
-        for what, (kind, name, given) in owners.items()
-    ]
-    server.pods = [*made, pod("of-nobody")]
-    assert {host.name for host in locate(asked).hosts} == {what.replace(" ", "-") for what in own}
-
-
 def test_several_at_once(server: ApiServer, locate: Locate) -> None:
     """What several name is there once."""
     server.pods = [pod("a"), pod("b", containers=["main", "side", "proxy"])]
@@ -179,6 +112,22 @@ def test_several_at_once(server: ApiServer, locate: Locate) -> None:
         {"fieldSelector": ["metadata.name=a"], "limit": ["500"]},
         {"labelSelector": ["app in (x, y)"], "limit": ["500"]},
     ]
+
+
+def test_one_of_several_that_finds_nobody(server: ApiServer, locate: Locate) -> None:
+    def only_a(query: Dict[str, List[str]]) -> Any:
+        is_a = query.get("fieldSelector") == ["metadata.name=a"]
+        return 200, {"items": [pod("a", containers=["main"])] if is_a else []}
+
+    server.replies["api/v1/namespaces/default/pods"] = only_a
+    found = locate("pod/a", "pod/b", "app=c")
+    assert [host.name for host in found.hosts] == ["a"]
+    assert [(line.host, line.status, line.reason) for line in found.absent] == [
+        (asked, Status.FAILED, f"there is no pod of {asked} in the namespace default")
+        for asked in ("k8s:pod/b", "k8s:app=c")
+    ]
+    (line,) = locate("pod/a", "pod/b", containers=("main",)).absent
+    assert line.reason == "no pod of k8s:pod/b in the namespace default has a container main"
 
 
 def test_labels_of_a_spark_executor(server: ApiServer, locate: Locate) -> None:

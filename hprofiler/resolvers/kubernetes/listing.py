@@ -37,17 +37,21 @@ class Lister:
         """Raises HprofilerError where a workload is not there."""
         self.namespace = _namespace(cluster, options)
         self._cluster = cluster
-        self._containers = options.containers
+        self.containers = options.containers
         self._questions = [self._ask(one, options.fields or "") for one in asked]
 
     def pods(self) -> Pods:
         """The containers of the pods, as they are now. Raises HprofilerError."""
         found: Dict[object, Object] = {}
+        counts = []
         for question in self._questions:
-            for pod in self._answer(question):
+            pods = self._answer(question)
+            own = read(pods, self.containers)
+            counts.append(len(own.running) + len(own.idle))
+            for pod in pods:
                 name = text(pod, "metadata", "namespace"), text(pod, "metadata", "name")
                 found.setdefault(name if all(name) else id(pod), pod)
-        return read(found.values(), self._containers)
+        return read(found.values(), self.containers)._replace(counts=tuple(counts))
 
     def _answer(self, question: Question) -> List[Dict[str, Any]]:
         for labels in question.labels:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _IDLE_TOLD = 100
 _BEGAN_TOLD = 20
 _REASONS = 5
+_QUESTION_TOLD = 100
+_LOOK = "see kubectl get pods --show-labels; -n names another namespace, -A means all"
 _TRIED_AT_ONCE = 16
 EXEC, SSH = "exec", "ssh"
 
@@ -41,7 +43,7 @@ def locate(typed: Sequence[str], options: KubernetesOptions) -> Located:
         hosts,
         (*notes, *_notes(pods, hosts, via, options)),
         lambda: _changed(lister, pods, via),
-        tuple(_line(one, pods.home) for one in pods.idle[:_IDLE_TOLD]),
+        (*_unanswered(typed, pods, lister), *(_line(one, pods.home) for one in pods.idle[:_IDLE_TOLD])),
         cluster if via == EXEC else None,
     )
 
@@ -68,17 +70,30 @@ def _check(asked: str, pods: Pods, lister: Lister, options: KubernetesOptions) -
         )
     if count:
         return
-    where = "in all namespaces" if lister.namespace is None else f"in the namespace {lister.namespace}"
+    where = _where(lister)
     if not pods.idle:
-        has = f" has a container {' or '.join(options.containers)}" if options.containers else ""
-        raise KubernetesError(
-            f"no pod of {asked} {where}{has}" if has else f"there is no pod of {asked} {where}",
-            "see kubectl get pods --show-labels; -n names another namespace, -A means all",
-        )
+        raise KubernetesError(_no_pod(asked, lister), _LOOK)
     shown = "; ".join(f"{one.shown}: {one.reason}" for one in pods.idle[:_REASONS])
     more = f"; and {len(pods.idle) - _REASONS} more" if len(pods.idle) > _REASONS else ""
     remedy = next((one.remedy for one in pods.idle if one.remedy), "")
     raise KubernetesError(f"no container of {asked} {where} runs: {shown}{more}", remedy)
+
+
+def _unanswered(typed: Sequence[str], pods: Pods, lister: Lister) -> List[Outcome]:
+    """A ledger line of each `-j` that means nobody, where others mean somebody."""
+    nobody = [f"k8s:{one[:_QUESTION_TOLD]}" for one, count in zip(typed, pods.counts) if not count]
+    return [Outcome(one, Status.FAILED, "find", _no_pod(one, lister), _LOOK) for one in nobody]
+
+
+def _no_pod(asked: str, lister: Lister) -> str:
+    has = f" has a container {' or '.join(lister.containers)}" if lister.containers else ""
+    return (
+        f"no pod of {asked} {_where(lister)}{has}" if has else f"there is no pod of {asked} {_where(lister)}"
+    )
+
+
+def _where(lister: Lister) -> str:
+    return "in all namespaces" if lister.namespace is None else f"in the namespace {lister.namespace}"
 
 
 def _way(

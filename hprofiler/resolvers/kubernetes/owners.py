@@ -8,26 +8,32 @@ from typing import Any, Mapping
 from hprofiler.resolvers.answers import objects, text
 
 _KINDS = {
-    "statefulset": "StatefulSet",
-    "daemonset": "DaemonSet",
-    "replicaset": "ReplicaSet",
-    "deployment": "ReplicaSet",
-    "job": "Job",
-    "cronjob": "Job",
+    "statefulset": ("apps", "StatefulSet"),
+    "daemonset": ("apps", "DaemonSet"),
+    "replicaset": ("apps", "ReplicaSet"),
+    "deployment": ("apps", "ReplicaSet"),
+    "job": ("batch", "Job"),
+    "cronjob": ("batch", "Job"),
 }
+_LONGEST = 253
 
 
 def owned(pod: Mapping[str, Any], kind: str, name: str) -> bool:
     """Whether the pod is one of that workload's.
 
-    Between a deployment and its pods there are replica sets, which have the deployment's name and the hash
-    that their pods are labelled with; a cron job's jobs have its name and the time they were due.
+    Between a deployment and its pods there are replica sets, which have the deployment's name (as much of it
+    as there is room for) and the hash that their pods are labelled with; a cron job's jobs have its name and
+    the minute they were due, or in old releases the second.
     """
     if kind == "deployment":
-        ours = re.escape(f"{name}-{text(pod, 'metadata', 'labels', 'pod-template-hash') or '?'}")
+        its_hash = text(pod, "metadata", "labels", "pod-template-hash") or "?"
+        ours = re.escape(f"{name[: _LONGEST - 1 - len(its_hash)]}-{its_hash}")
     elif kind == "cronjob":
-        ours = rf"{re.escape(name)}-\d+"
+        ours = rf"{re.escape(name)}-[0-9]{{8,}}"
     else:
         ours = re.escape(name)
-    owners = objects(pod, "metadata", "ownerReferences")
-    return any(text(one, "kind") == _KINDS[kind] and re.fullmatch(ours, text(one, "name")) for one in owners)
+    return any(
+        (text(one, "apiVersion").partition("/")[0], text(one, "kind")) == _KINDS[kind]
+        and re.fullmatch(ours, text(one, "name"))
+        for one in objects(pod, "metadata", "ownerReferences")
+    )

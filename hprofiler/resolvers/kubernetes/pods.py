@@ -51,11 +51,13 @@ class Idle(NamedTuple):
 
 
 class Pods(NamedTuple):
-    """What a list of pods comes to. `strange` counts what has no usable name."""
+    """What a list of pods comes to. `strange` counts what has no usable name, `counts` has the number of
+    containers that each question found, where several were asked."""
 
     running: List[Container]
     idle: List[Idle]
     strange: int
+    counts: Tuple[int, ...] = ()
 
     @property
     def home(self) -> Optional[str]:
