@@ -49,7 +49,7 @@ def verdict(checked: Sequence[HostChecked]) -> Exit:
     verdicts = [one.outcome.status for host in checked for one in host.verdicts]
     if all(status is Status.FAILED for status in verdicts):
         return Exit.NOTHING
-    of_hosts = [line.status for host in checked for line in host.outcomes]
+    of_hosts = [line.status for host in checked if not host.needless for line in host.outcomes]
     good = all(status is Status.OK for status in verdicts) and not {Status.FAILED, Status.DEGRADED} & {
         *of_hosts
     }

@@ -22,7 +22,8 @@ SKEW = 1.0
 class HostChecked:
     """What a run would come to on one host; `outcomes` are the ledger lines of the host itself.
 
-    `processes` and `verdicts` go together. `clock` is how far the host's clock is ahead, in seconds, as far
+    `processes` and `verdicts` go together. A `needless` host is one that nobody named and that has no shell:
+    without it nothing is missing. `clock` is how far the host's clock is ahead, in seconds, as far
     as it is surely.
     """
 
@@ -35,6 +36,7 @@ class HostChecked:
     outcomes: Tuple[Outcome, ...] = ()
     clock: float = 0.0
     timings: Mapping[str, float] = field(default_factory=dict)
+    needless: bool = False
 
 
 def check_only(
@@ -111,6 +113,7 @@ class _CheckingVisit(Visit):
             outcomes=tuple(self.outcomes),
             clock=self._clock_ahead,
             timings=dict(self.timings),
+            needless=self.needless,
         )
 
 

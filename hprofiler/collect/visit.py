@@ -69,7 +69,7 @@ class Visit(ABC):
         self.timings: Dict[str, float] = {}
         self.processes = 0
         self._looked = False
-        self._needless = False
+        self.needless = False
         self._audited = False
         transport = reach.transport_for(host)
         self.transport = audited(transport, reach.audit) if reach.audit else transport
@@ -234,8 +234,8 @@ class Visit(ABC):
         """The ledger line of a host that could not do its part."""
         why = self._why or error
         stage = why.stage if isinstance(why, HostError) else self.ledger_stage
-        self._needless = self.host.optional and isinstance(why, NoShell)
-        status = Status.DEGRADED if self._needless else Status.FAILED
+        self.needless = self.host.optional and isinstance(why, NoShell)
+        status = Status.DEGRADED if self.needless else Status.FAILED
         reason = f"{why.reason}{self._without()}"
         self.outcomes.append(Outcome(self.host.name, status, stage, reason, why.remedy))
         self.tell("failed", why.reason)
@@ -246,7 +246,7 @@ class Visit(ABC):
         Of a selector that narrows them it is not known whom it means; of containers that nobody named
         not whether there is anybody.
         """
-        if self._looked or self._needless or not self._all_meant:
+        if self._looked or self.needless or not self._all_meant:
             return ()
         known = self.host.containers
         pods = {pod: known[one].get(PROCESS, pod) for one in known for pod in [self._pod(one)]}

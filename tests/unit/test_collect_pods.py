@@ -9,12 +9,14 @@ from typing import Any, Dict, Iterator
 
 import pytest
 
+from hprofiler.agent import CheckedProcess, ProcessOutcome
 from hprofiler.cli import options as chosen
 from hprofiler.cli import ps
+from hprofiler.cli.doctor import verdict
 from hprofiler.cli.exits import Exit
 from hprofiler.cli.parser import parse
 from hprofiler.cli.run import exit_code
-from hprofiler.collect import Reach, find_only
+from hprofiler.collect import HostChecked, Reach, check_only, find_only
 from hprofiler.kubernetes import Access, connect
 from hprofiler.model import PROCESS, Host, Outcome, Selector, Status, Target
 from hprofiler.resolvers import Located
@@ -135,6 +137,10 @@ class Shut(Named):
         raise NoShell("connect", "there is no sh")
 
 
+FINE = HostChecked(
+    Host("one", ""),
+    verdicts=(CheckedProcess(ProcessOutcome(1, Status.OK, "record", "", ""), "perf", {}, ()),),
+)
 SHUT = [
     # how it is reached, whether somebody named it, what becomes of it
     (Shut, True, Status.DEGRADED),
@@ -149,8 +155,12 @@ def test_a_shell_is_not_missed_where_nobody_named_the_container(
 ) -> None:
     fleet = Fleet(stand_ins, 30.0, {"pod": "sys.exit(7)"})
     reach = replace(fleet.reach, transport_for=transport)
-    (result,) = find_only([replace(fleet.hosts[0], optional=optional)], ALL, reach)
+    host = replace(fleet.hosts[0], optional=optional)
+    (result,) = find_only([host], ALL, reach)
     assert [line.status for line in result.outcomes] == [becomes]
+    (checked,) = check_only([host], ALL, SAMPLING, reach)
+    assert [line.status for line in checked.outcomes] == [becomes]
+    assert verdict([FINE, checked]) is (Exit.OK if becomes is Status.DEGRADED else Exit.PARTIAL)
 
 
 @pytest.mark.parametrize(("absent", "code"), [(Status.FAILED, Exit.PARTIAL), (Status.IDLE, Exit.OK)])
