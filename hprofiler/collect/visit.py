@@ -205,13 +205,23 @@ class Visit(ABC):
             pod = self._pod(container)
             if pod not in full and len(self.outcomes) < _EMPTY_TOLD:
                 full.add(pod)
-                reason = f"no JVM of {self._name(container, pod)} was found"
+                reason = f"no JVM of {self._pod_name(container)} was found"
                 self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "find", reason))
 
     def _pod(self, container: str) -> str:
         """The pod that a container is of; itself, where there are no pods."""
         labels = self.host.containers.get(container, {})
         return "/".join(labels[name] for name in ("namespace", "pod") if name in labels) or container
+
+    def _pod_name(self, container: str) -> str:
+        """A container's pod, for people: by what Spark calls it, else as the run does ("shop/web")."""
+        labels = self.host.containers[container]
+        if "pod" not in labels or "role" in labels:
+            return self._name(container, self._pod(container))
+        known, own = labels.get(PROCESS, ""), "/{pod}/{container}".format(**labels)
+        if f"/{known}".endswith(own):
+            return known[: -len(labels["container"]) - 1]
+        return known or self._pod(container)
 
     def _name(self, container: str, place: str = "") -> str:
         """A container, or the pod in its `place`, for people: "executor 3 (container_…)", "ns/pod/main"."""
@@ -249,8 +259,13 @@ class Visit(ABC):
         if self._looked or self.needless or not self._all_meant:
             return ()
         known = self.host.containers
-        pods = {pod: known[one].get(PROCESS, pod) for one in known for pod in [self._pod(one)]}
+        pods = {self._pod(one): self._unseen_name(one) for one in known}
         return tuple(pods.values())
+
+    def _unseen_name(self, container: str) -> str:
+        labels = self.host.containers[container]
+        is_pod = "pod" in labels and "role" not in labels
+        return self._pod_name(container) if is_pod else labels.get(PROCESS, self._pod(container))
 
     def _without(self) -> str:
         names = self.unseen()

@@ -27,7 +27,7 @@ from tests.unit.stand_in import SAMPLING, Fleet, Named, StandIns
 from tests.viewer.made_profile import made_profile
 
 ALL = Selector("k8s:x", "containers", {})
-MAIN, SIDE, OTHER = ("a" * 64, "b" * 64, "c" * 64)
+MAIN, SIDE, OTHER, LAST = ("a" * 64, "b" * 64, "c" * 64, "d" * 64)
 
 
 def known(pod: str, container: str, **more: str) -> Dict[str, str]:
@@ -37,7 +37,7 @@ def known(pod: str, container: str, **more: str) -> Dict[str, str]:
 CONTAINERS = {
     MAIN: known("one", "main"),
     SIDE: known("one", "proxy"),
-    OTHER: known("two", "main", **{PROCESS: "executor 2"}),
+    OTHER: known("two", "main", role="executor", **{PROCESS: "executor 2"}),
 }
 FINDS = """
 hello()
@@ -62,6 +62,27 @@ def test_a_pod_with_a_jvm_may_have_containers_without(stand_ins: StandIns) -> No
     (process,) = result.processes
     assert process.labels == known("one", "main")
     assert [line.reason for line in result.outcomes] == ["no JVM of executor 2 (ns/two) was found"]
+
+
+NAMED = {
+    MAIN: known("one", "main", **{PROCESS: "one/main"}),
+    SIDE: known("one", "proxy", **{PROCESS: "one/proxy"}),
+    OTHER: known("two", "main", **{PROCESS: "shop/two"}),
+    LAST: known("etl-exec-3", "main", role="executor", **{PROCESS: "executor 3 (etl-exec-3)"}),
+}
+
+
+def test_by_ssh_pods_are_not_told_by_one_of_their_containers(stand_ins: StandIns) -> None:
+    finds = FINDS.replace('request["containers"] == IDS', "True").replace("MAIN", repr(OTHER))
+    fleet = Fleet(stand_ins, 30.0, {"node": finds, "lost": "sys.exit(7)"})
+    hosts = [replace(host, containers=NAMED) for host in fleet.hosts]
+    found, lost = find_only(hosts, ALL, fleet.reach)
+    assert [line.reason for line in found.outcomes] == [
+        "no JVM of one was found",
+        "no JVM of executor 3 (etl-exec-3) was found",
+    ]
+    (line,) = lost.outcomes
+    assert line.reason.endswith("; one, shop/two, executor 3 (etl-exec-3) are missing"), line
 
 
 def test_containers_are_told_by_their_names(stand_ins: StandIns) -> None:
