@@ -113,6 +113,8 @@ class _Audited:
     def __init__(self, transport: Transport, audit: Audit) -> None:
         self._transport = transport
         self._audit = audit
+        if hasattr(transport, "told"):
+            transport.told = self._note
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)

@@ -17,7 +17,17 @@ from hprofiler.collect.ledger import Ledger, first_failure
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Crew, Listener, Reach, Visit, idle_reason, silent, visit_all
 from hprofiler.errors import HostError, HprofilerError
-from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Sampling, Selector, Status
+from hprofiler.model import (
+    Host,
+    HostFacts,
+    HostResult,
+    Outcome,
+    Process,
+    Recording,
+    Sampling,
+    Selector,
+    Status,
+)
 
 _LATE = 1.0
 _CANARY_STEPS = 3  # as of any recording: it is prepared, started, and recorded
@@ -122,8 +132,8 @@ class _RecordingVisit(Visit):
             self._idle(session, found)
             return None
         self._ledger.found(found.processes)
-        if self.facts and not self._care.busy:
-            refuse_busy(self.facts)
+        if self.facts and not self._care.busy and self._leaves_alone(session, self.facts):
+            return None
         needed = self._put_libraries(session)
         hashes, versions = libraries.hashes(needed), libraries.versions(needed)
         processes = self._after_canaries(session, hashes, versions, found.processes)
@@ -137,6 +147,17 @@ class _RecordingVisit(Visit):
             self.tell("done")
             return None
         return session
+
+    def _leaves_alone(self, session: AgentSession, facts: HostFacts) -> bool:
+        """Whether the host is busy: then the session ends, in good order."""
+        try:
+            refuse_busy(facts)
+        except HostError as why:
+            self.outcomes.append(Outcome(self.host.name, Status.FAILED, why.stage, why.reason, why.remedy))
+            self._end(session)
+            self.tell("failed", why.reason)
+            return True
+        return False
 
     def _put_libraries(self, session: AgentSession) -> List[libraries.Library]:
         """Send what the engine may load and the host has not; gives all of it."""

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
+import shutil
+import signal
 import struct
+import tempfile
 import threading
-from typing import Any, Dict, List, Set, Tuple
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Set, Tuple
 
 import pytest
 
-from tests.contract.agent_driver import Event
+from tests.contract.agent_driver import Agent, Event
+from tests.contract.conftest import OTHER_USER, as_user
 from tests.contract.perf_engine import FRAME_POINTERS, perfmap, processes
 from tests.contract.test_agent_doctor import chosen, sampling
 from tests.lab import attach, procs
@@ -26,21 +33,30 @@ class Watch:
     def __init__(self, folder: str) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         self._fd = libc.inotify_init1(IN_NONBLOCK)
+        self._events: List[Tuple[int, str]] = []
         assert libc.inotify_add_watch(self._fd, folder.encode(), IN_CREATE | IN_DELETE) >= 0
+
+    def wait(self, beginning: str) -> None:
+        """Until something whose name begins so has appeared."""
+        end = time.monotonic() + procs.PATIENCE
+        while not any(mask & IN_CREATE and name.startswith(beginning) for mask, name in self._events):
+            assert select.select([self._fd], [], [], end - time.monotonic())[0], f"no {beginning}"
+            self._take()
 
     def seen(self, beginning: str) -> Tuple[Set[str], Set[str]]:
         """Names that begin so: of what appeared, and of what went."""
-        came: Set[str] = set()
-        went: Set[str] = set()
+        self._take()
+        os.close(self._fd)
+        names = [(mask, name) for mask, name in self._events if name.startswith(beginning)]
+        came, went = ({name for mask, name in names if mask & what} for what in (IN_CREATE, IN_DELETE))
+        return came, went
+
+    def _take(self) -> None:
         data = os.read(self._fd, 1 << 20)
         while data:
             _, mask, _, length = struct.unpack_from("iIII", data)
-            name = data[16 : 16 + length].split(b"\0")[0].decode()
+            self._events.append((mask, data[16 : 16 + length].split(b"\0")[0].decode()))
             data = data[16 + length :]
-            if name.startswith(beginning):
-                (came if mask & IN_CREATE else went).add(name)
-        os.close(self._fd)
-        return came, went
 
 
 def record(agent: Any, library: str, found: List[Event], **wanted: Any) -> None:
@@ -101,6 +117,22 @@ def test_programs_that_are_run_are_kept(keeping, library_file, burn):
     assert any("record -o -" in line and f"-p {burner.outer.pid}" in line for line in programs), programs
 
 
+def test_the_private_folder_is_in_the_record(agent_binary):
+    """It is made before the agent is greeted."""
+    folder = Path(f"/tmp/.hprofiler-{OTHER_USER}")
+    shutil.rmtree(folder, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="hprofiler-contract-") as place:
+        os.chmod(place, 0o755)
+        agent = Agent([*as_user(OTHER_USER), shutil.copy(agent_binary, place)])
+        try:
+            agent.send("hello", protocol=2, lease_seconds=30, exclude=None, audit=True)
+            agent.expect("hello")
+            assert ("folder", str(folder)) in [(entry["what"], entry["detail"]) for entry in audited(agent)]
+        finally:
+            agent.end()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def test_nothing_is_kept_unless_it_is_asked_for(agent, library, burn):
     record(agent, library, processes(agent, burn(load=0.2)))
     assert audited(agent) == []
@@ -122,42 +154,48 @@ def test_a_canary_that_goes_on_working(agent, library, burn):
     assert all("not active" in attach.profiling_status(burner.outer.pid, path) for path in libraries)
 
 
-def when_profiled(burner: Any, act: Any) -> threading.Thread:
-    """Does something to a JVM once it is being recorded."""
+def is_recorded(burner: Any) -> bool:
+    """Whether the JVM has a recording open."""
+    fds = f"/proc/{burner.outer.pid}/fd"
+    return any(os.path.realpath(f"{fds}/{name}").endswith(".jfr") for name in os.listdir(fds))
 
-    def wait_and_act() -> None:
-        maps = f"/proc/{burner.outer.pid}/maps"
-        procs.wait_for(lambda: "libasyncProfiler" in open(maps).read(), procs.PATIENCE, "the profiler")
-        fds = f"/proc/{burner.outer.pid}/fd"
 
-        def records() -> bool:
-            return any(os.path.realpath(f"{fds}/{name}").endswith(".jfr") for name in os.listdir(fds))
+def watched_while(agent: Any, library: str, burner: Any, act: Callable[[], None]) -> Event:
+    """What is told of a canary that is stopped, and has something done to it, while it is being recorded."""
+    found = processes(agent, burner)
+    for _ in range(10):
+        acted, over = threading.Event(), threading.Event()
 
-        procs.wait_for(records, procs.PATIENCE, "its recording")
-        act()
+        def meddle(acted: threading.Event = acted, over: threading.Event = over) -> None:
+            procs.wait_for(lambda: over.is_set() or is_recorded(burner), procs.PATIENCE, "its recording")
+            burner.outer.suspend()
+            if is_recorded(burner):
+                act()
+                acted.set()
+            else:  # it came too late: once more
+                burner.outer.kill(signal.SIGCONT)
 
-    thread = threading.Thread(target=wait_and_act)
-    thread.start()
-    return thread
+        meddler = threading.Thread(target=meddle)
+        meddler.start()
+        outcome = watched(agent, library, found)
+        over.set()
+        meddler.join()
+        if acted.is_set():
+            return outcome
+    pytest.fail("the canary was over each time before something was done to it")
 
 
 def test_a_canary_that_dies(agent, library, burn):
     burner = burn(load=0.4)
-    found = processes(agent, burner)
-    killer = when_profiled(burner, lambda: burner.outer.kill(9))
-    outcome = watched(agent, library, found)
-    killer.join()
+    outcome = watched_while(agent, library, burner, lambda: burner.outer.kill(9))
     assert (outcome["status"], outcome["stage"]) == ("failed", "record"), outcome
-    assert "ended while it was recorded" in outcome["reason"] and "--no-canary" in outcome["remedy"]
+    assert "while it was recorded" in outcome["reason"] and "--no-canary" in outcome["remedy"]
 
 
 def test_a_canary_that_is_stopped(agent, library, burn):
     burner = burn(load=0.4)
-    found = processes(agent, burner)
-    stopper = when_profiled(burner, burner.outer.suspend)
-    outcome = watched(agent, library, found)
-    stopper.join()
-    burner.outer.kill(18)
+    outcome = watched_while(agent, library, burner, lambda: None)
+    burner.outer.kill(signal.SIGCONT)
     assert (outcome["status"], outcome["stage"]) == ("failed", "record"), outcome
     assert "was stopped while it was recorded" in outcome["reason"]
 
@@ -166,15 +204,15 @@ def test_who_watches_a_canary_goes_on_listening_and_leaves_nothing(agent, librar
     burner = burn(load=0.4)
     found = processes(agent, burner)
     watch = Watch("/tmp")
-    begin = when_profiled(burner, lambda: None)
     request: Dict[str, Any] = {"sampling": sampling(engine="async-profiler"), "processes": chosen(found)}
     agent.send("canary", blobs={"async-profiler": library}, **request)
-    begin.join()
     agent.send("list")
     agent.expect("processes")
+    own = f".hprofiler-run-{agent.process.pid}-"
+    watch.wait(own)
     agent.close_stdin()
     assert agent.wait() == 0
-    came, went = watch.seen(f".hprofiler-run-{agent.process.pid}-")
+    came, went = watch.seen(own)
     assert came and came == went
     libraries = attach.profiler_libraries(burner.outer.pid)
     assert all("not active" in attach.profiling_status(burner.outer.pid, path) for path in libraries)

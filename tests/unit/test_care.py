@@ -224,7 +224,7 @@ def test_a_host_without_time_or_room_is_left_alone():
 
 @pytest.mark.parametrize(("forced", "recorded"), [(False, 0), (True, 1)])
 def test_a_busy_host_of_a_run(stand_ins, forced, recorded):
-    body = f"HOST['load'] = 1e6; hello(); found(7); {RECORDS}"
+    body = f"HOST['load'] = 1e6; hello(); found(7); {RECORDS if forced else 'read()'}"
     fleet = Fleet(stand_ins, 20, {"a": body})
     care = Care(busy=forced)
     (result,) = collect(
@@ -282,6 +282,12 @@ def test_what_was_done_is_recorded(stand_ins):
 def test_an_agents_record_that_is_lost_is_told(stand_ins):
     lines = audited(stand_ins, "hello(); found(7); read(); sys.exit(9)")
     assert lines[-1]["what"] == "dropped" and "broke off" in lines[-1]["detail"]
+
+
+def test_the_record_of_a_busy_host_is_whole(stand_ins):
+    audit = "assert read()['type'] == 'audit'; say('audited', entries=[], dropped=3); read()"
+    lines = audited(stand_ins, f"HOST['load'] = 1e6; hello(); found(7); {audit}")
+    assert "broke off" not in lines[-1]["detail"] and "3 more" in lines[-2]["detail"], lines
 
 
 @pytest.mark.parametrize(

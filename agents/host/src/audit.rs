@@ -1,4 +1,5 @@
-//! What the agent did on the host, for those who must show it: kept from the greeting on, where that asks for it.
+//! What the agent did on the host, for those who must show it: kept from the beginning on, where the greeting asks
+//! for it.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,6 +10,8 @@ use serde::Serialize;
 /// More than this is only counted, and no text is longer, in characters.
 const MOST: usize = 10_000;
 const LONGEST: usize = 500;
+/// All texts together, in bytes: as JSON each may become six, and a line of the protocol has 16 MiB.
+const ALL: usize = 2 << 20;
 /// What stands before paths of a process whose files are seen through a descriptor.
 const SEEN_THROUGH: &str = "/proc/self/fd/";
 
@@ -33,6 +36,19 @@ pub struct Entry {
 pub struct Kept {
     entries: Vec<Entry>,
     dropped: u64,
+    #[serde(skip)]
+    bytes: usize,
+}
+
+impl Kept {
+    fn add(&mut self, entry: Entry) {
+        if self.entries.len() >= MOST || self.bytes + entry.detail.len() > ALL {
+            self.dropped += 1;
+            return;
+        }
+        self.bytes += entry.detail.len();
+        self.entries.push(entry);
+    }
 }
 
 /// From now on all is kept.
@@ -40,19 +56,20 @@ pub fn begin() {
     kept().get_or_insert_default();
 }
 
+/// From now on nothing is kept.
+pub fn end() {
+    *kept() = None;
+}
+
 /// From now on the calling thread works for this process.
 pub fn about(pid: i32) {
     ABOUT.set(Some(pid));
 }
 
-/// Keep what was done, or is about to be: `folder`, `file`, `removed`, `attach`, `signal`, `program`.
+/// Keep what was done (`folder`, `file`, `removed`), or is about to be (`attach`, `signal`, `program`).
 pub fn note(what: &'static str, detail: impl FnOnce() -> String) {
     if let Some(kept) = &mut *kept() {
-        if kept.entries.len() >= MOST {
-            kept.dropped += 1;
-            return;
-        }
-        kept.entries.push(Entry {
+        kept.add(Entry {
             time: now(),
             what,
             pid: ABOUT.get(),
@@ -91,5 +108,20 @@ mod tests {
         assert_eq!(plain("/proc/self/fd/12/tmp/x"), "/tmp/x");
         assert_eq!(plain("/tmp/x"), "/tmp/x");
         assert_eq!(plain(&"x".repeat(900)).len(), LONGEST);
+    }
+
+    #[test]
+    fn what_is_kept_fits_into_a_line() {
+        let mut kept = Kept::default();
+        for _ in 0..MOST {
+            kept.add(Entry {
+                time: 1e9,
+                what: "attach",
+                pid: Some(1 << 22),
+                detail: "\u{1}".repeat(LONGEST),
+            });
+        }
+        assert_eq!(kept.entries.len() as u64 + kept.dropped, MOST as u64);
+        assert!(serde_json::to_vec(&kept).unwrap().len() < 16 << 20);
     }
 }

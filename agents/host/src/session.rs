@@ -56,6 +56,7 @@ struct Session {
 
 /// Run a session on stdin and stdout; the process's exit code. With `once` nothing is kept for the next one.
 pub fn run(once: bool) -> u8 {
+    audit::begin();
     let mut output = Output::new();
     let store = if once {
         Ok(Store::in_memory())
@@ -175,8 +176,8 @@ impl Session {
                 exclude,
                 audit,
             } => {
-                if audit {
-                    audit::begin();
+                if !audit {
+                    audit::end();
                 }
                 self.hello(protocol, lease_seconds, exclude)
             }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Callable, List, NamedTuple, Optional, Tuple
 
 from hprofiler.errors import HostError
 from hprofiler.kubernetes import Forbidden, KubernetesError
@@ -65,12 +65,15 @@ class ExecTransport:
         self._channels: List[_ExecChannel] = []
         self._closed = threading.Event()
         self._unused = False
+        # Hears what is done without being asked for, as ("command", its words), before it is done.
+        self.told: Callable[[str, str], None] = lambda what, detail: None
 
     def connect(self) -> None:
         """Each command has a connection of its own; only a debug container has to be there before."""
         if self._debugging is None:
             return
         try:
+            self.told("command", ":")
             self.run(":", b"", _LOOK_SECONDS)
         except NoShell:
             self._go_beside(self._debugging)
@@ -79,6 +82,7 @@ class ExecTransport:
         """From here on commands run in a debug container, which sees the processes of the other."""
         from hprofiler.kubernetes.debugging import add_debug_container
 
+        self.told("container", f"a debug container of {debugging.image} beside {'/'.join(self._where)}")
         try:
             name = add_debug_container(self._cluster, self._where, *debugging, self._closed)
         except KubernetesError as error:
@@ -129,6 +133,7 @@ class ExecTransport:
         if unused:  # a debug container in which nobody came to run the agent, which would end it
             from hprofiler.kubernetes.debugging import LAST
 
+            self.told("command", LAST)
             threading.Thread(target=self.last, args=(LAST,), name="hprofiler-last").start()
 
 
