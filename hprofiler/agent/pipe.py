@@ -17,8 +17,14 @@ from hprofiler.transports.text import printable
 HEADER = "UID          PID    PPID  C STIME TTY          TIME CMD"
 
 
-def pids_of_pipe(transport: Transport, pipe: str, processes: Sequence[Listed], timeout: float) -> List[int]:
-    """The pids that the pipe lets through. Raises HostError (stage "find") when it fails."""
+def pids_of_pipe(
+    transport: Transport,
+    pipe: str,
+    processes: Sequence[Listed],
+    timeout: float,
+    remedy: str = "try it on the host: ps -ef | {}",
+) -> List[int]:
+    """The pids that the pipe lets through. Raises HostError (stage "find", with the `remedy`) if it fails."""
     rows = listing(processes)
     stdin = "".join(f"{row}\n" for row in [HEADER, *rows]).encode("utf-8", "replace")
     try:
@@ -28,7 +34,7 @@ def pids_of_pipe(transport: Transport, pipe: str, processes: Sequence[Listed], t
     found = chosen(done.stdout.decode("utf-8", "replace"), rows)
     if not found and (done.exit_status not in (0, 1) or done.stderr):
         said = printable(done.stderr[-500:]) or f"exit status {done.exit_status}"
-        raise HostError("find", f"the selector's pipe failed: {said}", "try it on the host: ps -ef | " + pipe)
+        raise HostError("find", f"the selector's pipe failed: {said}", remedy.format(pipe))
     return found
 
 

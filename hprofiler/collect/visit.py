@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from hprofiler.agent import AgentBinaries, AgentSession, Found
+from hprofiler.agent import AgentBinaries, AgentSession, Found, Listed
 from hprofiler.agent.pipe import pids_of_pipe
 from hprofiler.collect.audit import Audit, audited, in_words
 from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
@@ -21,6 +21,7 @@ from hprofiler.transports import LocalTransport, NoShell, Transport
 _LAST_WORDS = 3.0
 _EMPTY_TOLD = 20
 _UNSEEN_TOLD = 5
+_PIPE_IS_HERE = "it runs here, on the container's processes; try it on some of them: ps -ef | {}"
 
 _log = logging.getLogger(__name__)
 
@@ -74,6 +75,7 @@ class Visit(ABC):
         transport = reach.transport_for(host)
         self.transport = audited(transport, reach.audit) if reach.audit else transport
         self.session: Optional[AgentSession] = None
+        self._beside: Optional[LocalTransport] = None
         self._crew = crew
         self._lock = threading.RLock()
         self._since = time.monotonic()
@@ -123,6 +125,9 @@ class Visit(ABC):
         """Close the connection from another thread; the worker ends with `why`."""
         with self._lock:
             self._why = self._why or why
+            beside = self._beside
+        if beside:
+            beside.close()
         self.transport.close()
 
     def interrupt(self, reason: str = "interrupted before anything was recorded") -> None:
@@ -158,9 +163,7 @@ class Visit(ABC):
             listed = session.list()
             pipe = str(selector.query.get("pipe", selector.text))
             self.limit(2 * self.reach.timeout)  # the pipe keeps its own time, and says more when it is over
-            # An image may have no grep; and the pipe is our user's own, as is this machine.
-            place = LocalTransport(self.host) if self.transport.leaves_nothing else self.transport
-            query = {"kind": "pids", "pids": pids_of_pipe(place, pipe, listed, self.reach.timeout)}
+            query = {"kind": "pids", "pids": self._pids_of_pipe(pipe, listed)}
         found = session.find(query, selector.native, self.host.containers, self.transport.inside)
         self._looked = True
         if query is None and found.processes:
@@ -169,6 +172,16 @@ class Visit(ABC):
         self.processes = len(processes)
         ignored = tuple(replace(one, reason=self._named(one.reason)) for one in found.ignored)
         return replace(found, processes=processes, ignored=ignored)
+
+    def _pids_of_pipe(self, pipe: str, listed: Sequence[Listed]) -> List[int]:
+        if not self.transport.leaves_nothing:
+            return pids_of_pipe(self.transport, pipe, listed, self.reach.timeout)
+        # An image may have no grep; and the pipe is our user's own, as is this machine.
+        here = LocalTransport(self.host)
+        with self._lock:
+            self._beside = here
+        self.check()  # who aborted before that did not know of it
+        return pids_of_pipe(here, pipe, listed, self.reach.timeout, _PIPE_IS_HERE)
 
     def _named(self, reason: str) -> str:
         """The agent's words with the pods' names in place of what the runtime calls containers."""
