@@ -11,7 +11,7 @@ from hprofiler.errors import HprofilerError
 _LONGEST = 500
 # What the API server says of roles, but for whom it means and what comes after is what we say ourselves.
 _DENIED = re.compile(
-    r'.*User "(?P<who>[^"]+)" cannot \S+ resource "[^"]*" in API group "[^"]*"'
+    r'.*User "(?P<who>[^"]+)" cannot (?P<verb>[a-z]+) resource "[^"]*" in API group "[^"]*"'
     r'( in the namespace "[^"]*"| at the cluster scope)?(?P<more>.*)'
 )
 
@@ -82,7 +82,7 @@ def refusal(words: Said, server: str, need: Need) -> KubernetesError:
     """The error for an answer that is none."""
     message = words.message or words.reason or "no reason given"
     if words.code == 400:
-        return BadRequest(f"{server} does not understand: {message}", "see whether `kubectl get pods` works")
+        return BadRequest(f"{server} answered 400: {message}", "see whether `kubectl get pods` works")
     if words.code == 401:
         return KubernetesError(
             f"{server} does not accept our credentials: {message}",
@@ -90,10 +90,10 @@ def refusal(words: Said, server: str, need: Need) -> KubernetesError:
         )
     if words.code == 403:
         kind = "ClusterRole" if need.namespace is None else "Role"
-        verbs = need.verbs.replace(",", " or")
-        who, more = _denied(message)
+        who, verb, more = _denied(message)
+        verb = verb or need.verbs.replace(",", " or")
         return Forbidden(
-            f"{server} forbids{who} to {verbs} {need.resource} {need.where}{more}",
+            f"{server} forbids{who} to {verb} {need.resource} {need.where}{more}",
             f"the smallest {kind} has the rule  {need.rule}",
         )
     if words.code == 404:
@@ -107,7 +107,7 @@ def refusal(words: Said, server: str, need: Need) -> KubernetesError:
     )
 
 
-def _denied(message: str) -> Tuple[str, str]:
-    """Whom it is forbidden, and what else there is to say of it."""
+def _denied(message: str) -> Tuple[str, str, str]:
+    """Whom it is forbidden, to do what, and what else there is to say of it."""
     found = _DENIED.fullmatch(message)
-    return (f" {found['who']}", found["more"]) if found else ("", f": {message}")
+    return (f" {found['who']}", found["verb"], found["more"]) if found else ("", "", f": {message}")

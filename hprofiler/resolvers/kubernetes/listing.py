@@ -68,7 +68,10 @@ class Lister:
         try:
             return self._cluster.list(f"/api/v1{scope}/pods", parameters, need)
         except BadRequest as error:
-            raise UsageError(f"{' '.join(parameters.values())}: {error.reason}", _SELECTORS) from error
+            words = " ".join(parameters.values())
+            raise UsageError(
+                f"{words}: the API server does not understand that: {error.reason}", _SELECTORS
+            ) from error
 
     def _ask(self, asked: Asked, fields: str) -> Question:
         kind, name = asked.kind, asked.name
