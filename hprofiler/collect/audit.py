@@ -83,7 +83,7 @@ def _record(host: str, by: str, when: datetime, what: str, pid: Optional[int], d
         "by": by,
         "what": what,
         "pid": pid,
-        "detail": detail[:_LONGEST],
+        "detail": detail if len(detail) <= _LONGEST else f"{detail[:_LONGEST]}… ({len(detail)} characters)",
     }
     return json.dumps(record) + "\n"
 

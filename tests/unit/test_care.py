@@ -222,6 +222,14 @@ def test_a_host_without_time_or_room_is_left_alone():
         assert words in refused.value.reason and "--force-busy" in refused.value.remedy
 
 
+def test_what_is_cut_says_so(tmp_path):
+    audit = Audit.append_to(tmp_path / "audit")
+    for length in (4096, 5000):
+        audit.note("h", "command", "x" * length)
+    whole, cut = (json.loads(line)["detail"] for line in (tmp_path / "audit").read_text().splitlines())
+    assert whole == "x" * 4096 and cut == f"{whole}… (5000 characters)"
+
+
 @pytest.mark.parametrize(("forced", "recorded"), [(False, 0), (True, 1)])
 def test_a_busy_host_of_a_run(stand_ins, forced, recorded):
     body = f"HOST['load'] = 1e6; hello(); found(7); {RECORDS if forced else 'read()'}"
