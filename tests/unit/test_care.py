@@ -226,7 +226,7 @@ def test_what_is_cut_says_so(tmp_path):
     audit = Audit.append_to(tmp_path / "audit")
     for length in (4096, 5000):
         audit.note("h", "command", "x" * length)
-    whole, cut = (json.loads(line)["detail"] for line in (tmp_path / "audit").read_text().splitlines())
+    _, whole, cut = (json.loads(line)["detail"] for line in (tmp_path / "audit").read_text().splitlines())
     assert whole == "x" * 4096 and cut == f"{whole}… (5000 characters)"
 
 
