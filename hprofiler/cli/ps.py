@@ -6,6 +6,8 @@ import argparse
 import json
 import shutil
 import sys
+import unicodedata
+from itertools import accumulate
 from typing import TYPE_CHECKING, Sequence, Tuple
 
 from hprofiler.cli import options as chosen
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 IGNORED_SHOWN = 10
 _HEADS = ("PID", "USER", "JVM", "PROCESS", "COMMAND")
 _PID = 1
+_WIDEST = 41
 
 
 def command(options: argparse.Namespace) -> int:
@@ -63,15 +66,40 @@ def _print_table(found: Sequence[HostFound], inside: bool) -> None:
 
 
 def _print_rows(rows: Sequence[Tuple[str, ...]]) -> None:
-    """Columns below each other; cut where a terminal ends."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
+    """Columns below each other. On a terminal only the last may be very wide, and lines end where it does."""
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if columns is not None:
+        rows = [(*(_shortened(cell) for cell in row[:-1]), row[-1]) for row in rows]
+    widths = [max(map(_width, column)) for column in zip(*rows)]
     for row in rows:
-        cells = [
-            cell.rjust(width) if number == _PID else cell.ljust(width)
-            for number, (cell, width) in enumerate(zip(row, widths))
-        ]
-        print("  ".join(cells).rstrip()[:columns])
+        cells = []
+        for number, (cell, width) in enumerate(zip(row, widths)):
+            room = " " * (width - _width(cell))
+            cells.append(room + cell if number == _PID else cell + room)
+        line = "  ".join(cells).rstrip()
+        print(line if columns is None else _cut(line, columns))
+
+
+def _shortened(cell: str) -> str:
+    """Without its middle where it is very wide: names that begin alike often end in numbers."""
+    if _width(cell) <= _WIDEST:
+        return cell
+    half = (_WIDEST - 1) // 2
+    return f"{_cut(cell, half)}…{_cut(cell[::-1], half)[::-1]}"
+
+
+def _cut(text: str, columns: int) -> str:
+    """What of the text fits in there."""
+    ends = accumulate(map(_width, text))
+    return text[: sum(end <= columns for end in ends)]
+
+
+def _width(text: str) -> int:
+    """The columns that a terminal needs: two for a wide character, none for one that joins the one before."""
+    return sum(
+        0 if unicodedata.category(c) in ("Mn", "Me", "Cf") else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in text
+    )
 
 
 def _cells(host: str, process: Process) -> Tuple[str, ...]:

@@ -7,7 +7,7 @@ import shutil
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, Optional
 
 import pytest
 
@@ -116,6 +116,30 @@ def test_ps_has_columns(
         assert lines[0].split() == [head, "PID", "USER", "JVM", "PROCESS", "COMMAND"]
         assert len({line.index(word) for line, word in zip(lines, ("JVM", "JDK", "JDK"))}) == 1, said.out
         assert said.err == f"2 processes {told}\n"
+
+
+def seen(text: str) -> int:
+    """Columns of the texts below: 宿 and 主 take two, a combining accent none."""
+    return sum(2 if c in "宿主" else 0 if c == "\u0301" else 1 for c in text)
+
+
+@pytest.mark.parametrize("name", ["web-" + "x" * 300 + "-7", "宿主" * 30, "e\u0301" * 50, "", "web"])
+@pytest.mark.parametrize("columns", [120, None])
+def test_a_long_cell_hides_no_other(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, columns: Optional[int]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: columns is not None)
+    monkeypatch.setenv("COLUMNS", str(columns or 80))
+    rows = [("CONTAINER", "PID", "COMMAND"), (name, "7", "java " + "y" * 300), ("b", "12345", "java Main")]
+    ps._print_rows(rows)
+    lines = capsys.readouterr().out.splitlines()
+    before = {seen(line[: line.index(word)]) for line, word in zip(lines, ("COMMAND", "java", "java"))}
+    assert len(before) == 1, lines
+    if columns:
+        assert all(seen(line) <= columns for line in lines) and before.pop() < 60
+        assert name in lines[1] or (lines[1].startswith(name[:10]) and f"{name[-10:]} " in lines[1])
+    else:
+        assert name in lines[1] and lines[1].endswith("y" * 300)
 
 
 def test_a_pipe_needs_nothing_of_the_image(stand_ins: StandIns, tmp_path: Path) -> None:
