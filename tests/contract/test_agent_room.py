@@ -15,6 +15,7 @@ from tests.burners.burner import Burner
 from tests.contract.agent_driver import FREQUENCY, Agent
 from tests.contract.conftest import found, namespace_tmp
 from tests.contract.perf_engine import prepare as prepare_perf
+from tests.contract.test_agent_doctor import chosen, sampling
 from tests.contract.test_agent_namespaces import contained
 from tests.lab import procs
 
@@ -193,10 +194,14 @@ def test_the_kernel_keeps_no_more_memory_for_perf_than_a_host_can_spare(private,
     try:
         agent.hello(lease=LEASE)
         answer = agent.find(native=True, kind="pids", pids=[sleeper.pid for sleeper in sleepers])
+        wanted = sampling(engine="perf", frequency=frequency, duration=0.5)
+        agent.send("check", sampling=wanted, blobs={}, processes=chosen(answer["processes"]))
+        foreseen = [one["status"] for one in agent.expect("checked")["processes"]]
         ready, refused = prepare_perf(agent, answer["processes"], frequency=frequency, duration=0.5)
         if highest_rate() < frequency:
             pytest.skip("meanwhile the kernel has more than halved its highest rate")
         assert (len(ready), len(refused)) == (most, 2), refused
+        assert foreseen.count("failed") == 2, foreseen
         for outcome in refused.values():
             assert f"room for {most} processes" in outcome["reason"], outcome
             assert "narrower selector" in outcome["remedy"]

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::Arc;
 
 use crate::clock::{Clock, End};
+use crate::engine::perf::Share;
 use crate::engine::{self, Engine, Folded, Note, Raw, Shared, Stopped, Way};
 use crate::folding::Folding;
 use crate::outcome::{Failure, Outcome, Stage};
@@ -89,6 +90,8 @@ pub struct Prospect {
     pub engine: &'static str,
     pub sources: BTreeMap<String, String>,
     pub outcome: Outcome,
+    /// As in `Foreseen`.
+    pub share: Option<Share>,
 }
 
 type Tell<'a> = dyn Fn(Report) + Sync + 'a;
@@ -133,6 +136,7 @@ pub fn foresee(job: &Job) -> Prospect {
         engine: "",
         sources: BTreeMap::new(),
         outcome: failure.at(job.chosen.pid, Stage::Prepare),
+        share: None,
     })
 }
 
@@ -148,6 +152,7 @@ fn prospect(job: &Job, way: &Way, mut notes: Vec<Note>) -> Result<Prospect, Fail
             Some(failure) => failure.at(job.chosen.pid, Stage::Start),
             None => judge(job.chosen.pid, notes),
         },
+        share: foreseen.share,
     })
 }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::audit;
+use crate::engine::perf::Share;
 use crate::engine::Shared;
 use crate::folding::Folding;
 use crate::outcome::{Failure, Outcome, Stage};
@@ -123,6 +124,7 @@ fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
     let (sender, answers) = channel();
     let asked: Vec<Chosen> = jobs.iter().map(|job| job.chosen.clone()).collect();
     let mut told = BTreeMap::new();
+    let mut shares = Vec::new();
     for job in jobs {
         let (sender, pid) = (sender.clone(), job.chosen.pid);
         let run = move || {
@@ -136,10 +138,11 @@ fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
     }
     drop(sender);
     let end = Instant::now() + ALL;
-    while let Ok((pid, checked)) =
+    while let Ok((pid, (checked, share))) =
         answers.recv_timeout(end.saturating_duration_since(Instant::now()))
     {
         told.insert(pid, checked);
+        shares.push(share); // a run would need them all at once
     }
     let of = |chosen: Chosen| {
         let given_up = |pid| unchecked(pid, hangs(pid));
@@ -149,18 +152,20 @@ fn processes(jobs: Vec<Job>) -> Vec<CheckedProcess> {
     asked.into_iter().map(of).collect()
 }
 
-fn checked(job: &Job) -> CheckedProcess {
+fn checked(job: &Job) -> (CheckedProcess, Option<Share>) {
     let Prospect {
         engine,
         sources,
         outcome,
+        share,
     } = recording::foresee(job);
-    CheckedProcess {
+    let checked = CheckedProcess {
         findings: jvm::findings(job, engine),
         engine,
         sources,
         outcome,
-    }
+    };
+    (checked, share)
 }
 
 fn unchecked(pid: i32, why: Failure) -> CheckedProcess {

@@ -56,6 +56,8 @@ pub struct Foreseen {
     pub notes: Vec<Note>,
     /// Why it could not be started, though it could be made ready.
     pub unable: Option<Failure>,
+    /// Of perf's memory: whoever asks for several processes holds all shares until the last has answered.
+    pub share: Option<perf::Share>,
 }
 
 /// A word for the outcome's reason.

@@ -20,8 +20,10 @@ use crate::recording::Job;
 /// As many files of a process are looked at.
 const MOST_FILES: usize = 1 << 16;
 const OF_PERF_EVENTS: &str = "anon_inode:[perf_event]";
-/// How a timer reads that signals one thread: the profiler's way where perf events cannot be had.
+/// How a timer reads that signals one thread, by the CPU time of one: the profiler's way where perf events cannot be
+/// had. Applications' own timers go by the time of day.
 const OF_THREAD: &str = "notify: signal/tid.";
+const BY_CPU_TIME: &str = "ClockID: -";
 
 /// What `prepare` and `start` would make of a JVM. Err where it cannot be made ready.
 pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foreseen, Failure> {
@@ -53,7 +55,7 @@ pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foresee
                     .map(|event| (event.clone(), plan.source(event, choice)))
                     .collect(),
                 notes,
-                unable: None,
+                ..Foreseen::default()
             }
         }
         None => Foreseen {
@@ -98,7 +100,20 @@ fn could_enter(
 /// Whether a profiler samples the process: by perf events of its own, or by timers of its threads.
 fn is_sampled(target: &Target) -> bool {
     let timers = target.read("timers", 1 << 20).unwrap_or_default();
-    timers.contains(OF_THREAD) || holds_perf_events(target.pid)
+    has_profilers_timer(&timers) || holds_perf_events(target.pid)
+}
+
+/// In `/proc/PID/timers`, where each timer begins with its number.
+fn has_profilers_timer(timers: &str) -> bool {
+    let mut signals_thread = false;
+    timers.lines().any(|line| {
+        match line {
+            line if line.starts_with("ID:") => signals_thread = false,
+            line if line.starts_with(OF_THREAD) => signals_thread = true,
+            _ => {}
+        }
+        signals_thread && line.starts_with(BY_CPU_TIME)
+    })
 }
 
 fn holds_perf_events(pid: i32) -> bool {
@@ -164,4 +179,19 @@ fn used(plan: &Plan, perf_events: PerfEvents) -> Option<(&Choice, Option<String>
 /// A method of Java, which is counted without the kernel.
 fn is_method(event: &str) -> bool {
     event.contains('.') && !event.contains([':', '/'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_applications_own_timers_are_no_profilers() {
+        let timer = |notify: &str, clock: i32| {
+            format!("ID: 0\nsignal: 27/0000000000000000\nnotify: {notify}\nClockID: {clock}\n")
+        };
+        let own = timer("signal/tid.12", 1) + &timer("signal/pid.12", -102);
+        assert!(!has_profilers_timer(&own) && !has_profilers_timer(""));
+        assert!(has_profilers_timer(&(own + &timer("signal/tid.12", -98))));
+    }
 }

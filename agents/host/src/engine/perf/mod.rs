@@ -23,7 +23,7 @@ use flamegraph::perf_data::RecordedEvent;
 use rustix::process::geteuid;
 
 use self::beside::Beside;
-use self::budget::Share;
+pub use self::budget::Share;
 use self::companion::Companion;
 use self::events::Event;
 use self::java_map::Java;
@@ -87,6 +87,7 @@ pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foresee
         sources: sources.collect(),
         notes: looked.notes,
         unable: None,
+        share: Some(looked.share),
     })
 }
 
