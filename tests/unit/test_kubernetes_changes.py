@@ -87,14 +87,18 @@ def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
         pod("ending"),
         pod("told"),
         pod("crash"),
+        pod("db-0"),
     ]
     found = locate()
+    other = pod("db-0")
+    other["metadata"]["uid"] = "another"
+    other["status"]["containerStatuses"][0]["containerID"] = "containerd://" + "e" * 64
     for one in (going, ending, told, crash):
         one["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     again = pod("restarts")
     again["status"]["containerStatuses"][0]["containerID"] = "containerd://" + "f" * 64
     crashed = pod("crashes", states={"main": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}})
-    server.pods = [pod("stays"), again, crashed, old, going, ending, told, crash, pod("comes")]
+    server.pods = [pod("stays"), again, crashed, old, going, ending, told, crash, other, pod("comes")]
     deleted = "the pod was deleted during the recording"
     assert [(line.host, line.reason) for line in found.came_since()] == [
         ("leaves", deleted),
@@ -104,6 +108,7 @@ def test_what_changes_meanwhile(server: ApiServer, locate: Locate) -> None:
         ("ending", f"{deleted}; its container ended with OOMKilled (exit code 137)"),
         ("told", deleted),
         ("crash", f"{deleted}; its container ended with Error (exit code 3)"),
+        ("db-0", f"{deleted}, and another has its name by now"),
         ("comes", "comes began during the recording and is not in it"),
     ]
     server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})

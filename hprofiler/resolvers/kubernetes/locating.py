@@ -222,6 +222,8 @@ def _began(new: Sequence[Tuple[Container, str]]) -> List[Outcome]:
 
 def _fate(container: Container, now: Optional[Container], ended: Mapping[Tuple[str, str, str], Idle]) -> str:
     """What became of a container that ran; "" where it still does."""
+    if now is not None and now.uid != container.uid:
+        return "the pod was deleted during the recording, and another has its name by now"
     if now is not None and now.id != container.id:
         return "the container was started anew during the recording"
     if now is not None and (container.leaving or not now.leaving):

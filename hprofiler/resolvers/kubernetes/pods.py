@@ -15,7 +15,7 @@ _CRASHED = "see its last words: kubectl logs --previous"
 
 class Container(NamedTuple):
     """A container that runs. `address` is that of its node; `alone` where no other one of its pod runs, and
-    `leaving` where its pod is being deleted."""
+    `leaving` where its pod is being deleted. `uid` tells its pod from another of the same name."""
 
     namespace: str
     pod: str
@@ -26,6 +26,7 @@ class Container(NamedTuple):
     labels: Mapping[str, str]
     alone: bool
     leaving: bool = False
+    uid: str = ""
 
     @property
     def key(self) -> Tuple[str, str, str]:
@@ -131,6 +132,7 @@ def _container(pod: Mapping[str, Any], status: Mapping[str, Any], alone: bool) -
         {**labels, **_derived(_object(pod, "metadata", "labels"))},
         alone,
         _is_leaving(pod),
+        text(pod, "metadata", "uid", limit=100),
     )
 
 
