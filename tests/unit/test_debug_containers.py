@@ -54,6 +54,18 @@ def test_a_sidecar_among_the_init_containers_shares_its_rights(server: ApiServer
     assert made[0]["securityContext"] == {"runAsNonRoot": True, "runAsUser": 101, "runAsGroup": 102}
 
 
+def test_whoever_may_not_add_one_is_told_the_rule(server: ApiServer, tmp_path: Path) -> None:
+    server.pods = [pod("one")]
+    path = "api/v1/namespaces/default/pods/one/ephemeralcontainers"
+    server.replies[path] = lambda _: (403, status(403, "Forbidden", "no"))
+    shut = status(500, "InternalError", 'exec: "sh": executable file not found in $PATH')
+    server.exec_status = shut
+    connector = ExecConnector(connect(Access(server.kubeconfig(tmp_path))), Debugging("busybox", 60))
+    with pytest.raises(HostError, match="to patch pods/ephemeralcontainers in the namespace") as caught:
+        connector.transport(Host("one", "default/one/main", containers={ID: {}})).connect()
+    assert 'resources: ["pods/ephemeralcontainers"], verbs: [patch]' in (caught.value.remedy or "")
+
+
 class Beside:
     """A pod whose container has no shell, and what is started when a debug container is put beside it."""
 
