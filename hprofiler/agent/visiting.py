@@ -106,6 +106,13 @@ def _place(channel: Channel, answer: Answer) -> _Place:
             "/var/tmp, $HOME, /dev/shm and whatever is mounted writable",
             "mount an emptyDir at /tmp, which a JVM needs in any case to be attached to",
         )
+    if answer.word == "unable":
+        channel.close()
+        raise HostError(
+            "push",
+            "the container has neither chmod nor glibc's loader, so that nothing that is sent there can run",
+            "go by SSH to the node: --via ssh",
+        )
     if answer.word == "none":
         channel.close()
         return _Place(answer.arch, "", "")
@@ -216,7 +223,6 @@ noexec() {{
   return 1
 }}
 try() {{
-  has chmod || [ -n "$h" ] || return 1
   [ -d "$1" ] && [ -w "$1" ] || return 1
   noexec "$1" && return 1
   f=${{1%/}}/{name}-$u-{token}
@@ -238,6 +244,7 @@ seek() {{
   done </proc/self/mounts
   return 1
 }}
+has chmod || [ -n "$h" ] || {{ echo {mark} unable "$a" -; over; exit 0; }}
 seek || {{ echo {mark} nowhere "$a" -; over; exit 0; }}
 echo {mark} send "$a" $w$r "$f"
 if [ $w = c ]; then head -c $n >"$f"; else cat >"$f"; fi
