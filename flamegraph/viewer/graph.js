@@ -9,6 +9,7 @@ import { Painter, ROW } from "./painter.js";
 /** @typedef {import("./colors.js").Coloring} Coloring */
 /** @typedef {import("./profile.js").Profile} Profile */
 /** @typedef {import("./search.js").Matches} Matches */
+/** @typedef {import("./told.js").Told} Told */
 
 const ZOOM_MILLISECONDS = 170;
 /** How many of the rows a zoomed frame stands on stay in sight. */
@@ -32,9 +33,10 @@ const SOME_WIDTH = 1200;
  * How a profile looks, beside its numbers.
  * @typedef {object} Look
  * @property {string} label what the root's frame says
- * @property {((node: number) => string) | null} [tint] the frames' CSS colours, instead of the usual ones
- * @property {((node: number) => [string, string][]) | null} [rows] more lines for a frame's tooltip: what, how much
- * @property {boolean} [only] the tooltip has these lines alone
+ * @property {(node: number, coloring: Coloring) => string} [tint] the frames' CSS colours, instead of the usual ones
+ * @property {(node: number) => Told[]} [rows] what is told of a frame, where it is not its total and self
+ * @property {boolean} [outward] frames are called by those on them: a stack ends at the root
+ * @property {boolean} [average] totals are of two scopes on average, which neither of them has
  */
 
 export class Graph {
