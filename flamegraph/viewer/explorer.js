@@ -121,7 +121,7 @@ export class Explorer {
     if (graph !== this.context.active) return;
     const { zoom, query } = this.store.state;
     const zoomed = graph?.zoomed ?? 0;
-    showFrame(graph, zoomed);
+    showFrame(graph, this.shown());
     part("back", HTMLButtonElement).disabled = this.store.steps === 0 && !graph?.trail.length;
     part("reset", HTMLButtonElement).disabled = zoom === 0 && zoomed === 0 && query === "";
   }
@@ -270,13 +270,14 @@ export class Explorer {
   }
 
   reset() {
-    if (this.store.state.view !== "graph") this.context.active?.go(0);
     this.store.go({ zoom: 0, query: "" });
+    this.zoomOut();
   }
 
+  /** Each graph knows where its zoom is kept. */
   zoomOut() {
-    if (this.store.state.view !== "graph") this.context.active?.go(0);
-    else this.store.go({ zoom: 0 });
+    const { active } = this.context;
+    if (active && active.zoomed > 0) active.events.zoom(0);
   }
 
   /** Out of whatever is innermost: search, then zoom, then the full window. */
@@ -285,7 +286,7 @@ export class Explorer {
     const { state } = this.store;
     const { active } = this.context;
     if (state.query) this.store.set({ query: "" });
-    else if (state.view !== "graph" && active && active.zoomed > 0) active.go(0);
+    else if (active && active.zoomed > 0) this.zoomOut();
     else if (state.zoom) this.store.go({ zoom: 0 });
     else if (part("explorer", HTMLElement).classList.contains("expanded")) this.expand();
     if (document.activeElement === this.search.input) this.search.input.blur();

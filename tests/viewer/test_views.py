@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Dict, List, Set
 
 import pytest
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
@@ -13,6 +14,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
+from tests.viewer.conftest import prefer
 from tests.viewer.made_run import MadeHost, make_run
 
 # Of 300 samples 120 are under b (its recursion counted once), all in c; 150 are in d, 30 in y.
@@ -39,6 +41,16 @@ def show(viewer: Viewer, page: Path, view: str, state: str = "") -> None:
     if view in ("reversed", "compare"):
         viewer.canvas = f"{view}-canvas"
         viewer.still()
+
+
+def copied_stack(viewer: Viewer) -> str:
+    """What the button copies, pasted into the search."""
+    viewer.element("copy-stack").click()
+    viewer.until_text("copy-stack", "Copied")
+    viewer.press("/")
+    ActionChains(viewer.driver).key_down(Keys.CONTROL).send_keys("v").key_up(Keys.CONTROL).perform()
+    viewer.until("return document.getElementById('search').value !== ''")
+    return str(viewer.element("search").get_attribute("value"))
 
 
 def table(viewer: Viewer, id: str) -> List[List[str]]:
@@ -104,6 +116,34 @@ def test_the_reversed_graph_zooms_searches_and_goes_back(viewer: Viewer, page: P
     viewer.element("search").send_keys("b")
     viewer.until_text("search-result", "40.0 % matched")
     assert is_match(viewer.color(0.7, 2)) and not is_match(viewer.color(0.25, 2))
+
+
+def test_the_line_below_merged_graphs_has_parts_of_the_whole(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "reversed")
+    viewer.click(0.7, 1)
+    viewer.click(0.7, 2)  # b, of c's 120 samples in all of them
+    assert viewer.text("frame-name") == "b"
+    assert viewer.text("frame-cost") == "Total 40.0 % · 120 samples · 400 ms · 0.0067 cores"
+    viewer.click(0.9, 3)
+    assert copied_stack(viewer) == "b;b;c 20"
+    viewer.open(page, "view=sandwich&method=b")
+    viewer.canvas = "callers-canvas"
+    viewer.click(0.5, 0)
+    assert viewer.text("frame-name") == "a"
+    assert viewer.text("frame-cost").startswith("Total 40.0 % · 120 samples")
+    assert copied_stack(viewer) == "a;b 120"
+    viewer.open(page, "view=sandwich&method=b")
+    viewer.canvas = "callees-canvas"
+    viewer.click(0.2, 1)
+    assert copied_stack(viewer) == "b;c 100"
+
+
+def test_only_what_the_zoomed_frame_calls_is_part_of_the_view(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.click(0.2, 2)
+    viewer.until_text("frame-name", "b")
+    assert "Of view" in told(viewer, 0.2, 3)
+    assert told(viewer, 0.2, 1)[""] == "a" and "Of view" not in told(viewer, 0.2, 1)
 
 
 def test_the_reversed_graph_by_keyboard(viewer: Viewer, page: Path) -> None:
@@ -283,6 +323,52 @@ def test_a_host_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
     assert names(viewer, "changes", 4)[0] == "d"
     assert viewer.text("only-there").splitlines()[1:] == ["75.0 % d called by a"]
     assert viewer.text("only-here").splitlines()[1:] == ["20.0 % b called by b ← a"]
+
+
+def test_a_comparison_has_no_amounts_of_its_own(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare", HOT)
+    viewer.click(0.25, 2)
+    assert viewer.text("frame-name") == "b"
+    assert viewer.text("frame-cost") == (
+        "hot 80.0 %, All but hot 20.0 %, Difference 60.0 points more in hot, 4.0 times as much"
+    )
+    assert copied_stack(viewer) == "a;b"
+
+
+@pytest.mark.parametrize("way", ["Escape", "0", "reset", "back"])
+def test_out_of_a_zoomed_comparison(viewer: Viewer, page: Path, way: str) -> None:
+    show(viewer, page, "compare", HOT)
+    viewer.click(0.25, 2)
+    viewer.until("return location.hash.includes('zoom=')")
+    if len(way) == 1 or way == "Escape":
+        viewer.press(Keys.ESCAPE if way == "Escape" else way)
+    else:
+        viewer.element(way).click()
+    viewer.until("return !location.hash.includes('zoom=')")
+    viewer.until("return document.getElementById('frame-chosen').hidden")
+    viewer.element("view-graph").click()
+    viewer.canvas = "graph-canvas"
+    assert viewer.hover(0.95, 1).splitlines()[0] == "x"
+
+
+def test_a_chosen_frame_stays_chosen_in_the_line(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.driver.execute_script("document.getElementById('graph-scroller').focus()")
+    viewer.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    viewer.until_text("frame-name", "d")
+    viewer.press("p")
+    viewer.until("return location.hash.includes('color=package')")
+    assert viewer.text("frame-name") == "d"
+
+
+def test_a_comparison_is_light_on_paper(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare", HOT)
+    light = viewer.color(0.25, 2)
+    prefer(viewer.driver, "dark")
+    viewer.until("return matchMedia('(prefers-color-scheme: dark)').matches")
+    assert viewer.color(0.25, 2) != light
+    viewer.driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert viewer.color(0.25, 2) == light
 
 
 def rows_by_name(viewer: Viewer) -> Dict[str, List[str]]:
