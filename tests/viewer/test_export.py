@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import time
 from pathlib import Path
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Set
 from xml.etree import ElementTree
 
 import pytest
@@ -58,6 +60,10 @@ def expected(hosts: List[str]) -> bytes:
     return Profile.merged([Profile.from_bytes(text.encode(), "folded") for text in texts]).to_folded()
 
 
+def frames_of(folded: bytes) -> Set[str]:
+    return {frame for line in folded.decode().splitlines() for frame in line.rpartition(" ")[0].split(";")}
+
+
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("kind", FORMATS)
 def test_what_is_saved_reads_back_equal(
@@ -69,7 +75,12 @@ def test_what_is_saved_reads_back_equal(
     profile = Profile.open(file)
     assert profile.values[0] == (("samples", "count") if kind != "folded" else profile.values[0])
     assert profile.to_folded() == expected(STATES[state])
+    if kind == "speedscope":
+        frames = json.loads(file.read_text())["shared"]["frames"]
+        assert {frame["name"] for frame in frames} == frames_of(expected(STATES[state]))
     if kind == "pprof":
+        raw = gzip.decompress(file.read_bytes())
+        assert (b"sys_read" in raw) == (b"sys_read" in expected(STATES[state]))
         assert profile.values[1] == ("cpu", "nanoseconds")
         assert abs(profile.total("cpu") - profile.total() * 10**9 / 300) <= profile.total()
 
@@ -102,6 +113,13 @@ def test_the_picture_is_what_is_seen(viewer: Viewer, page: Path, downloads: Path
     assert set(names) >= {"x", "y"} and "a" not in names
     assert names["y"] == pytest.approx(0.75 * names["x"], abs=1.5)
     assert any("y (13.5\u202f%, 15 samples" in title for title in frames)
+
+
+def test_the_picture_of_a_comparison_tells_both_sides(viewer: Viewer, page: Path, downloads: Path) -> None:
+    viewer.open(page, "view=compare&scope=host:0&with=host:1")
+    told = [title.replace("\u202f", " ") for title in titles(save(viewer, downloads, "svg"))]
+    assert "k (n1 12.3 %, n2 0 %, Difference only in n1)" in told
+    assert not any("sample" in title for title in told)
 
 
 def test_hostile_names_in_a_picture_are_text(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
