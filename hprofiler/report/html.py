@@ -43,7 +43,7 @@ def share_cell(part: float, whole: float, kind: str, longest: float) -> str:
 
 def number_cell(shown: str, value: float) -> str:
     """A table cell with an amount, which the viewer sorts by its value."""
-    return f'<td class="number" data-sort="{value:g}">{text(shown)}</td>'
+    return f'<td class="number" data-sort="{value}">{text(shown)}</td>'
 
 
 def table(heads: Sequence[str], rows: Iterable[str], kind: str = "", marks: Sequence[str] = ()) -> str:

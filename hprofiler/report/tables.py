@@ -41,7 +41,7 @@ def hosts_section(facts: RunFacts, gathered: Sequence[Shares], compared: Compare
 def _unlike(one: Optional[Unlike]) -> str:
     """The distance from the other hosts, marked where it is no chance."""
     if one is None:
-        return "<td></td>"
+        return '<td class="unlike"></td>'
     distance = one.distance
     title = text(
         f"Jensen–Shannon divergence {distance.divergence:.6f} bits, {distance.noise:.6f} by chance; "
@@ -49,9 +49,9 @@ def _unlike(one: Optional[Unlike]) -> str:
     )
     number = f"{distance.divergence:.4f}"
     if not one.outlier:
-        return f'<td class="soft" title="{title}" data-sort="{distance.divergence}">{number}</td>'
+        return f'<td class="unlike soft" title="{title}" data-sort="{distance.divergence}">{number}</td>'
     return (
-        f'<td class="name" title="{title}" data-sort="{distance.divergence}">'
+        f'<td class="unlike name" title="{title}" data-sort="{distance.divergence}">'
         f'<span class="state degraded">unlike {number}</span> '
         f'<span class="soft">{text(what_differs(one))}</span></td>'
     )

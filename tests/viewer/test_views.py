@@ -462,6 +462,16 @@ def test_the_run_is_a_view_of_its_own(viewer: Viewer, page: Path) -> None:
     assert "sampled with ctimer" in run and "sysctl kernel.perf_event_paranoid=1" in run
 
 
+def test_hosts_named_by_address_sort_by_it(viewer: Viewer, tmp_path: Path) -> None:
+    hosts = {"10.0.0.10": 1_000_002, "10.0.0.9": 1_000_003, "10.0.0.2": 1_000_001}
+    made = [MadeHost(name, {7: f"a {count}\n"}) for name, count in hosts.items()]
+    show(viewer, make_report(make_run(tmp_path / "run", made).path).page, "hosts")
+    head(viewer, "Host").click()
+    assert host_names(viewer) == ["10.0.0.2", "10.0.0.9", "10.0.0.10"]
+    head(viewer, "Samples").click()
+    assert host_names(viewer) == ["10.0.0.9", "10.0.0.10", "10.0.0.2"]
+
+
 def host_names(viewer: Viewer) -> List[str]:
     cells = viewer.driver.find_elements(By.CSS_SELECTOR, "#hosts-panel tbody td:first-child")
     return [cell.text for cell in cells]
