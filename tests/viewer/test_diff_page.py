@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hprofiler.report.diff import compare_paths, two_runs
+from tests.viewer.block import described
+from tests.viewer.made_profile import made_profile
 from tests.viewer.made_run import MadeHost, make_run
 
 JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
@@ -16,9 +20,23 @@ def page(tmp_path):
     for name, hot in (("monday", ""), ("tuesday", f"{JOB};com/acme/Mask.mask_[j] 900\n")):
         text = f"{JOB};com/acme/Row.read_[j] 3000\n{hot}"
         sides.append(make_run(tmp_path / name, [MadeHost("n1", {1: text}), MadeHost("n2", {2: text})]).path)
+    return diff_page(sides, tmp_path / "x.html")
+
+
+def diff_page(sides: list, page: Path) -> Path:
     made = two_runs(*sides)
-    made.write(compare_paths(*sides, None, False, lambda side, done, of: None, made), tmp_path / "x.html")
-    return tmp_path / "x.html"
+    made.write(compare_paths(*sides, None, False, lambda side, done, of: None, made), page)
+    return page
+
+
+@pytest.mark.parametrize("other", [300, 99])
+def test_samples_are_told_in_seconds_where_both_runs_have_the_same_of_them(tmp_path, other):
+    sides = []
+    for name, frequency in (("before", 300), ("after", other)):
+        profile = made_profile("cpu", f"{JOB} {10 * frequency}\n", frequency).to_pprof()
+        sides.append(make_run(tmp_path / name, [MadeHost("n1", {1: profile})]).path)
+    second = described(diff_page(sides, tmp_path / "x.html"))["events"][0]["second"]
+    assert (second is not None) == (other == 300)
 
 
 def test_it_opens_on_the_comparison_of_both_runs(viewer, page):

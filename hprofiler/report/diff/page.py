@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import List, Optional, Sequence, Tuple
@@ -20,6 +21,8 @@ from hprofiler.report.html import method, table, text
 
 _LISTED = 12
 _FILE = "profile"
+# Amounts are told with three digits.
+_ROUNDING = 1e-3
 
 
 class TwoRuns:
@@ -40,6 +43,7 @@ class TwoRuns:
             told = of_runs[0]
             if of_runs[0].seconds != of_runs[1].seconds:  # there is no one length to tell cores by
                 told = replace(told, seconds=0.0)
+            told = replace(told, second=_common_second(of_runs))
         self._event = self._data.event(told)
 
     def take(
@@ -75,6 +79,14 @@ class TwoRuns:
         )
         parts = {"top": top(title), "events": section}
         pages.write(pages.Page(f"{title} · hprofiler", parts, self._data), out)
+
+
+def _common_second(events: Sequence[PageEvent]) -> Optional[Tuple[str, str, float]]:
+    """What a sample stands for, where it stands for the same in both runs: not at 99 Hz and at 300 Hz."""
+    known = [one.second for one in events if one.second is not None]
+    if not known or not math.isclose(known[0][2], known[-1][2], rel_tol=_ROUNDING):
+        return None
+    return known[0]
 
 
 def _tables(changes: Changes) -> str:
