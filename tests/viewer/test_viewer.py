@@ -364,13 +364,19 @@ def test_without_javascript_tables_and_a_picture_remain(viewer: Viewer, spark_pa
         viewer.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
-def test_damaged_data_is_told(viewer: Viewer, small_page: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", ["data", "hprofiler-page"])
+def test_damaged_data_is_told_and_the_picture_remains(
+    viewer: Viewer, spark_page: Path, tmp_path: Path, part: str
+) -> None:
     page = tmp_path / "damaged.html"
-    text = small_page.read_text()
-    start = text.index('id="data">') + len('id="data">')
+    text = spark_page.read_text()
+    start = text.index(f'id="{part}">') + len(f'id="{part}">')
     page.write_text(f"{text[:start]}{text[start : start + 20]}{text[text.index('</script>', start) :]}")
     viewer.open(page)
     assert viewer.text("failure").startswith("This picture cannot be shown")
+    assert viewer.driver.find_element(By.CSS_SELECTOR, ".still img").is_displayed()
+    assert viewer.driver.find_element(By.CSS_SELECTOR, "section.hosts").is_displayed()
+    assert not viewer.element("search").is_displayed()
 
 
 def test_what_was_pruned_is_grey_and_named(viewer: Viewer, tmp_path: Path) -> None:
