@@ -186,7 +186,9 @@ export class Combobox {
   choose(index) {
     const option = this.listed[index];
     this.close();
-    if (option) this.chosen(option.id);
+    if (!option) return;
+    this.input.blur(); // keys are the page's again, and Tab goes on from here
+    this.chosen(option.id);
   }
 
   close() {

@@ -280,7 +280,7 @@ export class Explorer {
     if (active && active.zoomed > 0) active.events.zoom(0);
   }
 
-  /** Out of whatever is innermost: search, then zoom, then the full window. */
+  /** Out of whatever is innermost: search, then zoom, then the full window. From a field Esc leads out of that alone. */
   escape() {
     hideTooltip();
     const { state } = this.store;
@@ -289,6 +289,5 @@ export class Explorer {
     else if (active && active.zoomed > 0) this.zoomOut();
     else if (state.zoom) this.store.go({ zoom: 0 });
     else if (part("explorer", HTMLElement).classList.contains("expanded")) this.expand();
-    if (document.activeElement === this.search.input) this.search.input.blur();
   }
 }

@@ -25,6 +25,7 @@ export class SearchBox {
     });
     this.input.addEventListener("keydown", (event) => {
       if (event.key === "Enter") this.input.blur();
+      if (event.key === "Escape" && this.input.value) changed({ query: "" });
     });
   }
 

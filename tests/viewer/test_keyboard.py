@@ -62,6 +62,32 @@ def test_a_host_is_chosen_and_its_hottest_frame_zoomed(viewer: Viewer, page: Pat
     viewer.until("return !location.hash.includes('zoom=')")
 
 
+def test_escape_leaves_a_field_and_nothing_else(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "q=hot")
+    viewer.click(0.2, 1)
+    state = viewer.state()
+    assert "zoom=" in state
+    viewer.press("w", Keys.ESCAPE)
+    assert focused(viewer) == "scope-input" and not viewer.element("scope-list").is_displayed()
+    viewer.press(Keys.ESCAPE)
+    assert focused(viewer) == "" and viewer.state() == state
+    viewer.press("/", Keys.ESCAPE)
+    viewer.until("return !location.hash.includes('q=')")
+    assert focused(viewer) == "" and "zoom=" in viewer.state()
+    viewer.press("/", Keys.ESCAPE)
+    assert focused(viewer) == "" and "zoom=" in viewer.state()
+    viewer.press(Keys.ESCAPE)
+    viewer.until("return !location.hash.includes('zoom=')")
+
+
+def test_keys_are_the_pages_again_once_a_scope_is_chosen(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.press("w", "h2", Keys.ENTER)
+    viewer.until_text("scope-note", "35 of 100 samples")
+    viewer.press("m")
+    viewer.until("return !document.getElementById('methods-panel').hidden")
+
+
 def test_views_are_a_row_of_tabs(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     tab_to(viewer, "view-graph")
