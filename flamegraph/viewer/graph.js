@@ -317,7 +317,8 @@ export class Graph {
    * @param {number} depth
    */
   top(depth) {
-    const content = Math.max(this.rows * ROW, this.flame ? this.height : 0);
+    const rows = this.unrolled ? Math.min(this.rows, MOST_PRINTED_ROWS) : this.rows;
+    const content = Math.max(rows * ROW, this.flame ? this.height : 0);
     const y = this.flame ? content - (depth + 1) * ROW : depth * ROW;
     return this.unrolled ? y : y - this.scroller.scrollTop;
   }
