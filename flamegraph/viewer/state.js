@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * What the user sees, kept in the URL's hash: a link, a reload and the browser's back button show the same again.
+ * What the user sees, kept in the URL's hash: a link, a reload and the browser's back button show the same again. The
+ * zoom of graphs that are made anew each time (reversed, sandwich) and the full window are not part of it.
  */
 
 /** @typedef {"graph" | "reversed" | "sandwich" | "methods" | "hosts" | "compare" | "run"} ViewName */
@@ -96,11 +97,12 @@ export class Store {
   }
 
   /**
-   * A change one can go back from.
+   * A change one can go back from. Each view's table has columns of its own: another view begins unsorted.
    * @param {Partial<State>} change
    */
   go(change) {
-    const state = { ...this.state, ...change };
+    const leaves = change.view !== undefined && change.view !== this.state.view;
+    const state = { ...this.state, ...(leaves ? { sort: "" } : {}), ...change };
     if (formatHash(state) === formatHash(this.state)) return;
     history.pushState({ steps: this.steps + 1 }, "", formatHash(state));
     this.apply(state);

@@ -267,9 +267,20 @@ def test_methods_sort_by_columns_both_ways(
 
 @pytest.mark.parametrize(("key", "first"), [("hosts", {"a", "b", "c"}), ("most", {"c", "d"})])
 def test_methods_sort_by_what_hosts_have(viewer: Viewer, page: Path, key: str, first: Set[str]) -> None:
-    show(viewer, page, "methods", f"sort={key}")
+    viewer.open(page, f"view=methods&sort={key}")
     viewer.until("return document.getElementById('methods-body').innerText.includes('of 3')")
     assert set(names(viewer, "methods", 2)[: len(first)]) == first
+
+
+def test_each_view_is_sorted_by_itself(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "methods")
+    assert sorted_by(viewer, "methods", "name") == "ascending"
+    viewer.element("view-compare").click()
+    assert "sort" not in viewer.state()
+    assert names(viewer, "changes", 4)[:1] != ["a"]
+    viewer.driver.back()
+    viewer.until("return !document.getElementById('methods-panel').hidden")
+    assert names(viewer, "methods", 2) == ["a", "b", "c", "d", "x", "y"]
 
 
 def test_methods_are_searched_and_lead_to_the_sandwich(viewer: Viewer, page: Path) -> None:
@@ -373,6 +384,23 @@ def test_a_comparison_is_light_on_paper(viewer: Viewer, page: Path) -> None:
 
 def rows_by_name(viewer: Viewer) -> Dict[str, List[str]]:
     return {row[4]: row[:4] for row in table(viewer, "changes")}
+
+
+def test_bars_are_as_long_as_their_change(viewer: Viewer, tmp_path: Path) -> None:
+    # In two places m changes by 20 and 40 points: no frame does by as much as the method.
+    hosts = {"one": "a;m 40\nb;m 20\nc 40\n", "other": "a;x 20\na;y 20\nb;z 20\nc 40\n"}
+    made = [MadeHost(name, {7: folded}) for name, folded in hosts.items()]
+    show(viewer, make_report(make_run(tmp_path / "run", made).path).page, "compare", HOT)
+    shares = viewer.driver.execute_script(
+        "return [...document.querySelectorAll('#changes-body .delta')].map("
+        "(bar) => Number(bar.style.getPropertyValue('--share')))"
+    )
+    by_name = dict(zip(names(viewer, "changes", 4), shares))
+    assert by_name == {
+        "m": 1.0,
+        **dict.fromkeys("xyz", pytest.approx(1 / 3)),
+        **dict.fromkeys("abc", pytest.approx(0.0)),
+    }
 
 
 def test_amounts_are_compared_when_asked_for(viewer: Viewer, page: Path) -> None:
