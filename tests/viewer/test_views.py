@@ -307,6 +307,12 @@ def test_fifty_thousand_methods_come_a_page_at_a_time(viewer: Viewer, tmp_path: 
     assert names(viewer, "methods", 2)[:2] == ["m49999", "m49998"] and len(table(viewer, "methods")) == 100
     viewer.element("methods-more").click()
     assert len(table(viewer, "methods")) == 200
+    row = "document.querySelectorAll('#methods-body button')[150]"
+    viewer.driver.execute_script(f"{row}.focus()")
+    viewer.press("p")  # what changes nothing here leaves the reader where he is
+    viewer.until("return location.hash.includes('color=package')")
+    assert len(table(viewer, "methods")) == 200
+    assert viewer.driver.execute_script(f"return document.activeElement === {row}")
     sorted_by(viewer, "methods", "name")
     assert names(viewer, "methods", 2)[:3] == ["a", "m0", "m1"] and len(table(viewer, "methods")) == 100
 
