@@ -78,10 +78,15 @@ export class ScopeBox {
     const { scopes, page, event, thread } = context;
     const part = scopes.amount(scope, event, thread);
     if (part === 0) return "Here is not one sample.";
-    if (scope.kind === "mean") return "Every host weighs the same: this is one host on average.";
-    const several = scopes.hostsOf(scope.run) > 1;
+    const hosts = scopes.hostsOf(scope.run);
+    if (scope.kind === "mean") {
+      const busy = scopes.busyHosts(scope, event, thread);
+      const some = busy < hosts ? `, of the ${busy} that ${busy === 1 ? "has" : "have"} any` : "";
+      return `Every host weighs the same: this is one host on average${some}.`;
+    }
+    const several = hosts > 1;
     if (scope.kind === "sum" && thread < 0) return several ? "Every sample counts once." : "";
-    const whole = scopes.amount(scopes.sumOfRun(scope.run), event);
+    const whole = scopes.amount(scopes.sumOfRun(scope.run), event, scope.kind === "sum" ? -1 : thread);
     const what = page.events[event];
     return `${ofWhole(quantity(part, what), quantity(whole, what))}, ${percent(part, whole)}${this.labels(scope)}.`;
   }

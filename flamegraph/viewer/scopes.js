@@ -244,15 +244,35 @@ export class Scopes {
    */
   amount(scope, event, thread = -1) {
     const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
-    /** @type {Set<number>} */
-    const busy = new Set();
     let all = 0;
-    for (const [process, { host }] of this.page.processes.entries()) {
-      if (sums[process] === 0 || !this.holds(scope, process)) continue;
-      all += sums[process];
-      if (scope.kind === "mean") busy.add(host);
-    }
-    return scope.kind === "mean" ? all / Math.max(1, busy.size) : all;
+    sums.forEach((sum, process) => (all += sum > 0 && this.holds(scope, process) ? sum : 0));
+    return scope.kind === "mean" ? all / Math.max(1, this.busyHosts(scope, event, thread)) : all;
+  }
+
+  /**
+   * Whether a scope has anything.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread -1 for all
+   */
+  has(scope, event, thread) {
+    const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
+    return sums.some((sum, process) => sum > 0 && this.holds(scope, process));
+  }
+
+  /**
+   * How many of a scope's hosts have anything.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread -1 for all
+   */
+  busyHosts(scope, event, thread) {
+    const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
+    const hosts = new Set();
+    this.page.processes.forEach(({ host }, process) => {
+      if (sums[process] > 0 && this.holds(scope, process)) hosts.add(host);
+    });
+    return hosts.size;
   }
 
   /**
