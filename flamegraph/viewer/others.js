@@ -12,11 +12,12 @@ import { formatScope } from "./scopes.js";
  * @param {Scope} scope what is compared
  * @returns {Option[]}
  */
-export function othersOf({ page, scopes, event }, scope) {
-  const threads = scopes.threadsOf(event).map((thread) => scopes.parse(`thread:${thread}`));
-  return [scopes.restOf(scope), ...scopes.all(), ...(threads.length > 1 ? threads : [])]
+export function othersOf({ page, scopes, event, thread }, scope) {
+  const known = scopes.threadsOf(event);
+  const threads = known.length < 2 ? [] : page.runs.flatMap((_, run) => known.map((one) => scopes.parse(`${run}/thread:${one}`)));
+  return [scopes.restOf(scope), ...scopes.all(), ...threads]
     .filter((one) => one !== null)
-    .filter((one) => one.key !== scope.key)
+    .filter((one) => one.key !== scope.key && scopes.has(one, event, thread))
     .map(({ key, label, section }) => ({ id: key, label, section: section || page.title }));
 }
 

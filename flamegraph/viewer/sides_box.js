@@ -50,9 +50,10 @@ export class SidesBox {
 
   /** @returns {Pair | null} null where there is nothing to compare with */
   pair() {
-    const { scope, scopes, state } = this.context;
+    const { scope, scopes, state, event, thread } = this.context;
     const asked = state.with ? scopes.parse(state.with) : null;
-    const other = asked && asked.key !== scope.key ? asked : likelyOther(this.context);
+    const fits = asked && asked.key !== scope.key && scopes.has(asked, event, thread);
+    const other = fits ? asked : likelyOther(this.context);
     if (!other) return null;
     return this.isTurned(other) ? { one: other, another: scope } : { one: scope, another: other };
   }

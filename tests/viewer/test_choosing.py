@@ -73,6 +73,32 @@ def test_threads_narrow_every_scope(viewer: Viewer, page: Path) -> None:
     assert viewer.hover(0.5, 1).splitlines()[0] == "gc"
 
 
+def test_shares_of_threads_are_of_all_hosts_threads_of_that_group(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    threads = Select(viewer.element("thread"))
+    threads.select_by_visible_text("worker")
+    viewer.until_text("scope-note", "260 of 300 samples, 86.7 %")
+    choose_scope(viewer, "n1")
+    viewer.until_text("scope-note", "160 of 260 samples, 61.5 %")
+    viewer.element("scope-input").click()
+    assert "61.5 %" in viewer.text("scope-list")
+    viewer.press(Keys.ESCAPE)
+    choose_scope(viewer, "average")
+    viewer.until_text("scope-note", "one host on average.")
+    threads.select_by_visible_text("GC Thread#N")
+    viewer.until_text("scope-note", "one host on average, of the 1 that has any.")
+
+
+def test_nothing_is_compared_with_what_has_nothing(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "view=compare&event=alloc&scope=host:0&with=thread:0")
+    assert viewer.element("compare-with-input").get_attribute("value") == "All but n1"
+    viewer.open(page, "view=compare&scope=host:0")
+    Select(viewer.element("thread")).select_by_visible_text("GC Thread#N")
+    viewer.element("compare-with-input").click()
+    options = viewer.driver.find_elements(By.CSS_SELECTOR, "#compare-with-list .option bdi")
+    assert "n2" not in {option.text for option in options}
+
+
 def test_each_event_has_its_own_units(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     assert "300 samples · 1.0 s · 0.02 cores" in viewer.hover(0.5, 0)

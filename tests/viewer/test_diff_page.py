@@ -47,6 +47,19 @@ def test_it_opens_on_the_comparison_of_both_runs(viewer, page):
     assert "Appeared: only in tuesday" in told
 
 
+def test_threads_are_compared_with_those_of_the_run_before(viewer, tmp_path):
+    sides = []
+    for name, hot in (("monday", 10), ("tuesday", 30)):
+        text = f"[worker];hot {hot}\n[worker];cold 60\n[other];idle 30\n"
+        sides.append(make_run(tmp_path / name, [MadeHost("n1", {1: text})]).path)
+    viewer.open(diff_page(sides, tmp_path / "x.html"), "scope=1/thread:0")
+    assert viewer.element("compare-with-input").get_attribute("value") == "monday: worker"
+    viewer.element("compare-with-input").click()
+    assert {"monday: other", "tuesday: other", "monday: worker"} <= set(
+        viewer.text("compare-with-list").splitlines()
+    )
+
+
 def test_a_link_to_another_view_shows_that(viewer, page):
     viewer.open(page, "view=graph")
     assert viewer.element("graph-panel").is_displayed()
