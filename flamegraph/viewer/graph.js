@@ -416,8 +416,9 @@ export class Graph {
     if (y < 0) this.scroller.scrollTop += y;
     if (y + ROW > this.height) this.scroller.scrollTop += y + ROW - this.height;
     this.placeOutline();
-    const box = this.boxOf(node);
+    // What is too narrow for a box is told all the same.
+    const box = this.boxOf(node) ?? { x: 0, y: this.top(this.profile.depth[node]), width: 0 };
     const canvas = this.canvas.getBoundingClientRect();
-    if (box) this.events.point(node, canvas.left + box.x + Math.min(box.width, 40), canvas.top + box.y + ROW);
+    this.events.point(node, canvas.left + box.x + Math.min(box.width, 40), canvas.top + box.y + ROW);
   }
 }

@@ -89,6 +89,19 @@ def test_keys_are_the_pages_again_once_a_scope_is_chosen(viewer: Viewer, page: P
     viewer.until("return !document.getElementById('methods-panel').hidden")
 
 
+def test_arrows_stay_in_what_is_zoomed(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.click(0.2, 1)
+    viewer.until_text("frame-name", "a")
+    viewer.driver.execute_script("document.getElementById('graph-scroller').focus()")
+    viewer.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    assert viewer.text("frame-name") == "a"
+    viewer.press(Keys.ARROW_DOWN, Keys.ARROW_LEFT, Keys.ARROW_LEFT)
+    assert viewer.text("frame-name") == "cold"
+    viewer.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    assert viewer.text("frame-name") == "hot"
+
+
 def test_views_are_a_row_of_tabs(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     tab_to(viewer, "view-graph")
