@@ -69,6 +69,20 @@ def test_tooltip_tells_name_self_total_unit_and_kind(viewer: Viewer, small_page:
     assert "Java, interpreted" in viewer.hover(0.1, 2)
 
 
+def test_zooming_glides_for_those_who_like_it(viewer: Viewer, small_page: Path) -> None:
+    motion = [{"name": "prefers-reduced-motion", "value": "no-preference"}]
+    viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": motion})
+    viewer.open(small_page)
+    before = viewer.color(0.3, 1)
+    viewer.click(0.9, 1)
+    assert viewer.text("frame-name") == "x"
+    assert viewer.hover(0.3, 1).splitlines()[0] == "x" and viewer.color(0.3, 1) != before
+    assert viewer.hover(0.3, 2).splitlines()[0] == "y"
+    viewer.press(Keys.ESCAPE)
+    viewer.still()
+    assert viewer.hover(0.3, 1).splitlines()[0] == "a" and viewer.color(0.3, 1) == before
+
+
 def test_zoom_back_and_reset(viewer: Viewer, small_page: Path) -> None:
     viewer.open(small_page)
     assert not viewer.element("back").is_enabled()
@@ -112,6 +126,13 @@ def test_search_tells_the_matched_share_once(
         viewer.element("search-regexp").click()
     viewer.element("search").send_keys(query)
     viewer.until_text("search-result", result)
+
+
+def test_an_expression_that_came_with_a_link_waits_for_enter(viewer: Viewer, small_page: Path) -> None:
+    viewer.open(small_page, "q=%5E%5Bbc%5D%24&regexp=1")
+    assert viewer.text("search-result") == "from a link: Enter in the field runs it"
+    viewer.press("/", Keys.ENTER)
+    viewer.until_text("search-result", "80.0 % matched")
 
 
 def test_search_within_a_zoom_tells_both_shares(viewer: Viewer, small_page: Path) -> None:
