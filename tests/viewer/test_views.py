@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, List, Set
+from typing import List, Set
 
 import pytest
-from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
@@ -14,77 +13,26 @@ from selenium.webdriver.remote.webelement import WebElement
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
-from tests.viewer.conftest import prefer
-from tests.viewer.made_run import MadeHost, make_run
-
-# Of 300 samples 120 are under b (its recursion counted once), all in c; 150 are in d, 30 in y.
-HOSTS = {
-    "hot": "a;b_[0];c_[j] 60\na;b_[j];b_[j];c_[j] 20\nx;y 20\n",
-    "cool1": "a;b_[j];c_[j] 20\na;d 80\n",
-    "cool2": "a;b_[j];c_[j] 20\na;d 70\nx;y 10\n",
-}
-HOT = "scope=host:0"
+from tests.viewer.made_run import TASK, MadeHost, make_run
+from tests.viewer.seeing import (
+    box,
+    choose,
+    copied_stack,
+    is_match,
+    lines,
+    names,
+    rows_by_name,
+    show,
+    sorted_by,
+    table,
+    three_hosts,
+    told,
+)
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three hosts, on one of which b is four times as hot as on the others."""
-    hosts = [MadeHost(name, {pid: folded}) for pid, (name, folded) in enumerate(HOSTS.items(), 11)]
-    hosts[2].fails("degraded", "sampled with ctimer", "sysctl kernel.perf_event_paranoid=1", pid=13)
-    return make_report(make_run(tmp_path_factory.mktemp("views") / "run", hosts).path).page
-
-
-def show(viewer: Viewer, page: Path, view: str, state: str = "") -> None:
-    """Opens a view by its tab, and points at its graph."""
-    viewer.open(page, state)
-    viewer.element(f"view-{view}").click()
-    if view in ("reversed", "compare"):
-        viewer.canvas = f"{view}-canvas"
-        viewer.still()
-
-
-def copied_stack(viewer: Viewer) -> str:
-    """What the button copies, pasted into the search."""
-    viewer.element("copy-stack").click()
-    viewer.until_text("copy-stack", "Copied")
-    viewer.press("/")
-    ActionChains(viewer.driver).key_down(Keys.CONTROL).send_keys("v").key_up(Keys.CONTROL).perform()
-    viewer.until("return document.getElementById('search').value !== ''")
-    return str(viewer.element("search").get_attribute("value"))
-
-
-def table(viewer: Viewer, id: str) -> List[List[str]]:
-    """The texts of a table's rows."""
-    rows = viewer.driver.execute_script(
-        "return [...document.querySelectorAll(`#${arguments[0]}-body tr`)].map("
-        "row => [...row.cells].map(cell => cell.innerText.trim()))",
-        id,
-    )
-    return [[cell.replace("\u202f", " ") for cell in row] for row in rows]
-
-
-def names(viewer: Viewer, id: str, column: int) -> List[str]:
-    return [row[column] for row in table(viewer, id)]
-
-
-def sorted_by(viewer: Viewer, id: str, key: str) -> str:
-    """Clicks a head; how its column is sorted then."""
-    viewer.element(f"{id}-sort-{key}").click()
-    head = viewer.element(f"{id}-sort-{key}").find_element(By.XPATH, "..")
-    return str(head.get_attribute("aria-sort"))
-
-
-def lines(viewer: Viewer, share: float, depth: int) -> List[str]:
-    """A frame's tooltip."""
-    return viewer.hover(share, depth).splitlines()
-
-
-def told(viewer: Viewer, share: float, depth: int) -> Dict[str, str]:
-    """A frame's tooltip: its name as "", and each of its lines."""
-    viewer.hover(share, depth)
-    cells = [cell.text for cell in viewer.driver.find_elements(By.CSS_SELECTOR, "#tooltip dt, #tooltip dd")]
-    cells = [cell.replace("\u202f", " ") for cell in cells]
-    return {"": viewer.text("tooltip").splitlines()[0], **dict(zip(cells[::2], cells[1::2]))}
+    return three_hosts(tmp_path_factory.mktemp("views") / "run")
 
 
 def test_the_reversed_graph_begins_with_what_costs_by_itself(viewer: Viewer, page: Path) -> None:
@@ -317,57 +265,6 @@ def test_fifty_thousand_methods_come_a_page_at_a_time(viewer: Viewer, tmp_path: 
     assert names(viewer, "methods", 2)[:3] == ["a", "m0", "m1"] and len(table(viewer, "methods")) == 100
 
 
-def test_a_host_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "compare", HOT)
-    assert box(viewer, "compare-with") == "All but hot"
-    # b has 80 % of hot and 20 % of the rest, and is as wide as 50 %; d is on the others only
-    assert told(viewer, 0.25, 2) == {
-        "": "b",
-        "hot": "80.0 %",
-        "All but hot": "20.0 %",
-        "Difference": "60.0 points more in hot, 4.0 times as much",
-    }
-    assert told(viewer, 0.7, 2)["Difference"] == "only in All but hot"
-    assert is_red(viewer.color(0.25, 2)) and is_blue(viewer.color(0.7, 2))
-    assert rows_by_name(viewer) == {
-        "b": ["+60.0 points", "0", "20.0 %", "80.0 %"],
-        "c": ["+60.0 points", "+60.0 points", "20.0 %", "80.0 %"],
-        "d": ["−75.0 points", "−75.0 points", "75.0 %", "0 %"],
-        "a": ["−15.0 points", "0", "95.0 %", "80.0 %"],
-        "x": ["+15.0 points", "0", "5.0 %", "20.0 %"],
-        "y": ["+15.0 points", "+15.0 points", "5.0 %", "20.0 %"],
-    }
-    assert names(viewer, "changes", 4)[0] == "d"
-    assert viewer.text("only-there").splitlines()[1:] == ["75.0 % d called by a"]
-    assert viewer.text("only-here").splitlines()[1:] == ["20.0 % b called by b ← a"]
-
-
-def test_a_comparison_has_no_amounts_of_its_own(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "compare", HOT)
-    viewer.click(0.25, 2)
-    assert viewer.text("frame-name") == "b"
-    assert viewer.text("frame-cost") == (
-        "hot 80.0 %, All but hot 20.0 %, Difference 60.0 points more in hot, 4.0 times as much"
-    )
-    assert copied_stack(viewer) == "a;b"
-
-
-@pytest.mark.parametrize("way", ["Escape", "0", "reset", "back"])
-def test_out_of_a_zoomed_comparison(viewer: Viewer, page: Path, way: str) -> None:
-    show(viewer, page, "compare", HOT)
-    viewer.click(0.25, 2)
-    viewer.until("return location.hash.includes('zoom=')")
-    if len(way) == 1 or way == "Escape":
-        viewer.press(Keys.ESCAPE if way == "Escape" else way)
-    else:
-        viewer.element(way).click()
-    viewer.until("return !location.hash.includes('zoom=')")
-    viewer.until("return document.getElementById('frame-chosen').hidden")
-    viewer.element("view-graph").click()
-    viewer.canvas = "graph-canvas"
-    assert viewer.hover(0.95, 1).splitlines()[0] == "x"
-
-
 def test_a_chosen_frame_stays_chosen_in_the_line(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     viewer.driver.execute_script("document.getElementById('graph-scroller').focus()")
@@ -376,82 +273,6 @@ def test_a_chosen_frame_stays_chosen_in_the_line(viewer: Viewer, page: Path) -> 
     viewer.press("p")
     viewer.until("return location.hash.includes('color=package')")
     assert viewer.text("frame-name") == "d"
-
-
-def test_a_comparison_is_light_on_paper(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "compare", HOT)
-    light = viewer.color(0.25, 2)
-    prefer(viewer.driver, "dark")
-    viewer.until("return matchMedia('(prefers-color-scheme: dark)').matches")
-    assert viewer.color(0.25, 2) != light
-    viewer.driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-    assert viewer.color(0.25, 2) == light
-
-
-def rows_by_name(viewer: Viewer) -> Dict[str, List[str]]:
-    return {row[4]: row[:4] for row in table(viewer, "changes")}
-
-
-def test_bars_are_as_long_as_their_change(viewer: Viewer, tmp_path: Path) -> None:
-    # In two places m changes by 20 and 40 points: no frame does by as much as the method.
-    hosts = {"one": "a;m 40\nb;m 20\nc 40\n", "other": "a;x 20\na;y 20\nb;z 20\nc 40\n"}
-    made = [MadeHost(name, {7: folded}) for name, folded in hosts.items()]
-    show(viewer, make_report(make_run(tmp_path / "run", made).path).page, "compare", HOT)
-    shares = viewer.driver.execute_script(
-        "return [...document.querySelectorAll('#changes-body .delta')].map("
-        "(bar) => Number(bar.style.getPropertyValue('--share')))"
-    )
-    by_name = dict(zip(names(viewer, "changes", 4), shares))
-    assert by_name == {
-        "m": 1.0,
-        **dict.fromkeys("xyz", pytest.approx(1 / 3)),
-        **dict.fromkeys("abc", pytest.approx(0.0)),
-    }
-
-
-def test_amounts_are_compared_when_asked_for(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "compare", f"{HOT}&with=host:1")
-    viewer.driver.find_element(By.XPATH, "//*[@id='compare-measure']/button[.='Amounts']").click()
-    viewer.until("return location.hash.includes('normalize=0')")
-    assert rows_by_name(viewer)["b"] == ["+60 samples", "0", "20 samples", "80 samples"]
-    assert told(viewer, 0.25, 2)["Difference"] == "60 samples more in hot, 4.0 times as much"
-
-
-def test_sides_are_chosen_and_swapped_and_kept_in_the_address(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "compare", HOT)
-    choose(viewer, "compare-with", "cool2", 0)
-    viewer.until("return location.hash.includes('with=host')")
-    assert rows_by_name(viewer)["b"] == ["+60.0 points", "0", "20.0 %", "80.0 %"]
-    viewer.element("compare-swap").click()
-    assert rows_by_name(viewer)["b"] == ["−60.0 points", "0", "80.0 %", "20.0 %"]
-    state = viewer.state().lstrip("#")
-    viewer.open(page, state)
-    assert rows_by_name(viewer)["b"] == ["−60.0 points", "0", "80.0 %", "20.0 %"]
-    assert is_blue(viewer.color(0.25, 2))
-
-
-def test_a_lone_path_is_zoomed_into(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "compare", HOT)
-    viewer.driver.find_element(By.CSS_SELECTOR, "#only-there button").click()
-    viewer.until_text("frame-name", "d")
-    assert lines(viewer, 0.5, 2)[0] == "d" and "zoom=" in viewer.state()
-
-
-def test_the_host_that_is_least_alike_is_compared_with_the_cluster(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "compare")
-    assert viewer.text("compare-panel").splitlines()[:2] == ["hot", "compared with"]
-    assert box(viewer, "compare-with") == "Cluster, sum"
-    assert rows_by_name(viewer)["b"] == ["+40.0 points", "0", "40.0 %", "80.0 %"]
-    viewer.element("compare-swap").click()
-    assert rows_by_name(viewer)["b"] == ["−40.0 points", "0", "80.0 %", "40.0 %"]
-
-
-def test_a_process_is_compared_with_all_others(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "compare", "scope=process:1")
-    assert box(viewer, "compare-with").startswith("All but ") and "cool1" in box(viewer, "compare-with")
-    assert rows_by_name(viewer)["d"] == ["+45.0 points", "+45.0 points", "35.0 %", "80.0 %"]
-    viewer.element("compare-swap").click()
-    assert rows_by_name(viewer)["d"] == ["−45.0 points", "−45.0 points", "80.0 %", "35.0 %"]
 
 
 def test_hosts_sort_and_lead_to_their_scope(viewer: Viewer, page: Path) -> None:
@@ -496,6 +317,24 @@ def test_the_run_is_a_view_of_its_own(viewer: Viewer, page: Path) -> None:
     assert "sampled with ctimer" in run and "sysctl kernel.perf_event_paranoid=1" in run
 
 
+def test_hosts_that_nothing_is_compared_with_lead_to_no_comparison(viewer: Viewer, tmp_path: Path) -> None:
+    """The other host has only what trimming leaves out, and is on the page because of another event."""
+    task = ";".join(TASK)
+    hosts = [
+        MadeHost("one", {1: f"{task};z 90\n"}, events={"alloc": {1: f"{task};make 1048576\n"}}),
+        MadeHost("other", {2: "idle 90\n"}, events={"alloc": {2: f"{task};make 1048576\n"}}),
+    ]
+    run = make_run(tmp_path / "run", hosts, events=("alloc", "cpu"))
+    viewer.open(make_report(run.path, trim=True).page, "view=hosts&event=cpu")
+    rows = viewer.driver.find_elements(By.CSS_SELECTOR, "#hosts-panel tbody tr")
+    shown = [row.text for row in rows if row.is_displayed()]
+    assert [row.split()[0] for row in shown] == ["one", "other"]  # as written, not by the hottest method
+    assert not any("Compare" in row for row in shown)
+    viewer.element("events").find_elements(By.TAG_NAME, "button")[0].click()
+    viewer.until("return !location.hash.includes('event=cpu')")
+    assert viewer.driver.find_element(By.CSS_SELECTOR, "[aria-label='Compare other with the rest']")
+
+
 def test_hosts_named_by_address_sort_by_it(viewer: Viewer, tmp_path: Path) -> None:
     hosts = {"10.0.0.10": 1_000_002, "10.0.0.9": 1_000_003, "10.0.0.2": 1_000_001}
     made = [MadeHost(name, {7: f"a {count}\n"}) for name, count in hosts.items()]
@@ -513,36 +352,3 @@ def host_names(viewer: Viewer) -> List[str]:
 
 def head(viewer: Viewer, label: str) -> WebElement:
     return viewer.driver.find_element(By.XPATH, f"//*[@id='hosts-panel']//th/button[.='{label}']")
-
-
-def test_one_process_has_nothing_to_be_compared_with(viewer: Viewer, tmp_path: Path) -> None:
-    path = tmp_path / "one.html"
-    write_page(Profile.from_bytes(b"a;b 1\n", "folded"), path, "one")
-    viewer.open(path, "view=compare")
-    assert "There is nothing to compare with" in viewer.text("compare-panel")
-
-
-def box(viewer: Viewer, id: str) -> str:
-    return str(viewer.element(f"{id}-input").get_attribute("value"))
-
-
-def choose(viewer: Viewer, id: str, typed: str, down: int) -> None:
-    """Types into a box and takes what is found, that many below the first."""
-    viewer.element(f"{id}-input").click()
-    viewer.element(f"{id}-input").send_keys(Keys.CONTROL, "a")
-    viewer.element(f"{id}-input").send_keys(typed)
-    viewer.press(*[Keys.ARROW_DOWN] * down, Keys.ENTER)
-
-
-def is_match(color: List[int]) -> bool:
-    """Violet: what a search found."""
-    red, green, blue = color
-    return red > green + 20 and blue > green + 20
-
-
-def is_red(color: List[int]) -> bool:
-    return color[0] > color[2] + 40
-
-
-def is_blue(color: List[int]) -> bool:
-    return color[2] > color[0] + 40
