@@ -60,7 +60,7 @@ export class SearchBox {
     if (state.regexp && state.query && !this.agreed.has(state.query)) {
       this.asked = "";
       this.matches = null;
-      this.result.textContent = "from a link: Enter in the field runs it";
+      this.result.textContent = "from a link: Enter here runs it";
       return null;
     }
     try {

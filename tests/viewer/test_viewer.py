@@ -128,9 +128,28 @@ def test_search_tells_the_matched_share_once(
     viewer.until_text("search-result", result)
 
 
+@pytest.mark.parametrize(
+    ("query", "share"),
+    [
+        ("java.util.regex", "75.0 % matched"),
+        ("java/util/regex", "75.0 % matched"),
+        ('"java.util.regex.Pattern.compile"', "50.0 % matched"),
+        ('"java/util/regex/Pattern.compile"', "50.0 % matched"),
+        ('"java.util.regex.Pattern"', "no match"),
+    ],
+)
+def test_names_are_found_as_java_writes_them(viewer: Viewer, tmp_path: Path, query: str, share: str) -> None:
+    folded = "java/util/regex/Pattern.compile_[j] 50\njava.util.regex.Matcher::find 25\nread 25\n"
+    page = tmp_path / "java.html"
+    write_page(Profile.from_bytes(folded.encode(), "folded"), page, "java")
+    viewer.open(page)
+    viewer.element("search").send_keys(query)
+    viewer.until_text("search-result", share)
+
+
 def test_an_expression_that_came_with_a_link_waits_for_enter(viewer: Viewer, small_page: Path) -> None:
     viewer.open(small_page, "q=%5E%5Bbc%5D%24&regexp=1")
-    assert viewer.text("search-result") == "from a link: Enter in the field runs it"
+    assert viewer.text("search-result") == "from a link: Enter here runs it"
     viewer.press("/", Keys.ENTER)
     viewer.until_text("search-result", "80.0 % matched")
 
