@@ -21,7 +21,8 @@ def answer(subject: Subject) -> Finding:
     if owner is not None:
         told = f"{percent(owner.method.total_value, subject.total)}{_of(subject)} {_verb(subject)}"
         points = f"{100 * owner.cost / subject.total:.1f} points {owner.family.points}"
-        return Finding(f"{told} {shown(owner.method.name)}, of which {points}.", owner.method.name)
+        text = f"{told} {shown(owner.method.name)}, of which {points}."
+        return Finding(text, owner.method.name, with_calls=True)
     share = percent(hottest.self_value, subject.total)
     if hottest.self_value < _WORTH_A_HEADLINE * subject.total:
         text = f"No method stands out: the hottest, {shown(hottest.name)}, takes {share}{_of(subject)}."

@@ -33,12 +33,14 @@ _DOING = ("cpu", "alloc", "live")
 class Finding:
     """A sentence; the whole name of the method that it speaks of, and its host's key in the run folder.
 
-    A method stands in the text by its name without the package.
+    A method stands in the text by its name without the package; `with_calls` says that its share is that of
+    all it calls, too.
     """
 
     text: str
     method: Optional[str] = None
     host: Optional[str] = None
+    with_calls: bool = False
 
 
 @dataclass(frozen=True)
