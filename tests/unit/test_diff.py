@@ -13,7 +13,7 @@ import pytest
 
 from hprofiler._flamegraph import Profile
 from hprofiler.errors import ProfileError, UsageError
-from hprofiler.report.diff import compare_paths, lines
+from hprofiler.report.diff import compare_paths, lines, told_apart
 from tests.unit.test_outliers import USUAL, identical, sampled
 from tests.viewer.made_run import MadeHost, make_run
 
@@ -230,6 +230,47 @@ def test_fail_over_is_an_exit_code_for_ci(before, after):
     assert hprofiler(before, after, "--fail-over", "5%", "--absolute").returncode == 1
 
 
+def test_fail_over_fails_by_nothing_that_too_few_processes_tell(tmp_path, before, after):
+    """A role with fewer than three processes on a side: two JVMs of one program may differ by as much."""
+    dice = random.Random(3)
+    fewer = run_of(tmp_path / "fewer", *(sampled(dice, WORSE, 3000) for _ in range(2)))
+    done = hprofiler(before, fewer, "--fail-over", "5%")
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"hprofiler: {HOT} grew: +1")
+    assert line.endswith("; cannot tell: fewer than 3 processes of a role on a side")
+    told = json.loads(hprofiler(before, fewer, "--fail-over", "5%", "--json").stdout)
+    reason = "cannot tell: fewer than 3 processes of a role on a side"
+    assert (told["failed"], told["unsure"]) == ([], [{"method": HOT, "reason": reason}])
+    assert json.loads(hprofiler(before, after, "--fail-over", "5%", "--json").stdout)["unsure"] == []
+    stored = [path / "hosts/h0/1/cpu.pb.gz" for path in (before, fewer)]
+    assert hprofiler(*stored, "--fail-over", "5%").returncode == 1, "files are taken at their word"
+
+
+def test_a_driver_does_not_keep_its_executors_from_failing(tmp_path):
+    """What grew in a role of several processes has grown, whoever else is there once."""
+
+    def run(name, hot, driver):
+        texts = [f"main;hot {hot + n}\nmain;cold {900 - n}\n" for n in range(3)]
+        folder = make_run(
+            tmp_path / name,
+            [
+                MadeHost("h0", {9: f"main;plan {driver}\nmain;wait 900\n"}),
+                *(MadeHost(f"h{n}", {n: text}) for n, text in enumerate(texts, 1)),
+            ],
+        )
+        record = folder.run
+        record["hosts"][0]["recordings"][0]["process"]["main_class"] = "org.apache.spark.deploy.SparkSubmit"
+        folder.write_run(record)
+        return folder.path
+
+    worse = compare(run("a", 300, 100), run("b", 3000, 100))
+    slower = compare(run("c", 300, 100), run("d", 300, 3000))
+    found = [told_apart(one, one.grew_over(0.05)) for one in (worse, slower)]
+    names = [[[method.name for method in methods] for methods in pair] for pair in found]
+    assert names == [[["hot"], []], [[], ["plan"]]]
+
+
 def test_what_fills_the_room_that_others_left_has_not_grown(tmp_path):
     """Half of the time is saved: all else has twice its share, and costs what it did."""
     before = run_of(tmp_path / "a", "main;regex 5000\nmain;parse 3000\nmain;write 2000\n")
@@ -339,7 +380,7 @@ def test_names_are_nothing_that_a_terminal_obeys(tmp_path):
     a = run_of(tmp_path / "a", "main;a 500\n")
     b = run_of(tmp_path / "b\x1b[0m", "main;\x1b[1m 500\nmain;" + "n" * 5000 + " 500\n")
     done = hprofiler(a, b, "--fail-over", "5%")
-    assert done.returncode == 1
+    assert "grew: +50.0 points" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     assert max(map(len, done.stdout.splitlines())) < 400
 

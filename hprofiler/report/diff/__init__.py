@@ -9,11 +9,13 @@ from typing import List, Optional
 from hprofiler.errors import UsageError
 from hprofiler.report.diff.changes import Changes, MethodChange, compare
 from hprofiler.report.diff.page import TwoRuns
+from hprofiler.report.diff.several import WHY, told_apart
 from hprofiler.report.diff.sides import Listener, RunSource, Source, open_side
 from hprofiler.report.diff.texts import lines, record
 from hprofiler.store import replacing
 
 __all__ = [
+    "WHY",
     "Changes",
     "Listener",
     "MethodChange",
@@ -21,6 +23,7 @@ __all__ = [
     "compare_paths",
     "lines",
     "record",
+    "told_apart",
     "two_runs",
     "write_picture",
 ]

@@ -7,6 +7,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 from hprofiler._flamegraph import Change
 from hprofiler.measures import amount, measure_of
 from hprofiler.report.diff.changes import Changes, MethodChange, Moved
+from hprofiler.report.diff.several import WHY
 from hprofiler.report.diff.sides import Side
 from hprofiler.report.words import percent, plain, printable, short_name
 
@@ -64,7 +65,9 @@ def _about_noise(compared: Changes) -> str:
     if not compared.noise.known:
         return "noise is not known: the profiles do not tell how many samples they are of"
     if compared.noise.counted_alone:
-        return "noise is what counting samples makes of it: with one process of a kind nothing tells more"
+        return (
+            "noise is what counting samples makes of it: one process of a kind and another may differ by more"
+        )
     return "noise is what samples, and the spread over processes, make of it"
 
 
@@ -144,7 +147,9 @@ def _name(name: str) -> str:
     return printable(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…")
 
 
-def record(compared: Changes, top: int, failed: Sequence[MethodChange]) -> Dict[str, object]:
+def record(
+    compared: Changes, top: int, failed: Sequence[MethodChange], unsure: Sequence[MethodChange] = ()
+) -> Dict[str, object]:
     """The same for JSON: every method that changed beyond noise, or the `top` where none did."""
     name, unit = compared.after.column
     beyond = [one for one in compared.methods if one.own.beyond or one.total.beyond]
@@ -160,6 +165,7 @@ def record(compared: Changes, top: int, failed: Sequence[MethodChange]) -> Dict[
         "appeared": [_path(compared, one) for one in compared.appeared(top)],
         "vanished": [_path(compared, one) for one in compared.vanished(top)],
         "failed": [one.name for one in failed],
+        "unsure": [{"method": one.name, "reason": WHY} for one in unsure],
     }
 
 
