@@ -52,7 +52,7 @@ def _head(compared: Changes) -> List[str]:
     seconds = [side.facts.duration for side in (compared.before, compared.after) if side.facts]
     if compared.absolute and len(set(seconds)) > 1:
         text.append(f"recorded for {seconds[0]:g} s and {seconds[1]:g} s: amounts differ for that alone")
-    room = compared.unchanged
+    room = compared.room.usual
     if abs(room - 1) >= _ROOM:
         others = "less" if room > 1 else "more"
         text.append(
