@@ -3,7 +3,8 @@
 
 /** @typedef {import("./profile.js").Profile} Profile */
 
-const SUFFIXES = ["", "_[0]", "_[1]", "_[j]", "_[i]", "_[k]", "_[w]"];
+/** By kind; the last two are of classes. */
+const SUFFIXES = ["", "_[0]", "_[1]", "_[j]", "_[i]", "_[k]", "_[w]", "_[i]", "_[k]"];
 const PIECE_CHARACTERS = 1 << 20;
 
 /** A file in the making: pieces leave the heap as they are finished. */

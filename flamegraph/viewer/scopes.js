@@ -1,6 +1,7 @@
 // @ts-check
 /** Scopes: the cluster, its mean, hosts, processes, groups of them by label, threads. Each is a sum of weighted columns. */
 
+import { tellClasses } from "./families.js";
 import { Profile } from "./profile.js";
 
 /** @typedef {import("./data.js").PageInfo} PageInfo */
@@ -321,6 +322,7 @@ export class Scopes {
     for (const { column, weight } of this.columns(scope, event, thread)) {
       this.sums[column] = this.tree.addTo(column, weight, self);
     }
+    tellClasses(this.tree.kind, self, this.page.events[event].type);
     return new Profile(this.tree, this.page.events[event], self);
   }
 }

@@ -119,7 +119,7 @@ def test_each_event_has_its_own_units(viewer: Viewer, page: Path) -> None:
 def test_an_event_without_samples_is_no_riddle(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     viewer.element("events").find_elements(By.TAG_NAME, "button")[2].click()
-    viewer.until_text("scope-note", "not one sample")
+    viewer.until_text("scope-note", "No samples here.")
     for view in ("reversed", "sandwich", "methods", "hosts", "compare", "run", "graph"):
         viewer.element(f"view-{view}").click()
         assert viewer.element(f"{view}-panel").get_attribute("hidden") is None
@@ -199,3 +199,35 @@ def test_colours_are_those_of_packages_when_asked(viewer: Viewer, spark_page: Pa
     viewer.element("color").click()
     viewer.until_text("legend", "Java, inlined")
     assert viewer.color(0.3, 3) == by_kind
+
+
+def test_classes_and_all_colours_that_are_drawn_are_in_the_legend(viewer: Viewer, tmp_path: Path) -> None:
+    allocated = "a/B.run_[0];a/B.copy_[i];byte[]_[i] 30\na/B.run_[0];java.lang.String_[k] 10\n"
+    host = MadeHost(
+        "n1", {1: "a/B.run_[0];[libc.so.6] 10\na/B.run_[j];nop 30\n"}, events={"alloc": {1: allocated}}
+    )
+    path = make_report(make_run(tmp_path / "run", [host], events=("cpu", "alloc")).path).page
+    viewer.open(path)
+    assert legend(viewer) == {
+        "Native": "75.0 %",
+        "Java, JIT-compiled": "75.0 %",
+        "Unknown": "25.0 %",
+        "Java, interpreted": "25.0 %",
+    }
+    viewer.open(path, "event=alloc")
+    assert legend(viewer) == {"Java, interpreted": "100 %", "Class": "100 %", "Java, inlined": "75.0 %"}
+    for place in ((0.5, 3), (0.9, 2)):
+        assert viewer.hover(*place).splitlines()[-1].split(" · ")[0] == "Class"
+    viewer.element("view-methods").click()
+    rows = viewer.driver.find_elements(By.CSS_SELECTOR, "#methods-body tr")
+    kinds = {
+        row.find_element(By.CLASS_NAME, "name").text: row.find_element(By.CLASS_NAME, "kind").text
+        for row in rows
+    }
+    assert kinds["byte[]"] == kinds["java.lang.String"] == "Class" and kinds["a/B.copy"] == "Java, inlined"
+
+
+def legend(viewer: Viewer) -> Dict[str, str]:
+    items = viewer.driver.find_elements(By.CSS_SELECTOR, "#legend li")
+    texts = [item.text.replace("\u202f", " ") for item in items]
+    return {label: f"{share} %" for label, share in (text[:-2].rsplit(" ", 1) for text in texts)}

@@ -85,6 +85,16 @@ def test_what_is_saved_reads_back_equal(
         assert abs(profile.total("cpu") - profile.total() * 10**9 / 300) <= profile.total()
 
 
+def test_classes_are_saved_as_engines_write_them(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
+    allocated = "a/B.copy_[i];byte[]_[i] 3\na/B.run_[0];java.lang.String_[k] 1\n"
+    host = MadeHost("n1", {}, events={"alloc": {1: allocated}})
+    page = make_report(make_run(tmp_path / "run", [host], events=("alloc",)).path).page
+    viewer.open(page)
+    assert sorted(save(viewer, downloads, "folded").read_text().splitlines()) == sorted(
+        allocated.splitlines()
+    )
+
+
 def test_a_mean_is_saved_in_whole_numbers(viewer: Viewer, page: Path, downloads: Path) -> None:
     viewer.open(page, "scope=mean")
     profile = Profile.open(save(viewer, downloads, "folded"))
