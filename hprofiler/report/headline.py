@@ -53,7 +53,7 @@ def _second(told: Profile, gathered: Gathered) -> str:
 def _next(told: Profile, answer: Finding) -> str:
     """The methods after the answer's by their own cost; "" where the answer tells another measure."""
     hottest, total = told.top(3), told.total()
-    if answer.with_calls or answer.method != hottest[0].name:
+    if answer.with_calls or not hottest or answer.method != hottest[0].name:
         return ""
     return followed_by([(one.name, one.self_value / total) for one in hottest[1:]])
 
@@ -85,7 +85,7 @@ def plain_headline(profile: Profile, findings: Sequence[Finding]) -> str:
     """The top of a page made from one profile without a run."""
     column = profile.values[0]
     counts = f"<b>{text(amount(profile.total(), column))}</b>"
-    return _head(column[0], findings, _next(profile, findings[0]), [counts])
+    return _head(column[0], findings, _next(telling(column[0], profile).profile, findings[0]), [counts])
 
 
 def findings_header(event: str, findings: Sequence[Finding], chips: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Comparisons of runs of unequal length, and of what grew while all else shrank: no false change, none hidden."""
+"""Comparisons of runs of unequal length, and of what grew while all else shrank."""
 
 from __future__ import annotations
 

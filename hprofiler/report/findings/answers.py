@@ -52,6 +52,8 @@ def who_does_it(subject: Subject) -> List[Finding]:
 
 def families(subject: Subject) -> List[Finding]:
     """Well-known code that takes much of the whole, and that the answer does not tell."""
+    if not subject.of_doing:
+        return []
     told = subject.owner.family if subject.owner else None
     for family, cost in subject.walk.families.most_common(2):
         if family != told and subject.surely(cost / subject.total) >= _FAMILY:

@@ -159,7 +159,8 @@ def kernel(subject: Subject) -> List[Finding]:
     found = _own_work(subject, "kernel", _KERNEL, "kernel code takes {share} of CPU time{caller}.")
     if not found:
         return []
-    caller, cost = subject.walk.kernel_callers.most_common(1)[0]
+    # Of what pruning put together nobody knows who called it.
+    ((caller, cost),) = subject.walk.kernel_callers.most_common(1) or [("", 0)]
     named = caller and 2 * cost > sum(subject.walk.kernel_callers.values())
     called = f", most of it called by {shown(caller)}" if named else ""
     return [Finding(found[0].text.replace("{caller}", called), caller if named else None)]
@@ -179,10 +180,12 @@ def idle(subject: Subject) -> List[Finding]:
     """Processes that hardly use the CPU."""
     recordings = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.recordings]
     seconds, cpu = _seconds(recordings)
-    if subject.event != "cpu" or not seconds or not 0 < cpu < _CORES * seconds:
+    if subject.event != "cpu" or not seconds or not cpu:
         return []
-    each = " each" if len(recordings) > 1 else ""
-    text = f"Mostly idle: {counted(len(recordings), 'processes')} used {cpu / seconds:.2g} CPUs{each}."
+    if any(one.cpu_seconds > _CORES * one.seconds for one in recordings):
+        return []
+    average = " on average" if len(recordings) > 1 else ""
+    text = f"Mostly idle: {counted(len(recordings), 'processes')} used {cpu / seconds:.2g} CPUs{average}."
     return [Finding(f"{text} What they wait for: -e offcpu.")]
 
 

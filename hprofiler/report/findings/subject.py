@@ -24,9 +24,10 @@ _EVERYTHING = 2**31 - 1
 _OF_WHICH = 0.25
 _POINTS = 0.03
 _OWNERS = 3
-# Events whose stacks end in a class, and those of which a method's cost is its own doing.
+# Events whose stacks end in a class, those of which a method's cost is its own doing, and those of waits.
 _CLASSES = ("alloc", "live", "lock")
 _DOING = ("cpu", "alloc", "live")
+_WAITS = ("wall", "offcpu", "lock")
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Subject:
     @property
     def of_doing(self) -> bool:
         """A method's cost is its own doing, not somebody's it waits for."""
-        return self.facts is None or self.event in _DOING
+        return self.event in _DOING or (self.facts is None and self.event not in _WAITS)
 
     @property
     def hottest(self) -> Method:
