@@ -100,7 +100,7 @@ class HostsTable {
     button.title = "Compare this host with the rest, this method marked";
     button.addEventListener("click", () => this.compare(host, method));
     const item = make("li");
-    item.append(button, make("span", "soft", ` ${percent(share, 1)} here, ${percent(usual, 1)} elsewhere`));
+    item.append(button, make("span", "soft", ` ${percent(share, 1)} here, ${percent(usual, 1)} usually`));
     return item;
   }
 

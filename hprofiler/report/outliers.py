@@ -46,16 +46,16 @@ def who(one: Unlike) -> str:
 
 
 def what_differs(one: Unlike) -> str:
-    """ "GC.copy 31 % here, 9 % elsewhere"; "" where nothing differs."""
+    """ "GC.copy 31 % here, 9 % usually"; "" where nothing differs."""
     telling = one.telling
     if telling is None:
         return ""
-    shares = f"{percent(telling.share, 1)} here, {percent(telling.usual, 1)} elsewhere"
+    shares = f"{percent(telling.share, 1)} here, {percent(telling.usual, 1)} usually"
     return f"{short_name(telling.name)} {shares}"
 
 
 def sentence(compared: Compared) -> str:
-    """ "host7 is unlike the others: GC.copy 31 % here, 9 % elsewhere."; "" where nobody is.
+    """ "host7 is unlike the others: GC.copy 31 % here, 9 % usually."; "" where nobody is.
 
     Hosts before processes: these are told where all hosts are alike.
     """

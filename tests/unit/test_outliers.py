@@ -91,7 +91,7 @@ def test_a_host_that_burns_a_tenth_more_in_one_method_is_found_and_the_method_na
 def test_the_page_marks_the_host_and_says_why(tmp_path):
     report = make_report(make_run(tmp_path / "run", cluster(random.Random(3))).path)
     page = visible(report.page.read_text())
-    assert re.search(r"host4 is unlike the others: Job\.m2 1\d\.\d % here, 8\.\d % elsewhere\.", page)
+    assert re.search(r"host4 is unlike the others: Job\.m2 1\d\.\d % here, 8\.\d % usually\.", page)
     assert "Unlike the others" in page
     assert re.search(r"host4 1 5,000 .* unlike 0\.01\d\d Job\.m2", page)
     assert len(re.findall(r"unlike 0\.\d+", page)) == 1, "and nobody else"
@@ -249,7 +249,7 @@ def test_a_run_prints_the_table_where_it_is_asked_for_and_json_always_has_it(tmp
     selector = Selector("spark-executor", "rule", {})
     print_summary(result, selector, outliers=False)
     out = capsys.readouterr().out
-    assert "\n  host4 is unlike the others: Job.m2 16.2% here, 8.4% elsewhere.\n" in out
+    assert "\n  host4 is unlike the others: Job.m2 16.2% here, 8.4% usually.\n" in out
     assert "hosts is unlike" not in out, "the ranking is not asked for"
     print_summary(result, selector, outliers=True)
     assert "cpu: 1 of 6 hosts is unlike the others\n  host " in capsys.readouterr().out
