@@ -39,6 +39,11 @@ class Measure:
         return self.columns[self.shown]
 
     @property
+    def wider(self) -> str:
+        """What a wider frame has more of."""
+        return self.share_of.removeprefix("the ")
+
+    @property
     def shown_first(self) -> List[str]:
         """All value names, that of the pictures first."""
         names = [name for name, _ in self.columns]

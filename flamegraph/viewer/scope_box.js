@@ -77,7 +77,7 @@ export class ScopeBox {
     const { context } = this;
     const { scopes, page, event, thread } = context;
     const part = scopes.amount(scope, event, thread);
-    if (part === 0) return "Here is not one sample.";
+    if (part === 0) return "No samples here.";
     const hosts = scopes.hostsOf(scope.run);
     if (scope.kind === "mean") {
       const busy = scopes.busyHosts(scope, event, thread);

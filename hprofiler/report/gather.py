@@ -114,7 +114,7 @@ def page_event(facts: RunFacts) -> PageEvent:
         column, unit = measure.columns[1]
         second = (column, unit, totals.get(column, 0) / totals["samples"])
     column, unit = measure.column
-    return PageEvent(name, measure.title, column, unit, measure.share_of, seconds, second)
+    return PageEvent(name, measure.title, column, unit, measure.wider, seconds, second)
 
 
 def _page_process(page: PageData, host: HostFacts, recording: RecordingFacts) -> PageProcess:

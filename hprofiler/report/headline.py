@@ -70,14 +70,17 @@ def _same_matter(compared: Compared, answer: Finding) -> bool:
 
 def empty_headline(facts: RunFacts, problems: Sequence[Outcome]) -> str:
     """The top of an event without samples: why, and what to do."""
-    answer = "Nothing was recorded" if len(facts.events) == 1 else f"No samples of {text(facts.event)}"
-    reasons, because = _reasons(facts, problems), "not one sample was taken"
+    title = measure_of(facts.event).title
+    answer = "Nothing was recorded" if len(facts.events) == 1 else f"No samples of {text(title)}"
+    reasons, because = _reasons(facts, problems), "no sample was taken"
     if _trimmed_away(facts):
         roots = ", ".join(f"<code>{text(root)}</code>" for root in facts.roots)
-        answer, because = "Nothing is left to show", "not one sample is of the job’s own frames"
+        answer, because = "Nothing is left to show", "no sample is of the job’s own frames"
         reasons = [f"Pictures are trimmed to what is below {roots}. Make them without --trim."]
     listed = "".join(f"<li>{reason}</li>" for reason in reasons)
     why = f"<p>There is no picture, because {because}:</p><ul>{listed}</ul>"
+    if len(reasons) == 1 and not _trimmed_away(facts):
+        why = f"<p>{reasons[0]}</p>"
     return f'{_head_of(answer, "", _chips(facts, len(problems)))}<section class="empty">{why}</section>'
 
 

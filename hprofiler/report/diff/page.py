@@ -37,7 +37,7 @@ class TwoRuns:
     def begin(self, event: str, column: Column, facts: Sequence[RunFacts]) -> None:
         """What is compared; `facts` are those of the sides that are runs."""
         measure = measure_of(event)
-        told = PageEvent(event, measure.title, *column, measure.share_of)
+        told = PageEvent(event, measure.title, *column, measure.wider)
         if len(facts) == len(self._names):
             of_runs = [page_event(one) for one in facts]
             told = of_runs[0]
