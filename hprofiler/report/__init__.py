@@ -128,12 +128,17 @@ def _make(folder: RunFolder, facts: RunFacts, names: Names) -> Tuple[List[EventR
     parts = {
         "top": top(run_title(facts)),
         "events": "\n".join(sections),
-        "run": run_section(facts, problems, coverage(facts, _lost(facts, problems))[0]),
+        "run": run_section(facts, problems, coverage(facts, _lost(facts, problems))[0], _drawn(reports)),
     }
     pages.write(Page(f"{run_title(facts)} · hprofiler", parts, data), folder.page_path)
     for old in folder.old_pages(facts.events):
         old.unlink(missing_ok=True)
     return [reports[event] for event in facts.events], problems
+
+
+def _drawn(reports: Mapping[str, EventReport]) -> List[str]:
+    """The events that have pictures."""
+    return [event for event, made in reports.items() if made.totals]
 
 
 def _has_samples(facts: RunFacts) -> bool:
