@@ -80,7 +80,7 @@ export class CompareView {
       tint: (node, { dark }) => difference.tint(node, dark),
     }, profile.present(this.plainNode(state.zoom)));
     this.showRamp(difference);
-    this.lone.show(difference, one.run !== another.run);
+    this.lone.show(difference, one.run > another.run);
     this.changes.show(difference, methodChanges(collectMethods(here, outermost), collectMethods(there, outermost), sides));
   }
 

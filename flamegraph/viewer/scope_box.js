@@ -18,7 +18,7 @@ export class ScopeBox {
     /** The event whose threads are listed. */
     this.listed = -1;
     const element = part("scope", HTMLDivElement);
-    this.box = new Combobox(element, "What is shown", () => this.options(), (id) => context.go({ scope: id === "sum" ? "" : id }));
+    this.box = new Combobox(element, "What is shown", () => this.options(), (id) => context.go({ scope: context.addressOf(id) }));
     element.hidden = context.scopes.all().length < 2;
     this.threads.addEventListener("change", () => context.go({ thread: Number(this.threads.value) }));
     this.listEvents();

@@ -93,6 +93,11 @@ export class Scopes {
     return /** @type {Scope} */ (this.parse(run ? `${run}/sum` : "sum"));
   }
 
+  /** What is shown before anything is chosen: of two runs the later one. */
+  get whole() {
+    return this.sumOfRun(this.page.runs.length - 1);
+  }
+
   /** @param {number} process */
   runOf(process) {
     return this.page.hosts[this.page.processes[process].host].run;

@@ -140,13 +140,23 @@ def test_a_lone_path_is_zoomed_into(viewer: Viewer, page: Path) -> None:
     assert lines(viewer, 0.5, 2)[0] == "d" and "zoom=" in viewer.state()
 
 
-def test_the_host_that_is_least_alike_is_compared_with_the_cluster(viewer: Viewer, page: Path) -> None:
+def test_the_host_that_is_least_alike_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "compare")
     assert viewer.text("compare-panel").splitlines()[:2] == ["hot", "compared with"]
-    assert box(viewer, "compare-with") == "Cluster, sum"
-    assert rows_by_name(viewer)["b"] == ["+40.0 points", "0", "40.0 %", "80.0 %"]
+    assert box(viewer, "compare-with") == "All but hot"
+    assert rows_by_name(viewer)["b"] == ["+60.0 points", "0", "20.0 %", "80.0 %"]
     viewer.element("compare-swap").click()
-    assert rows_by_name(viewer)["b"] == ["−40.0 points", "0", "80.0 %", "40.0 %"]
+    assert rows_by_name(viewer)["b"] == ["−60.0 points", "0", "80.0 %", "20.0 %"]
+
+
+def test_a_comparison_begins_with_all_there_is(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.click(0.2, 2)
+    viewer.until("return location.hash.includes('zoom=')")
+    viewer.element("view-compare").click()
+    viewer.canvas = "compare-canvas"
+    assert "zoom=" not in viewer.state()
+    assert lines(viewer, 0.5, 0)[0] == "both, on average"
 
 
 def test_a_process_is_compared_with_all_others(viewer: Viewer, page: Path) -> None:
