@@ -12,7 +12,8 @@ import { ScopeBox } from "./scope_box.js";
 import { SearchBox } from "./search_box.js";
 import { adoptSections, hasSections } from "./sections.js";
 import { shortcutsOf } from "./shortcuts.js";
-import { parseHash } from "./state.js";
+import { INITIAL, parseHash } from "./state.js";
+import { followRow } from "./table.js";
 import { hideTabs, showTab, startTabs } from "./tabs.js";
 import { isDark, startTheme } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
@@ -86,15 +87,19 @@ export class Explorer {
   }
 
   /**
-   * The tables' links lead into the viewer: a scope, and perhaps a method searched in it.
+   * The page's links lead into the viewer: a method's callers and callees in what is shown, or a scope, and perhaps a
+   * method searched in it.
    * @param {MouseEvent} event
    */
   follow(event) {
-    const link = event.target instanceof Element ? event.target.closest('a[href^="#"]') : null;
-    if (!(link instanceof HTMLAnchorElement) || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (!(event.target instanceof Element) || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (event.target.closest("section.hottest tbody")) followRow(event.target);
+    const link = event.target.closest('a[href^="#"]');
+    if (!(link instanceof HTMLAnchorElement)) return;
     event.preventDefault();
     const { scope, query, view, method } = parseHash(link.hash);
-    this.store.go({ scope, query, view, method, regexp: false, zoom: 0, thread: -1 });
+    if (view === "sandwich") this.context.openMethod(method);
+    else this.store.go({ scope, query, view, regexp: false, zoom: 0, thread: -1 });
     part("explorer", HTMLElement).scrollIntoView({ block: "start" });
   }
 
@@ -187,15 +192,25 @@ export class Explorer {
   }
 
   /**
-   * What the page says of other events steps aside.
+   * What the page says of other events steps aside, and its hottest methods where they are not those of what is shown.
    * @param {number} event
    */
   showEvent(event) {
-    for (const section of document.querySelectorAll("section.of-event")) {
-      if (section instanceof HTMLElement) section.hidden = section.dataset.event !== String(event);
+    const whole = this.isWhole();
+    for (const section of document.querySelectorAll("section.of-event, section.hottest")) {
+      if (!(section instanceof HTMLElement)) continue;
+      const other = section.dataset.event !== undefined && section.dataset.event !== String(event);
+      section.hidden = other || (section.matches(".hottest") && !whole);
     }
     const { wider } = this.context.page.events[event];
     part("wider", HTMLSpanElement).textContent = wider;
+  }
+
+  /** Whether what is shown is what the page began with: all of the cluster, or the comparison of both runs. */
+  isWhole() {
+    const { scope, scopes, thread, state } = this.context;
+    if (state.view !== INITIAL.view || scope.key !== scopes.whole.key || thread >= 0) return false;
+    return state.view !== "compare" || state.with === "";
   }
 
   /**

@@ -54,6 +54,7 @@ export class SortedTable {
       this.fill();
     });
     this.body.addEventListener("keydown", (event) => this.walk(event));
+    this.body.addEventListener("click", ({ target }) => (target instanceof Element ? followRow(target) : undefined));
   }
 
   /**
@@ -143,11 +144,20 @@ export class SortedTable {
 }
 
 /**
+ * A click anywhere in a row does what its name does; marking text does not.
+ * @param {Element} target
+ */
+export function followRow(target) {
+  if (target.closest("a, button") || getSelection()?.isCollapsed === false) return;
+  buttonIn(target.closest("tr"))?.click();
+}
+
+/**
  * @param {Element | null | undefined} row
  * @returns {HTMLElement | null}
  */
 function buttonIn(row) {
-  return row?.querySelector("button, a") ?? null;
+  return row?.querySelector(".name button, .name a") ?? null;
 }
 
 /**

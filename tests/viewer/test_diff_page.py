@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from selenium.webdriver.common.by import By
 
 from hprofiler.report.diff import compare_paths, two_runs
 from tests.viewer.block import described
@@ -45,6 +46,28 @@ def test_it_opens_on_the_comparison_of_both_runs(viewer, page):
     assert viewer.element("compare-panel").is_displayed()
     assert "com/acme/Mask.mask" in told and "+23.1 points" in told
     assert "Appeared: only in tuesday" in told
+    assert value(viewer, "scope") == "tuesday: Cluster, sum"
+    assert value(viewer, "compare-with") == "monday: Cluster, sum"
+    assert told.splitlines()[:2] == ["tuesday: Cluster, sum", "compared with"]
+    viewer.element("compare-swap").click()
+    assert value(viewer, "scope") == "monday: Cluster, sum"
+    told = viewer.element("compare-panel").text.replace("\u202f", " ")
+    assert told.splitlines()[:2] == ["monday: Cluster, sum", "compared with"]
+    assert "−23.1 points" in told and "Appeared" not in told
+
+
+def test_what_changed_in_all_stands_below_the_comparison_of_all_alone(viewer, page):
+    viewer.open(page)
+    tables = viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest")
+    assert tables.is_displayed()
+    viewer.element("compare-swap").click()
+    assert not tables.is_displayed()
+    viewer.open(page, "view=graph")
+    assert not viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest").is_displayed()
+
+
+def value(viewer, id):
+    return viewer.element(f"{id}-input").get_attribute("value")
 
 
 def test_threads_are_compared_with_those_of_the_run_before(viewer, tmp_path):

@@ -247,6 +247,33 @@ def test_methods_are_searched_and_lead_to_the_sandwich(viewer: Viewer, page: Pat
     assert box(viewer, "sandwich-method") == "c"
 
 
+def test_a_click_anywhere_in_a_row_of_methods_leads_to_the_sandwich(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "methods", "scope=host:0")
+    viewer.driver.find_element(By.CSS_SELECTOR, "#methods-body tr .total .bar").click()
+    viewer.until("return !document.getElementById('sandwich-panel').hidden")
+    assert box(viewer, "sandwich-method") == "c" and box(viewer, "scope") == "hot"
+
+
+def test_the_hottest_methods_lead_to_the_sandwich(viewer: Viewer, tmp_path: Path) -> None:
+    host = MadeHost("one", {1: "a;b 90\n"}, events={"alloc": {1: "a;make 1048576\nkeep 1048576\n"}})
+    viewer.open(make_report(make_run(tmp_path / "run", [host], events=("cpu", "alloc")).path).page)
+    viewer.element("events").find_elements(By.TAG_NAME, "button")[1].click()
+    viewer.until("return location.hash.includes('event=alloc')")
+    rows = viewer.driver.find_elements(By.CSS_SELECTOR, ".hottest tbody tr")
+    row = next(row for row in rows if row.is_displayed() and "make" in row.text)
+    row.find_element(By.CSS_SELECTOR, ".self .bar").click()
+    viewer.until("return !document.getElementById('sandwich-panel').hidden")
+    assert box(viewer, "sandwich-method") == "make" and "event=alloc" in viewer.state()
+
+
+def test_the_hottest_methods_are_told_of_the_whole_alone(viewer: Viewer, page: Path) -> None:
+    for state in ("scope=host:0", "scope=mean", "view=reversed", "view=methods"):
+        viewer.open(page, state)
+        assert not viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest").is_displayed(), state
+    viewer.open(page)
+    assert viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest").is_displayed()
+
+
 def test_fifty_thousand_methods_come_a_page_at_a_time(viewer: Viewer, tmp_path: Path) -> None:
     path = tmp_path / "many.html"
     stacks = "".join(f"a;m{number} {1 + number}\n" for number in range(50_000))
