@@ -129,6 +129,17 @@ def test_back_leads_out_of_graphs_that_zoom_by_themselves(viewer: Viewer, page: 
     viewer.until("return !document.getElementById('graph-panel').hidden")
 
 
+def test_keys_of_views_lead_into_their_graphs(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    for key, scroller in (("r", "reversed-scroller"), ("g", "graph-scroller")):
+        viewer.press(key)
+        assert focused(viewer) == scroller
+    viewer.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    assert viewer.text("frame-name") == "hot"
+    viewer.press("s")
+    assert focused(viewer) == "callers-scroller" and "method=hot" in viewer.state()
+
+
 def test_copies_the_whole_stack(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     tab_to(viewer, "graph-scroller")
