@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
-from hprofiler.measures import amount, counted, duration, in_words, interval_in_words, measure_of, summed
+from hprofiler.measures import (
+    amount,
+    counted,
+    duration,
+    figures,
+    in_words,
+    interval_in_words,
+    measure_of,
+    summed,
+)
 from hprofiler.model import Outcome, Status
 from hprofiler.report.comparison import Compared, Unlike
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
@@ -94,7 +103,9 @@ def _counts(event: str, recordings: Sequence[RecordingFacts]) -> List[str]:
     columns = measure_of(event).columns
     values = [(totals.get(column[0], 0), column) for column in columns]
     return [
-        number_cell(f"{value:,}" if column[1] == "count" else amount(value, column), value)
+        number_cell(
+            f"{figures(value, column[0]):,.0f}" if column[1] == "count" else amount(value, column), value
+        )
         for value, column in values
     ]
 

@@ -109,6 +109,10 @@ def test_bytes_are_told_in_powers_of_1024():
 def test_every_event_is_told_in_its_own_units():
     assert in_words("cpu", {"samples": 1234, "cpu": 4_100_000_000}) == "1,234 samples, 4.1 s of CPU time"
     assert in_words("alloc", {"alloc_objects": 5, "alloc_space": 2**30}) == "5 objects, 1 GiB allocated"
+    many = {"alloc_objects": 670_216_888, "alloc_space": 2**30}
+    assert in_words("alloc", many) == "about 670,000,000 objects, 1 GiB allocated"
+    assert amount(1000, ("inuse_objects", "count")) == "1,000 objects", "that it is"
+    assert amount(1_234_567, ("inuse_objects", "count")) == "about 1,230,000 objects"
     assert in_words("lock", {"contentions": 1, "delay": 20_000_000}) == "1 contention, 20 ms waited"
     assert in_words("page-faults", {"page-faults": 7}) == "7 samples"
     method = "java.lang.Class.getMethods"
