@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from hprofiler._flamegraph import Method
-from hprofiler.errors import RunFolderError
+from hprofiler.errors import PicturesError, RunFolderError
 from hprofiler.model import Outcome
 from hprofiler.report import page as pages
 from hprofiler.report.comparison import Compared
@@ -99,7 +99,8 @@ def make_report(folder: Path, raw_names: bool = False, threads: bool = False, tr
     """Make all pictures of a run folder, and its page; for `raw_names` and `threads` see `reading.Names`.
 
     With `trim` they hold only what is below the roots that the run's selector names.
-    Raises RunFolderError when it is no run folder, or cannot be written.
+    Raises RunFolderError when it is no run folder, or cannot be written; PicturesError when its profiles are
+    more than pictures have room for.
     """
     run_folder = RunFolder.open(folder)
     facts = replace(read_facts(run_folder.run), trimmed=trim)
@@ -108,6 +109,11 @@ def make_report(folder: Path, raw_names: bool = False, threads: bool = False, tr
     except OSError as error:
         reason = f"cannot write the report in {folder}: {error.strerror or error}"
         raise RunFolderError(reason, "free some space there, or copy the run folder elsewhere") from error
+    except RuntimeError as error:
+        raise PicturesError(
+            f"cannot make the report of {folder}: {error}",
+            f"the profiles of processes are in {folder / 'hosts'}: `hprofiler convert` reads them",
+        ) from error
     covered, _ = coverage(facts, _lost(facts, problems))
     return Report(run_folder.page_path, tuple(gathered), covered, tuple(problems))
 
