@@ -181,8 +181,10 @@ export class Explorer {
   /** @param {State} state */
   showTools(state) {
     const graphs = GRAPHS.includes(state.view);
+    const nothing = !this.context.scopes.hasEvent(this.context.event);
+    part("explorer", HTMLElement).classList.toggle("nothing", nothing);
     part("tools", HTMLDivElement).hidden = !SEARCHED.includes(state.view);
-    part("scope-note", HTMLParagraphElement).hidden = !SEARCHED.includes(state.view);
+    part("scope-note", HTMLParagraphElement).hidden = !nothing && !SEARCHED.includes(state.view);
     part("turn", HTMLButtonElement).hidden = !graphs || state.view === "sandwich";
     part("color", HTMLButtonElement).hidden = !graphs || state.view === "compare";
     part("status", HTMLDivElement).hidden = !graphs;

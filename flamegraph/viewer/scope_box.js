@@ -58,7 +58,23 @@ export class ScopeBox {
     [...this.events.children].forEach((button, index) => button.setAttribute("aria-pressed", String(index === event)));
     this.listThreads(event);
     this.threads.value = String(context.thread);
-    this.note.textContent = this.describe(scope);
+    this.note.textContent = [...this.missed(scope), this.describe(scope)].join(" ");
+  }
+
+  /**
+   * What a link asked for that is not on this page.
+   * @param {Scope} scope what is shown instead
+   */
+  missed(scope) {
+    const { page, state, event, scopes } = this.context;
+    const told = [];
+    if (state.event && state.event !== page.events[event].name) {
+      told.push(`The link asks for an event that is not on this page; this is ${page.events[event].title}.`);
+    }
+    if (state.scope && !scopes.parse(state.scope)) {
+      told.push(`The link asks for a scope that is not on this page; this is ${scope.label}.`);
+    }
+    return told;
   }
 
   /** @param {number} event */
@@ -76,6 +92,7 @@ export class ScopeBox {
   describe(scope) {
     const { context } = this;
     const { scopes, page, event, thread } = context;
+    if (!scopes.hasEvent(event)) return `There are no samples of ${page.events[event].title}.`;
     const part = scopes.amount(scope, event, thread);
     if (part === 0) return "No samples here.";
     const hosts = scopes.hostsOf(scope.run);

@@ -108,14 +108,24 @@ export class Scopes {
     const { page } = this;
     const run = page.runs.length > 1 ? `${page.runs[scope.run]}: ` : "";
     switch (scope.kind) {
-      case "sum": return run + (this.hostsOf(scope.run) > 1 ? "Cluster, sum" : this.lonelyHost(scope.run));
+      case "sum": return this.hostsOf(scope.run) > 1 ? `${run}Cluster, sum` : this.inRun(scope.run, this.lonelyHost(scope.run));
       case "mean": return `${run}Cluster, average`;
-      case "host": return run + page.hosts[scope.index].name;
-      case "rest": return `${run}All but ${scope.of?.label.slice(run.length)}`;
+      case "host": return this.inRun(scope.run, page.hosts[scope.index].name);
+      case "rest": return `${run}All but ${scope.of?.label.startsWith(run) ? scope.of.label.slice(run.length) : scope.of?.label}`;
       case "process": return run + this.processLabel(scope.index);
       case "label": return run + (scope.value || "(none)");
       case "thread": return run + page.threads[scope.index];
     }
+  }
+
+  /**
+   * A name with its run's before it where there are two; what is a file has its run's name already.
+   * @param {number} run
+   * @param {string} name
+   */
+  inRun(run, name) {
+    const { runs } = this.page;
+    return runs.length > 1 && runs[run] !== name ? `${runs[run]}: ${name}` : name;
   }
 
   /** @param {number} run */
@@ -188,6 +198,14 @@ export class Scopes {
       this.threads.set(event, threads);
     }
     return threads;
+  }
+
+  /**
+   * Whether there is one sample of an event.
+   * @param {number} event
+   */
+  hasEvent(event) {
+    return this.page.columns.some((column) => column.event === event);
   }
 
   /**

@@ -116,16 +116,29 @@ def test_each_event_has_its_own_units(viewer: Viewer, page: Path) -> None:
     assert viewer.hover(0.5, 2).splitlines()[0] == "cold"
 
 
-def test_an_event_without_samples_is_no_riddle(viewer: Viewer, page: Path) -> None:
-    viewer.open(page)
+@pytest.mark.parametrize("view", ["graph", "reversed", "sandwich", "methods", "hosts", "compare", "run"])
+def test_an_event_without_samples_is_no_riddle(viewer: Viewer, page: Path, view: str) -> None:
+    viewer.open(page, f"view={view}&scope=host:0&q=hot")
     viewer.element("events").find_elements(By.TAG_NAME, "button")[2].click()
-    viewer.until_text("scope-note", "No samples here.")
-    for view in ("reversed", "sandwich", "methods", "hosts", "compare", "run", "graph"):
-        viewer.element(f"view-{view}").click()
-        assert viewer.element(f"{view}-panel").get_attribute("hidden") is None
-        assert not viewer.element("failure").is_displayed()
-    viewer.element("search").send_keys("hot")
-    viewer.until_text("search-result", "no match")
+    viewer.until("return location.hash.includes('event=lock')")
+    assert viewer.text("explorer").splitlines()[-1] == "There are no samples of lock waits."
+    for hidden in ("views", "tools", "scope", "status", "legend", f"{view}-panel"):
+        assert not viewer.element(hidden).is_displayed(), hidden
+    viewer.element("events").find_elements(By.TAG_NAME, "button")[0].click()
+    viewer.until("return !location.hash.includes('event=lock')")
+    assert viewer.element(f"{view}-panel").is_displayed() and viewer.element("views").is_displayed()
+
+
+def test_a_link_to_what_is_not_here_is_told(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "event=nothing&scope=host:7")
+    assert viewer.text("scope-note").startswith(
+        "The link asks for an event that is not on this page; this is CPU time. "
+        "The link asks for a scope that is not on this page; this is Cluster, sum. "
+    )
+    choose_scope(viewer, "n1")
+    viewer.element("events").find_elements(By.TAG_NAME, "button")[1].click()
+    viewer.until("return location.hash.includes('event=alloc')")
+    assert "link" not in viewer.text("scope-note")
 
 
 def test_what_the_page_says_is_of_the_event_shown(viewer: Viewer, page: Path) -> None:
