@@ -33,6 +33,7 @@ const SOME_WIDTH = 1200;
  * How a profile looks, beside its numbers.
  * @typedef {object} Look
  * @property {string} label what the root's frame says
+ * @property {string} [title] what the graph is of, where that is not the scope
  * @property {(node: number, coloring: Coloring) => string} [tint] the frames' CSS colours, instead of the usual ones
  * @property {(node: number) => Told[]} [rows] what is told of a frame, where it is not its total and self
  * @property {boolean} [outward] frames are called by those on them: a stack ends at the root
@@ -342,6 +343,11 @@ export class Graph {
       top: (depth) => zero + depth * step,
     });
     this.placeOutline();
+  }
+
+  /** Whether there is something of it to be seen. */
+  get seen() {
+    return this.profile !== null && this.scroller.offsetParent !== null;
   }
 
   /** @param {MouseEvent} event */

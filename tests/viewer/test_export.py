@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
@@ -130,6 +132,39 @@ def test_the_picture_of_a_comparison_tells_both_sides(viewer: Viewer, page: Path
     told = [title.replace("\u202f", " ") for title in titles(save(viewer, downloads, "svg"))]
     assert "k (n1 12.3 %, n2 0 %, Difference only in n1)" in told
     assert not any("sample" in title for title in told)
+
+
+@pytest.mark.parametrize(
+    ("state", "kind", "name"),
+    [
+        ("view=reversed", "svg", "-cpu-Cluster-sum-reversed.svg"),
+        ("view=compare&scope=host:0&with=host:1", "svg", "-cpu-n1-compared-with-n2-compare.svg"),
+        ("view=compare&scope=host:0&with=host:1", "folded", "-cpu-n1.folded"),
+    ],
+)
+def test_names_of_files_tell_what_is_in_them(
+    viewer: Viewer, page: Path, downloads: Path, state: str, kind: str, name: str
+) -> None:
+    viewer.open(page, state)
+    assert save(viewer, downloads, kind).name.endswith(name)
+
+
+@pytest.mark.parametrize(
+    ("state", "offered"),
+    [("view=methods", False), ("view=sandwich", False), ("view=sandwich&method=y", True)],
+)
+def test_a_picture_is_offered_where_there_is_one(
+    viewer: Viewer, page: Path, state: str, offered: bool
+) -> None:
+    viewer.open(page, state)
+    viewer.element("save-button").click()
+    items = viewer.element("save-list").find_elements(By.TAG_NAME, "li")
+    assert [item.get_attribute("id") for item in items] == [
+        *(["save-svg"] if offered else []),
+        *("save-folded", "save-pprof", "save-speedscope"),
+    ]
+    viewer.press(Keys.END)
+    assert viewer.driver.switch_to.active_element.get_attribute("id") == "save-speedscope"
 
 
 def test_hostile_names_in_a_picture_are_text(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
