@@ -95,6 +95,19 @@ def test_a_comparison_is_light_on_paper(viewer: Viewer, page: Path) -> None:
     assert viewer.color(0.25, 2) == light
 
 
+def test_paper_tells_what_is_compared_and_has_no_controls(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare", HOT)
+    viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        for hidden in ("compare-swap", "compare-measure"):
+            assert not viewer.element(hidden).is_displayed(), hidden
+        assert viewer.element("compare-with-input").is_displayed()
+        heading = viewer.driver.find_element(By.CSS_SELECTOR, "#only-here h3")
+        assert heading.value_of_css_property("break-after") == "avoid"
+    finally:
+        viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
 def test_bars_are_as_long_as_their_change(viewer: Viewer, tmp_path: Path) -> None:
     # In two places m changes by 20 and 40 points: no frame does by as much as the method.
     hosts = {"one": "a;m 40\nb;m 20\nc 40\n", "other": "a;x 20\na;y 20\nb;z 20\nc 40\n"}
