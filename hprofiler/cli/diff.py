@@ -91,8 +91,13 @@ def _print_grown(told: List[str]) -> None:
 
 
 def _problems(changes: Changes) -> List[str]:
+    from hprofiler.report.words import printable
+
     sides = (changes.before, changes.after)
-    return [f"{side.name}: {one.host} pid {one.pid}: {one.reason}" for side in sides for one in side.problems]
+    told = (
+        f"{side.name}: {one.host} pid {one.pid}: {one.reason}" for side in sides for one in side.problems
+    )
+    return [printable(reason) for reason in told]
 
 
 def _grew(one: MethodChange, changes: Changes) -> str:
@@ -116,7 +121,7 @@ def _progress() -> Iterator[Listener]:
         tasks: Dict[str, TaskID] = {}
 
         def listener(side: str, done: int, of: int) -> None:
-            if side not in tasks:
+            if done == 0:  # both sides may have one name
                 tasks[side] = progress.add_task(side, total=of)
             progress.update(tasks[side], completed=done)
 

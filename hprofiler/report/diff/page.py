@@ -12,7 +12,7 @@ from hprofiler.measures import Column, measure_of
 from hprofiler.report import page as pages
 from hprofiler.report.description import PageData, PageEvent, PageProcess
 from hprofiler.report.diff.changes import Changes, MethodChange
-from hprofiler.report.diff.texts import HEADS, amount_of, change_of, kinds_of, noise_of
+from hprofiler.report.diff.texts import AS_LONG, HEADS, amount_of, change_of, kinds_of, noise_of
 from hprofiler.report.diff.words import findings
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.gather import page_event
@@ -41,7 +41,8 @@ class TwoRuns:
         if len(facts) == len(self._names):
             of_runs = [page_event(one) for one in facts]
             told = of_runs[0]
-            if of_runs[0].seconds != of_runs[1].seconds:  # there is no one length to tell cores by
+            lengths = [one.seconds for one in of_runs]
+            if not math.isclose(*lengths, rel_tol=AS_LONG):  # there is no one length to tell cores by
                 told = replace(told, seconds=0.0)
             told = replace(told, second=_common_second(of_runs))
         self._event = self._data.event(told)
@@ -70,10 +71,12 @@ class TwoRuns:
         found = findings(changes)
         self._data.tell(self._event, (), found)
         sides = [changes.before.in_words(), changes.after.in_words()]
+        both = (changes.before, changes.after)
+        partial = [f"{one.name} is of {one.partial}" for one in both if one.partial]
         title = self._data.title
         section = pages.event_section(
             self._event,
-            findings_header(changes.event, found, [f"<b>{text(side)}</b>" for side in sides]),
+            findings_header(changes.event, found, [f"<b>{text(side)}</b>" for side in (*sides, *partial)]),
             _tables(changes),
             pages.still_picture(changes.diff.profile, title, " → ".join(sides)),
         )

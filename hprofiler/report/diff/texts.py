@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from hprofiler._flamegraph import Change
-from hprofiler.measures import amount, measure_of
+from hprofiler.measures import amount, duration, measure_of
 from hprofiler.report.diff.changes import Changes, MethodChange, Moved
 from hprofiler.report.diff.several import WHY
 from hprofiler.report.diff.sides import Side
@@ -15,6 +16,8 @@ _WITHIN_SHOWN = 3
 HEADS = ("before", "after", "change", "noise")
 _KINDS = {"own": "by itself", "total": "with all it calls"}
 _LONGEST_NAME = 160
+# What was recorded for the same time was recorded for as long but for so much.
+AS_LONG = 0.02
 # How much larger or smaller the shares of what did not change must be to be worth a line.
 _ROOM = 0.05
 
@@ -49,9 +52,12 @@ def _head(compared: Changes) -> List[str]:
         f"{printable(compared.event)}: {printable(sides)}",
         f"{printable(what)}; {_about_noise(compared)}",
     ]
-    seconds = [side.facts.duration for side in (compared.before, compared.after) if side.facts]
-    if compared.absolute and len(set(seconds)) > 1:
-        text.append(f"recorded for {seconds[0]:g} s and {seconds[1]:g} s: amounts differ for that alone")
+    sides_of = (compared.before, compared.after)
+    text += [f"{printable(side.name)} is of {printable(side.partial)}" for side in sides_of if side.partial]
+    before, after = (side.seconds for side in sides_of)
+    if compared.absolute and before and after and not math.isclose(before, after, rel_tol=AS_LONG):
+        times = f"{duration(before)} and {duration(after)}"
+        text.append(f"recorded for {times}: amounts differ for that alone")
     room = compared.room.usual
     if abs(room - 1) >= _ROOM:
         others = "less" if room > 1 else "more"
@@ -180,6 +186,7 @@ def _side(side: Side) -> Dict[str, object]:
         "samples": side.spread.samples if side.spread.known else None,
         "processes": side.spread.parts if side.facts else None,
         "unusable": len(side.problems),
+        "partial": side.partial or None,
     }
 
 
