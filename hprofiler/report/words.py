@@ -27,10 +27,10 @@ def moment(iso: str) -> str:
     """ "20 Nov 2026, 06:12 UTC"; text that is no ISO time stays as it is."""
     try:
         time = datetime.fromisoformat(iso.replace("Z", "+00:00"))
-    except ValueError:
+        if time.tzinfo is not None:
+            return f"{time.astimezone(timezone.utc):%-d %b %Y, %H:%M} UTC"
+    except (ValueError, OverflowError):  # there is no year 0 for UTC to be in
         return iso
-    if time.tzinfo is not None:
-        return f"{time.astimezone(timezone.utc):%-d %b %Y, %H:%M} UTC"
     return f"{time:%-d %b %Y, %H:%M}"
 
 
