@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.common.by import By
 
+from hprofiler._flamegraph import Profile
 from hprofiler.report.diff import compare_paths, two_runs
 from tests.viewer.block import described
 from tests.viewer.made_profile import made_profile
@@ -54,6 +55,18 @@ def test_it_opens_on_the_comparison_of_both_runs(viewer, page):
     told = viewer.element("compare-panel").text.replace("\u202f", " ")
     assert told.splitlines()[:2] == ["monday: Cluster, sum", "compared with"]
     assert "−23.1 points" in told and "Appeared" not in told
+
+
+def test_a_file_has_its_run_s_name_once(viewer, tmp_path):
+    old, new = (Profile.from_bytes(f"main;hot {hot}\nmain;cold 40\n".encode(), "folded") for hot in (60, 90))
+    old.diff(new).write(tmp_path / "x.html", None, title="x")
+    viewer.open(tmp_path / "x.html")
+    assert [value(viewer, one) for one in ("compare-with", "scope")] == ["before", "after"]
+    run = make_run(tmp_path / "tuesday", [MadeHost(name, {1: "main;hot 60\n"}) for name in ("n1", "n2")]).path
+    (tmp_path / "monday.folded").write_text("main;hot 60\n")
+    viewer.open(diff_page([tmp_path / "monday.folded", run], tmp_path / "y.html"))
+    names = [value(viewer, one) for one in ("compare-with", "scope")]
+    assert names == ["monday.folded", "tuesday: Cluster, sum"]
 
 
 def test_what_changed_in_all_stands_below_the_comparison_of_all_alone(viewer, page):
