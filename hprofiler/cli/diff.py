@@ -94,9 +94,7 @@ def _problems(changes: Changes) -> List[str]:
     from hprofiler.report.words import printable
 
     sides = (changes.before, changes.after)
-    told = (
-        f"{side.name}: {one.host} pid {one.pid}: {one.reason}" for side in sides for one in side.problems
-    )
+    told = (f"{side.name}: {one.host} pid {one.pid}: {one.reason}" for side in sides for one in side.problems)
     return [printable(reason) for reason in told]
 
 
