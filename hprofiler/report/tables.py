@@ -249,8 +249,11 @@ def facts_section(facts: RunFacts, covered: str, drawn: Sequence[str]) -> str:
         ("Recorded", text(covered)),
         ("Recorded with", text(_engines(facts))),
         ("In all", "<br>".join(map(text, filter(None, in_all)))),
-        ("Started", text(moment(facts.started))),
-        ("Finished", text(moment(facts.finished)) + (", interrupted" if facts.interrupted else "")),
+        ("Started", text(moment(facts.started, seconds=True))),
+        (
+            "Finished",
+            text(moment(facts.finished, seconds=True)) + (", interrupted" if facts.interrupted else ""),
+        ),
         ("hprofiler", text(facts.version)),
         ("JVMs", text(_jvms(facts))),
         ("Beside this page", _files(drawn)),

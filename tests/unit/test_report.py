@@ -99,6 +99,7 @@ def test_the_page_tells_hosts_ledger_and_run(tmp_path):
         "executor 6 pid 4006 async-profiler perf_events, 1,363 samples, 4.5 s of CPU time perf events are",
         "hprofiler -f 300 -t 60 -j spark-executor -H hosts.txt",
         "20 Nov 2026, 06:12 UTC",
+        "Started 20 Nov 2026, 06:12:03 UTC Finished 20 Nov 2026, 06:13:05 UTC",
         "17.0.9 (15)",
     ]:
         assert told in visible, told

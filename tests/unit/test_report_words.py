@@ -67,6 +67,7 @@ def test_packages_end_where_the_class_begins(name, package):
 def test_moments_are_utc():
     assert moment("2026-11-20T08:12:03+02:00") == "20 Nov 2026, 06:12 UTC"
     assert moment("2026-11-20T06:12:03Z") == "20 Nov 2026, 06:12 UTC"
+    assert moment("2026-11-20T06:12:03Z", seconds=True) == "20 Nov 2026, 06:12:03 UTC"
     for other in ("yesterday", "0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00"):
         assert moment(other) == other
 
