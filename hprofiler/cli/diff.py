@@ -79,8 +79,8 @@ def _print(
         print(json.dumps(record(changes, options.top, failed, unsure), indent=2))
     else:
         print("\n".join(lines(changes, options.top)))
-    _print_grown([_grew(one, changes) for one in failed])
-    _print_grown([f"{_grew(one, changes)}; {WHY}" for one in unsure])
+    _print_grown([f"{_grew(one)}: {_growth(one, changes)}" for one in failed])
+    _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {WHY}" for one in unsure])
 
 
 def _print_grown(told: List[str]) -> None:
@@ -98,11 +98,15 @@ def _problems(changes: Changes) -> List[str]:
     return [printable(reason) for reason in told]
 
 
-def _grew(one: MethodChange, changes: Changes) -> str:
+def _grew(one: MethodChange) -> str:
     from hprofiler.report.words import printable
 
+    return f"{printable(one.name)} grew"
+
+
+def _growth(one: MethodChange, changes: Changes) -> str:
     own, total = (100 * moved.change / changes.whole for moved in (one.own, one.total))
-    return f"{printable(one.name)} grew: {own:+.1f} points by itself, {total:+.1f} with all it calls"
+    return f"{own:+.1f} points by itself, {total:+.1f} with all it calls"
 
 
 @contextmanager

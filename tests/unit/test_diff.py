@@ -238,10 +238,10 @@ def test_fail_over_fails_by_nothing_that_too_few_processes_tell(tmp_path, before
     done = hprofiler(before, fewer, "--fail-over", "5%")
     assert done.returncode == 0
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"hprofiler: {HOT} grew: +1")
-    assert line.endswith("; cannot tell: fewer than 3 processes of a role on a side")
+    assert line.startswith(f"hprofiler: cannot tell whether {HOT} grew (+1")
+    assert line.endswith("): fewer than 3 processes of a role on a side")
     told = json.loads(hprofiler(before, fewer, "--fail-over", "5%", "--json").stdout)
-    reason = "cannot tell: fewer than 3 processes of a role on a side"
+    reason = "fewer than 3 processes of a role on a side"
     assert (told["failed"], told["unsure"]) == ([], [{"method": HOT, "reason": reason}])
     assert json.loads(hprofiler(before, after, "--fail-over", "5%", "--json").stdout)["unsure"] == []
     stored = [path / "hosts/h0/1/cpu.pb.gz" for path in (before, fewer)]
@@ -382,7 +382,7 @@ def test_names_are_nothing_that_a_terminal_obeys(tmp_path):
     a = run_of(tmp_path / "a", "main;a 500\n")
     b = run_of(tmp_path / "b\x1b[0m", "main;\x1b[1m 500\nmain;" + "n" * 5000 + " 500\n")
     done = hprofiler(a, b, "--fail-over", "5%")
-    assert "grew: +50.0 points" in done.stderr
+    assert "grew (+50.0 points" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     assert max(map(len, done.stdout.splitlines())) < 400
 

@@ -11,7 +11,7 @@ from typing import List, Sequence, Tuple
 from hprofiler.report.diff.changes import Changes, MethodChange
 
 FEWEST = 3
-WHY = f"cannot tell: fewer than {FEWEST} processes of a role on a side"
+WHY = f"fewer than {FEWEST} processes of a role on a side"
 
 
 def told_apart(
