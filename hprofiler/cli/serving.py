@@ -16,7 +16,8 @@ from pathlib import Path
 
 from hprofiler.errors import UsageError
 
-# Nobody but this machine's users can ask, and of them only who knows the address.
+# Nobody but this machine's users can ask, and of them only who knows the address. `--open` tells it to the
+# browser in its command line, which they may read while that runs.
 _LOOPBACK = "127.0.0.1"
 _TOKEN_BYTES = 16
 # A browser that opens a connection and says nothing does not hold up the end.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import List, Sequence
 
 from hprofiler._flamegraph import Method, Profile
@@ -111,7 +112,7 @@ def _head_of(answer: str, second: str, chips: Sequence[str], findings: str = "")
 
 def _answer(finding: Finding) -> str:
     """The sentence with its first share marked."""
-    answer = Finding(finding.text.removesuffix("."), finding.method)
+    answer = replace(finding, text=finding.text.removesuffix("."))
     sentence = _marked(answer, method(finding.method or ""))
     share = _SHARE.search(finding.text)
     if share is None:
@@ -130,7 +131,8 @@ def _link(event: str, finding: Finding) -> str:
 def _marked(finding: Finding, name: str) -> str:
     """The sentence with `name` for its method's name; one that is too long for a sentence stays cut."""
     short = short_name(finding.method) if finding.method else ""
-    found = re.search(rf"(?<![\w.$]){re.escape(short)}(?![\w$])", finding.text) if short else None
+    pattern = re.compile(rf"(?<![\w.$]){re.escape(short)}(?![\w$])")
+    found = pattern.search(finding.text, finding.at or 0) if short else None
     if found is None:
         return text(finding.text)
     return f"{text(finding.text[: found.start()])}{name}{text(finding.text[found.end() :])}"

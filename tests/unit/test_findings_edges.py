@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from hprofiler._flamegraph import Profile
@@ -52,6 +54,27 @@ def test_one_busy_process_among_idle_ones_is_no_idle_job(tmp_path):
         "Mostly idle: 4 processes used 0.0038 CPUs on average. What they wait for: -e offcpu."
     ]
     assert not idle(18_000, *[1] * 30), "one process used a whole CPU"
+
+
+def test_who_is_missing_has_a_reason_were_it_a_note(tmp_path):
+    host = MadeHost("h", {1: f"{JOB} 90000\n"})
+    host.fails("degraded", "it ended before it was recorded", pid=2).fails("degraded", "a note", pid=1)
+    assert "1 of 2 processes is missing here: it ended before it was recorded." in texts(
+        of(make_run(tmp_path / "run", [host]))
+    )
+
+
+def test_a_method_that_is_called_like_a_word_is_marked_where_it_stands(tmp_path):
+    folder = run_of(tmp_path, "time 900\nother 100\n")
+    (answer, *_) = of(folder)
+    assert answer.text[answer.at :] == "time." and answer.text.count("time") == 2
+    page = make_report(folder.path).page.read_text()
+    title = page[page.index("<h1>") : page.index("</h1>")]
+    assert re.search(r"of CPU time is spent in <[^>]*>.*time", title)
+    read = "start_[k];do_syscall_64_[k];vfs_read_[k]"
+    kernel = of(run_of(tmp_path / "kernel", f"code;{read} 800\nother 200\n"))
+    (told,) = [one for one in kernel if one.text.startswith("Kernel")]
+    assert told.text[told.at :] == "code."
 
 
 def test_a_profile_of_waits_has_one_story(tmp_path):

@@ -35,13 +35,14 @@ class Finding:
     """A sentence; the whole name of the method that it speaks of, and its host's key in the run folder.
 
     A method stands in the text by its name without the package; `with_calls` says that its share is that of
-    all it calls, too.
+    all it calls, too, and `at` where in the text it stands: a word may be called like a method.
     """
 
     text: str
     method: Optional[str] = None
     host: Optional[str] = None
     with_calls: bool = False
+    at: Optional[int] = None
 
 
 @dataclass(frozen=True)
