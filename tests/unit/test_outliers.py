@@ -98,6 +98,19 @@ def test_the_page_marks_the_host_and_says_why(tmp_path):
     assert [one.host for one in report.events[0].compared.odd_hosts] == ["host4"]
 
 
+def test_of_several_odd_hosts_the_first_is_told(tmp_path):
+    dice = random.Random(7)
+    hosts = identical(dice, 7, 4000)
+    for number in (5, 6):
+        hosts[number].processes = {number: sampled(dice, [1.0], 4000)}
+    report = make_report(make_run(tmp_path / "run", hosts).path)
+    told = [finding.text.replace("\u202f", " ") for finding in report.events[0].findings]
+    told = [text for text in told if "unlike" in text]
+    assert len(told) == 1
+    odd = r"\S+ and 1 more host are unlike the others; the first: Job\.m0 100 % here, \d\d\.\d % usually\."
+    assert re.fullmatch(odd, told[0])
+
+
 def test_a_page_of_identical_hosts_accuses_nobody(tmp_path):
     page = visible(
         make_report(make_run(tmp_path / "run", identical(random.Random(4), 4, 900)).path).page.read_text()
