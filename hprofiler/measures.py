@@ -39,6 +39,11 @@ class Measure:
         return self.columns[self.shown]
 
     @property
+    def wider(self) -> str:
+        """What a wider frame has more of."""
+        return self.share_of.removeprefix("the ")
+
+    @property
     def shown_first(self) -> List[str]:
         """All value names, that of the pictures first."""
         names = [name for name, _ in self.columns]
@@ -134,6 +139,10 @@ _COUNTED = {
 }
 
 
+# Counts that are made of samples' sizes: their last digits mean nothing.
+_ESTIMATED = ("alloc_objects", "inuse_objects")
+
+
 def measure_of(event: str) -> Measure:
     """The measure of an event; any that is none of the known ones is counted."""
     return _MEASURES.get(event) or Measure(
@@ -153,7 +162,19 @@ def amount(value: float, column: Column) -> str:
     name, unit = column
     if unit == "nanoseconds":
         return duration(value / 1e9)
-    return size(value) if unit == "bytes" else counted(value, _COUNTED.get(name, "samples"))
+    return size(value) if unit == "bytes" else _count(value, name, _COUNTED.get(name, "samples"))
+
+
+def _count(value: float, name: str, what: str) -> str:
+    """ "1,234 samples"; "about 670,000,000 objects" where samples only let them be estimated."""
+    rounded = figures(value, name)
+    about = "about " if rounded != value else ""
+    return about + counted(rounded, what)
+
+
+def figures(value: float, name: str) -> float:
+    """The value of a column as it is told: an estimate has three figures."""
+    return float(f"{value:.3g}") if name in _ESTIMATED and value >= 1000 else value
 
 
 def counted(value: float, what: str) -> str:
@@ -193,7 +214,7 @@ def in_words(event: str, totals: Mapping[str, int]) -> str:
         if name in totals:
             value = totals[name]
             told.append(
-                counted(value, words) if unit == "count" else f"{amount(value, (name, unit))} {words}"
+                _count(value, name, words) if unit == "count" else f"{amount(value, (name, unit))} {words}"
             )
     return ", ".join(told)
 

@@ -72,7 +72,7 @@ class RunFolder:
             content = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise RunFolderError(f"{self.path} is no run folder: it has no {RUN_FILE}") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise RunFolderError(f"cannot read {file}: {error}") from error
         if not isinstance(content, dict):
             raise RunFolderError(f"cannot read {file}: not a JSON object")
@@ -88,8 +88,13 @@ class RunFolder:
         return self.path / "cluster"
 
     def host_dir(self, host: str) -> Path:
-        """The host's folder; inside `hosts/` whatever the host is called."""
-        return self.path / "hosts" / safe_name(host)
+        """The host's folder; inside `hosts/` whatever the host is called.
+
+        Runs of earlier versions keep the names that they gave to containers.
+        """
+        hosts = self.path / "hosts"
+        folder, old = hosts / safe_name(host), hosts / _hashed(host)
+        return old if "/" in host and not folder.exists() and old.is_dir() else folder
 
     def profile_path(self, host: str, pid: int, event: str) -> Path:
         return self.host_dir(host) / str(int(pid)) / f"{safe_name(event)}.pb.gz"
@@ -128,6 +133,10 @@ def safe_name(name: str) -> str:
         return name
     if re.fullmatch(r"(?=.{1,100}$)[a-z0-9][a-z0-9.-]*(/[a-z0-9][a-z0-9.-]*){1,2}", name):
         return name.replace("/", "~")
+    return _hashed(name)
+
+
+def _hashed(name: str) -> str:
     readable = re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:60].strip("_")
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"{readable or 'host'}-{digest}"

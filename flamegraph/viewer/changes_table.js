@@ -23,6 +23,8 @@ export class ChangesTable {
     this.difference = null;
     /** @type {Change[]} */
     this.changes = [];
+    /** What fills a bar. */
+    this.largest = 0;
   }
 
   /**
@@ -32,6 +34,7 @@ export class ChangesTable {
   show(difference, changes) {
     this.difference = difference;
     this.changes = changes;
+    this.largest = changes.reduce((most, { change }) => Math.max(most, Math.abs(change)), 0);
   }
 
   /** Lets go of what was compared before, which may be large. */
@@ -58,7 +61,7 @@ export class ChangesTable {
     return [
       {
         key: "change", label: "Change", title: "Sort by how much the method changed with all it calls", className: "change",
-        value: (one) => Math.abs(one.change), cell: (one) => changeCell(difference, one.change),
+        value: (one) => Math.abs(one.change), cell: (one) => changeCell(difference, one.change, this.largest),
       },
       {
         key: "own", label: "Self", title: "Sort by how much the method itself changed", className: "number own",
@@ -95,9 +98,10 @@ export class ChangesTable {
  * The change in words, and a bar to the right for more, to the left for less.
  * @param {Difference} difference
  * @param {number} change
+ * @param {number} largest
  */
-function changeCell(difference, change) {
+function changeCell(difference, change, largest) {
   const bar = make("span", change > 0 ? "delta more" : "delta less");
-  bar.style.setProperty("--share", String(difference.largest ? Math.min(1, Math.abs(change) / difference.largest) : 0));
+  bar.style.setProperty("--share", String(largest ? Math.abs(change) / largest : 0));
   return [make("span", "", difference.change(change)), bar];
 }

@@ -5,7 +5,7 @@ import { FAMILIES, FAMILY_KEYS, familyNumber } from "./families.js";
 import { packageNumber, packagesOf } from "./packages.js";
 
 /** @typedef {import("./profile.js").Profile} Profile */
-/** @typedef {{label: string, color: string, self: number}} Part */
+/** `total` is of all stacks that have any of it. @typedef {{label: string, color: string, self: number, total: number}} Part */
 
 const SHADES = 6;
 /** A hue for any package: far enough apart to be told apart, and none is the colour of a match. */
@@ -80,25 +80,28 @@ export class Coloring {
   }
 
   /**
-   * What each colour stands for, and its self value; the largest first.
+   * What each colour that is drawn stands for; what stands on the most stacks first.
    * @param {Profile} profile
    * @returns {Part[]}
    */
   parts(profile) {
-    const { self: [self], count } = profile;
-    /** @type {number[]} */
-    const sums = [];
+    const { self: [self], total: [total], end, count } = profile;
+    /** @type {Map<number, {self: number, total: number, covered: number}>} */
+    const sums = new Map();
     for (let node = 1; node < count; node++) {
-      if (self[node] === 0) continue;
+      if (total[node] === 0) continue;
       const part = this.partOf(profile, node);
-      sums[part] = (sums[part] ?? 0) + self[node];
+      let sum = sums.get(part);
+      if (!sum) sums.set(part, (sum = { self: 0, total: 0, covered: 0 }));
+      sum.self += self[node];
+      if (node < sum.covered) continue;
+      sum.covered = end[node];
+      sum.total += total[node];
     }
-    const parts = Object.keys(sums).map(Number).filter((part) => part >= 0);
-    return parts
-      .sort((a, b) => sums[b] - sums[a])
-      .map((part) => ({
-        label: this.labelOf(part, profile.names), color: this.shadesOf(part, profile.names)[2], self: sums[part],
-      }));
+    sums.delete(-1);
+    return [...sums]
+      .map(([part, sum]) => ({ ...sum, label: this.labelOf(part, profile.names), color: this.shadesOf(part, profile.names)[2] }))
+      .sort((a, b) => b.total - a.total || b.self - a.self);
   }
 }
 

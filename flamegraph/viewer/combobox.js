@@ -2,6 +2,7 @@
 /** A choice among many with a search in it: type to narrow, arrows to walk, Enter to choose, Esc to leave. */
 
 import { make } from "./dom.js";
+import { searchable } from "./search.js";
 
 /** A note is asked for when the option is shown. @typedef {{id: string, label: string, section: string, note?: () => string}} Option */
 
@@ -101,9 +102,9 @@ export class Combobox {
 
   /** @param {string} typed */
   open(typed) {
-    const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = searchable(typed).split(/\s+/).filter(Boolean);
     const fitting = this.options().filter(({ label, section }) => {
-      const text = `${section} ${label}`.toLowerCase();
+      const text = searchable(`${section} ${label}`);
       return words.every((word) => text.includes(word));
     });
     this.listed = fitting.slice(0, MOST_OPTIONS);
@@ -186,7 +187,9 @@ export class Combobox {
   choose(index) {
     const option = this.listed[index];
     this.close();
-    if (option) this.chosen(option.id);
+    if (!option) return;
+    this.input.blur(); // keys are the page's again, and Tab goes on from here
+    this.chosen(option.id);
   }
 
   close() {

@@ -76,10 +76,11 @@ export class CompareView {
       `${quantity(here.sum(), here.event)} and ${quantity(there.sum(), here.event)}. ` +
       "A frame is as wide as both have it on average, so nothing that only one has is hidden.";
     this.graph.show(profile, {
-      label: "both, on average", only: true, tint: (node) => difference.tint(node), rows: (node) => difference.rows(node),
+      label: "both, on average", title: `${one.label} compared with ${another.label}`, average: true, rows: (node) => difference.rows(node),
+      tint: (node, { dark }) => difference.tint(node, dark),
     }, profile.present(this.plainNode(state.zoom)));
     this.showRamp(difference);
-    this.lone.show(difference, one.run !== another.run);
+    this.lone.show(difference, one.run > another.run);
     this.changes.show(difference, methodChanges(collectMethods(here, outermost), collectMethods(there, outermost), sides));
   }
 

@@ -57,9 +57,18 @@ export class Context {
     return this.scopes.threadsOf(this.event).includes(this.state.thread) ? this.state.thread : -1;
   }
 
-  /** The scope shown; the cluster's sum where the address names none of this page. */
+  /** The scope shown; the whole where the address names none of this page. */
   get scope() {
-    return this.scopes.parse(this.state.scope) ?? this.scopes.sumOfRun(0);
+    const { scope } = this.state;
+    return (scope ? this.scopes.parse(scope) : null) ?? this.scopes.whole;
+  }
+
+  /**
+   * A scope's key as the address has it: the whole goes without saying.
+   * @param {string} key
+   */
+  addressOf(key) {
+    return key === this.scopes.whole.key ? "" : key;
   }
 
   /** The profile shown. */

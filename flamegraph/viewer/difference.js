@@ -2,7 +2,6 @@
 /** How a comparison looks: red has more, blue has less, and the tooltip says it in words. */
 
 import { percent, quantity } from "./format.js";
-import { isDark } from "./theme.js";
 
 /** @typedef {import("./compare.js").Sides} Sides */
 /** @typedef {import("./data.js").ValueType} ValueType */
@@ -54,14 +53,10 @@ export class Difference {
   /**
    * The frame's colour: the stronger, the larger its part in the largest difference of all.
    * @param {number} node
+   * @param {boolean} dark
    */
-  tint(node) {
-    return this.colorOf(this.here(node) - this.there(node));
-  }
-
-  /** @param {number} change */
-  colorOf(change) {
-    return this.shadeOf(isDark() ? DARK : LIGHT, change);
+  tint(node, dark) {
+    return this.shadeOf(dark ? DARK : LIGHT, this.here(node) - this.there(node));
   }
 
   /**

@@ -12,7 +12,8 @@ import { ScopeBox } from "./scope_box.js";
 import { SearchBox } from "./search_box.js";
 import { adoptSections, hasSections } from "./sections.js";
 import { shortcutsOf } from "./shortcuts.js";
-import { parseHash } from "./state.js";
+import { INITIAL, parseHash } from "./state.js";
+import { followRow } from "./table.js";
 import { hideTabs, showTab, startTabs } from "./tabs.js";
 import { isDark, startTheme } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
@@ -86,15 +87,19 @@ export class Explorer {
   }
 
   /**
-   * The tables' links lead into the viewer: a scope, and perhaps a method searched in it.
+   * The page's links lead into the viewer: a method's callers and callees in what is shown, or a scope, and perhaps a
+   * method searched in it.
    * @param {MouseEvent} event
    */
   follow(event) {
-    const link = event.target instanceof Element ? event.target.closest('a[href^="#"]') : null;
-    if (!(link instanceof HTMLAnchorElement) || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (!(event.target instanceof Element) || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (event.target.closest("section.hottest tbody")) followRow(event.target);
+    const link = event.target.closest('a[href^="#"]');
+    if (!(link instanceof HTMLAnchorElement)) return;
     event.preventDefault();
     const { scope, query, view, method } = parseHash(link.hash);
-    this.store.go({ scope, query, view, method, regexp: false, zoom: 0, thread: -1 });
+    if (view === "sandwich") this.context.openMethod(method);
+    else this.store.go({ scope, query, view, regexp: false, zoom: 0, thread: -1 });
     part("explorer", HTMLElement).scrollIntoView({ block: "start" });
   }
 
@@ -121,7 +126,7 @@ export class Explorer {
     if (graph !== this.context.active) return;
     const { zoom, query } = this.store.state;
     const zoomed = graph?.zoomed ?? 0;
-    showFrame(graph, zoomed);
+    showFrame(graph, this.shown());
     part("back", HTMLButtonElement).disabled = this.store.steps === 0 && !graph?.trail.length;
     part("reset", HTMLButtonElement).disabled = zoom === 0 && zoomed === 0 && query === "";
   }
@@ -176,8 +181,10 @@ export class Explorer {
   /** @param {State} state */
   showTools(state) {
     const graphs = GRAPHS.includes(state.view);
+    const nothing = !this.context.scopes.hasEvent(this.context.event);
+    part("explorer", HTMLElement).classList.toggle("nothing", nothing);
     part("tools", HTMLDivElement).hidden = !SEARCHED.includes(state.view);
-    part("scope-note", HTMLParagraphElement).hidden = !SEARCHED.includes(state.view);
+    part("scope-note", HTMLParagraphElement).hidden = !nothing && !SEARCHED.includes(state.view);
     part("turn", HTMLButtonElement).hidden = !graphs || state.view === "sandwich";
     part("color", HTMLButtonElement).hidden = !graphs || state.view === "compare";
     part("status", HTMLDivElement).hidden = !graphs;
@@ -187,15 +194,25 @@ export class Explorer {
   }
 
   /**
-   * What the page says of other events steps aside.
+   * What the page says of other events steps aside, and its hottest methods where they are not those of what is shown.
    * @param {number} event
    */
   showEvent(event) {
-    for (const section of document.querySelectorAll("section.of-event")) {
-      if (section instanceof HTMLElement) section.hidden = section.dataset.event !== String(event);
+    const whole = this.isWhole();
+    for (const section of document.querySelectorAll("section.of-event, section.hottest")) {
+      if (!(section instanceof HTMLElement)) continue;
+      const other = section.dataset.event !== undefined && section.dataset.event !== String(event);
+      section.hidden = other || (section.matches(".hottest") && !whole);
     }
     const { wider } = this.context.page.events[event];
     part("wider", HTMLSpanElement).textContent = wider;
+  }
+
+  /** Whether what is shown is what the page began with: all of the cluster, or the comparison of both runs. */
+  isWhole() {
+    const { scope, scopes, thread, state } = this.context;
+    if (state.view !== INITIAL.view || scope.key !== scopes.whole.key || thread >= 0) return false;
+    return state.view !== "compare" || state.with === "";
   }
 
   /**
@@ -270,24 +287,24 @@ export class Explorer {
   }
 
   reset() {
-    if (this.store.state.view !== "graph") this.context.active?.go(0);
     this.store.go({ zoom: 0, query: "" });
+    this.zoomOut();
   }
 
+  /** Each graph knows where its zoom is kept. */
   zoomOut() {
-    if (this.store.state.view !== "graph") this.context.active?.go(0);
-    else this.store.go({ zoom: 0 });
+    const { active } = this.context;
+    if (active && active.zoomed > 0) active.events.zoom(0);
   }
 
-  /** Out of whatever is innermost: search, then zoom, then the full window. */
+  /** Out of whatever is innermost: search, then zoom, then the full window. From a field Esc leads out of that alone. */
   escape() {
     hideTooltip();
     const { state } = this.store;
     const { active } = this.context;
     if (state.query) this.store.set({ query: "" });
-    else if (state.view !== "graph" && active && active.zoomed > 0) active.go(0);
+    else if (active && active.zoomed > 0) this.zoomOut();
     else if (state.zoom) this.store.go({ zoom: 0 });
     else if (part("explorer", HTMLElement).classList.contains("expanded")) this.expand();
-    if (document.activeElement === this.search.input) this.search.input.blur();
   }
 }

@@ -3,7 +3,8 @@
 
 /** @typedef {import("./profile.js").Profile} Profile */
 
-const SUFFIXES = ["", "_[0]", "_[1]", "_[j]", "_[i]", "_[k]", "_[w]"];
+/** By kind; the last two are of classes. */
+const SUFFIXES = ["", "_[0]", "_[1]", "_[j]", "_[i]", "_[k]", "_[w]", "_[i]", "_[k]"];
 const PIECE_CHARACTERS = 1 << 20;
 
 /** A file in the making: pieces leave the heap as they are finished. */
@@ -65,17 +66,19 @@ export function annotated(profile, node) {
 }
 
 /**
- * Numbers the frames (name and kind) of a profile from 0, in the order in which they first appear.
+ * Numbers the frames (name and kind) that a profile has anything of from 0, in the order in which they first appear.
  * @param {Profile} profile
- * @returns {{numbers: Int32Array, first: number[]}} a number a node, -1 for the root; the first node of each frame
+ * @returns {{numbers: Int32Array, first: number[]}} a number a node, -1 for the root and where nothing is; the first
+ * node of each frame
  */
-export function numberFrames({ count, name, kind, names }) {
+export function numberFrames({ count, name, kind, names, total }) {
   const kinds = SUFFIXES.length;
   const known = new Int32Array(names.length * kinds).fill(-1);
   const numbers = new Int32Array(count).fill(-1);
   /** @type {number[]} */
   const first = [];
   for (let node = 1; node < count; node++) {
+    if (total[0][node] === 0) continue;
     const frame = name[node] * kinds + kind[node];
     if (known[frame] < 0) known[frame] = first.push(node) - 1;
     numbers[node] = known[frame];

@@ -9,20 +9,24 @@ import { makeMenu } from "./menu.js";
 
 /** @typedef {import("./context.js").Context} Context */
 
+/** Of a file's name: all together are far from what file systems take. */
+const LONGEST_WORD = 40;
+
 /**
  * @param {Context} context
  * @param {(error: unknown) => void} failed
  */
 export function startExport(context, failed) {
-  const save = (/** @type {string} */ ending, /** @type {() => Blob | Promise<Blob>} */ made) => async () => {
+  const save = (/** @type {string} */ ending, /** @type {() => Blob | Promise<Blob>} */ made, seen = false) => async () => {
     try {
-      download(await made(), fileName(context) + ending);
+      download(await made(), fileName(context, seen) + ending);
     } catch (error) {
       failed(error);
     }
   };
+  const offered = () => context.active?.seen ?? false;
   makeMenu(part("save", HTMLDivElement), "Save", "Save what is shown as a file", [
-    { id: "save-svg", label: "Picture (SVG)", note: "the graph as it is seen", act: save(".svg", () => picture(context)) },
+    { id: "save-svg", label: "Picture (SVG)", note: "the graph as it is seen", offered, act: save(".svg", () => picture(context), true) },
     { id: "save-folded", label: "Folded text", note: "all stacks of what is chosen", act: save(".folded", () => toFolded(context.profile)) },
     { id: "save-pprof", label: "pprof", note: "for go tool pprof", act: save(".pb.gz", () => toPprof(context.profile)) },
     { id: "save-speedscope", label: "speedscope", note: "for speedscope.app", act: save(".speedscope.json", () => toSpeedscope(context.profile)) },
@@ -33,15 +37,19 @@ export function startExport(context, failed) {
 function picture(context) {
   const { active, scope, page, event } = context;
   if (!active) throw new Error("there is no graph to save");
-  return toSvg(active, [page.title, scope.label, page.events[event].title].filter(Boolean).join(" · "));
+  return toSvg(active, [page.title, active.look.title ?? scope.label, page.events[event].title].filter(Boolean).join(" · "));
 }
 
-/** @param {Context} context */
-function fileName({ page, scope, event, thread }) {
-  const words = [page.title, page.events[event].name, scope.key === "sum" ? "" : scope.label];
-  if (thread >= 0) words.push(page.threads[thread]);
-  const name = words.filter(Boolean).join("-").replace(/[^\w.]+/g, "-").replace(/^[-.]+|-+$/g, "");
-  return name.slice(0, 120) || "profile";
+/**
+ * What is in the file: the page's title, the event, the scope and threads, and of a picture the view.
+ * @param {Context} context
+ * @param {boolean} seen whether it is a picture
+ */
+function fileName({ page, scope, event, thread, active, state }, seen) {
+  const of = (seen && active?.look.title) || scope.label;
+  const words = [page.title, page.events[event].name, of, page.threads[thread] ?? "", seen ? state.view : ""];
+  const plain = words.map((word) => word.replace(/[^\w.]+/g, "-").slice(0, LONGEST_WORD).replace(/^[-.]+|-+$/g, ""));
+  return plain.filter(Boolean).join("-") || "profile";
 }
 
 /**

@@ -5,6 +5,7 @@ import { TextFile } from "./export.js";
 import { amounts, percent } from "./format.js";
 import { layOut } from "./layout.js";
 import { DIMMED, DIMMED_TEXT, fillOf, FONT, isDimmed, PADDING, ROW, TEXT_FROM } from "./painter.js";
+import { toldOf } from "./told.js";
 
 /** @typedef {import("./graph.js").Graph} Graph */
 /** @typedef {import("./profile.js").Profile} Profile */
@@ -52,11 +53,20 @@ function frame(graph, profile, node, x, y, width) {
   const { painter, look, matches, zoomed } = graph;
   const dimmed = isDimmed({ profile, matches, zoomed }, node);
   const name = node === 0 ? look.label : profile.nameOf(node);
-  const total = profile.total[0][node];
-  const cost = [percent(total, profile.sum()), ...amounts(total, profile.event)].join(", ");
   const box = rect(x, y, width > 2 ? width - 0.8 : width, fillOf({ profile, matches, look }, painter.coloring, node), dimmed ? DIMMED : 1);
   const text = width < TEXT_FROM ? "" : label(painter.fitNode({ profile, look }, node, width - 2 * PADDING), x + PADDING, y + ROW / 2, dimmed);
-  return `<g><title>${escaped(name.slice(0, LONGEST_TITLE))} (${cost})</title>${box}${text}</g>\n`;
+  return `<g><title>${escaped(name.slice(0, LONGEST_TITLE))} (${escaped(costText(graph, profile, node))})</title>${box}${text}</g>\n`;
+}
+
+/**
+ * @param {Graph} graph
+ * @param {Profile} profile
+ * @param {number} node
+ */
+function costText(graph, profile, node) {
+  if (graph.look.rows) return toldOf(graph, node).map((told) => told.join(" ")).join(", ");
+  const total = profile.total[0][node];
+  return [percent(total, profile.sum()), ...amounts(total, profile.event)].join(", ");
 }
 
 /**

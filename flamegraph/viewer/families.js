@@ -11,6 +11,7 @@ export const FAMILIES = {
   interpreted: { label: "Java, interpreted", hue: 68, saturation: 42 },
   java: { label: "Java", hue: 138, saturation: 38 },
   cpp: { label: "C++", hue: 44, saturation: 62 },
+  class: { label: "Class", hue: 198, saturation: 40 },
   native: { label: "Native", hue: 8, saturation: 58 },
   kernel: { label: "Kernel", hue: 26, saturation: 72 },
   thread: { label: "Thread", hue: 220, saturation: 10 },
@@ -21,7 +22,11 @@ export const FAMILIES = {
 };
 
 export const FAMILY_KEYS = Object.keys(FAMILIES);
-const KINDS = ["", "interpreted", "c1", "jit", "inlined", "kernel", "waker"];
+const KINDS = ["", "interpreted", "c1", "jit", "inlined", "kernel", "waker", "class", "class"];
+/** The kinds that mark classes, and the first of their own. */
+const [MARK, MARK_OUTSIDE, CLASS, CLASS_OUTSIDE] = [4, 5, 7, 8];
+/** Values whose stacks end in a class: what was allocated, or locked. */
+const OF_CLASSES = new Set(["alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "contentions", "delay"]);
 /** In square brackets: its depth tells what it is. */
 const BRACKETED = 254;
 const NOT_ASKED = 255;
@@ -34,10 +39,34 @@ const REST = /^\(\d+ smaller frames?\)$/;
 const known = new WeakMap();
 
 /**
+ * Engines mark the class at a stack's end as if it were a method, inlined or (outside of a thread's own buffer) of the
+ * kernel. Such frames get kinds of their own: CLASS, CLASS_OUTSIDE.
+ * @param {Uint8Array} kind of each node, is changed
+ * @param {Float64Array} self of each node
+ * @param {string} type of the value
+ */
+export function tellClasses(kind, self, type) {
+  if (!OF_CLASSES.has(type)) return;
+  for (let node = 1; node < self.length; node++) {
+    if (self[node] === 0) continue;
+    if (kind[node] === MARK) kind[node] = CLASS;
+    else if (kind[node] === MARK_OUTSIDE) kind[node] = CLASS_OUTSIDE;
+  }
+}
+
+/**
+ * Whether `tellClasses` made it one.
+ * @param {number} kind
+ */
+export function isClass(kind) {
+  return kind >= CLASS;
+}
+
+/**
  * The family a frame belongs to, as an index into FAMILY_KEYS.
  * @param {string[]} names
  * @param {number} name index into names, -1 for none
- * @param {number} kind as in FORMAT.md
+ * @param {number} kind as in FORMAT.md, or of a class
  * @param {number} depth the root's is 0; the outermost frame may be a group of threads
  */
 export function familyNumber(names, name, kind, depth) {

@@ -1,11 +1,13 @@
 // @ts-check
 /** The line below the views: the frame that is in view or chosen, and what can be copied of it. */
 
-import { copyText, part } from "./dom.js";
+import { copyText, make, part } from "./dom.js";
 import { amounts, percent } from "./format.js";
+import { toldOf } from "./told.js";
 import { nameElement } from "./tooltip.js";
 
 /** @typedef {import("./graph.js").Graph} Graph */
+/** @typedef {import("./profile.js").Profile} Profile */
 
 const COPIED_MILLISECONDS = 2000;
 
@@ -20,9 +22,23 @@ export function showFrame(graph, node) {
   part("frame-chosen", HTMLParagraphElement).hidden = !chosen;
   if (!profile || !chosen) return;
   part("frame-name", HTMLSpanElement).replaceChildren(nameElement(profile.nameOf(node)));
+  part("frame-cost", HTMLSpanElement).replaceChildren(...costElements(graph, profile, node));
+}
+
+/**
+ * @param {Graph} graph
+ * @param {Profile} profile
+ * @param {number} node
+ */
+function costElements(graph, profile, node) {
+  if (graph.look.rows) {
+    return toldOf(graph, node).flatMap(([what, ...told], at) => {
+      return [at ? ", " : "", make("bdi", "", what), " ", make("bdi", "", told.join(" · "))];
+    });
+  }
   const [total, self] = [profile.total[0][node], profile.self[0][node]];
   const shares = `${percent(total, profile.sum())} total, ${percent(self, profile.sum())} self`;
-  part("frame-cost", HTMLSpanElement).textContent = `${shares} · ${amounts(total, profile.event).join(" · ")}`;
+  return [[shares, ...amounts(total, profile.event)].join(" · ")];
 }
 
 /**
@@ -36,15 +52,19 @@ export async function copyName(graph, node) {
 }
 
 /**
- * The frames from the root to this one as one folded line, with its total.
+ * The frames from the outermost to the innermost as one folded line, with its total where that is an amount of something.
  * @param {Graph | null} graph
  * @param {number} node
  */
 export async function copyStack(graph, node) {
   const profile = graph?.profile;
-  if (!profile || node <= 0) return;
-  const frames = profile.pathOf(node).map((at) => profile.nameOf(at).replaceAll(";", ":"));
-  await copyText(`${frames.join(";")} ${Math.round(profile.total[0][node])}`);
+  if (!profile || node < 0) return;
+  const path = profile.pathOf(node);
+  if (profile.name[0] >= 0) path.unshift(0); // a graph of one method
+  if (path.length === 0) return;
+  if (graph.look.outward) path.reverse();
+  const frames = path.map((at) => profile.nameOf(at).replaceAll(";", ":")).join(";");
+  await copyText(graph.look.average ? frames : `${frames} ${Math.round(profile.total[0][node])}`);
   confirm("copy-stack", "Copy stack");
 }
 

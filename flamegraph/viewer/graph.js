@@ -9,6 +9,7 @@ import { Painter, ROW } from "./painter.js";
 /** @typedef {import("./colors.js").Coloring} Coloring */
 /** @typedef {import("./profile.js").Profile} Profile */
 /** @typedef {import("./search.js").Matches} Matches */
+/** @typedef {import("./told.js").Told} Told */
 
 const ZOOM_MILLISECONDS = 170;
 /** How many of the rows a zoomed frame stands on stay in sight. */
@@ -32,9 +33,11 @@ const SOME_WIDTH = 1200;
  * How a profile looks, beside its numbers.
  * @typedef {object} Look
  * @property {string} label what the root's frame says
- * @property {((node: number) => string) | null} [tint] the frames' CSS colours, instead of the usual ones
- * @property {((node: number) => [string, string][]) | null} [rows] more lines for a frame's tooltip: what, how much
- * @property {boolean} [only] the tooltip has these lines alone
+ * @property {string} [title] what the graph is of, where that is not the scope
+ * @property {(node: number, coloring: Coloring) => string} [tint] the frames' CSS colours, instead of the usual ones
+ * @property {(node: number) => Told[]} [rows] what is told of a frame, where it is not its total and self
+ * @property {boolean} [outward] frames are called by those on them: a stack ends at the root
+ * @property {boolean} [average] totals are of two scopes on average, which neither of them has
  */
 
 export class Graph {
@@ -315,7 +318,8 @@ export class Graph {
    * @param {number} depth
    */
   top(depth) {
-    const content = Math.max(this.rows * ROW, this.flame ? this.height : 0);
+    const rows = this.unrolled ? Math.min(this.rows, MOST_PRINTED_ROWS) : this.rows;
+    const content = Math.max(rows * ROW, this.flame ? this.height : 0);
     const y = this.flame ? content - (depth + 1) * ROW : depth * ROW;
     return this.unrolled ? y : y - this.scroller.scrollTop;
   }
@@ -339,6 +343,11 @@ export class Graph {
       top: (depth) => zero + depth * step,
     });
     this.placeOutline();
+  }
+
+  /** Whether there is something of it to be seen. */
+  get seen() {
+    return this.profile !== null && this.scroller.offsetParent !== null;
   }
 
   /** @param {MouseEvent} event */
@@ -413,8 +422,9 @@ export class Graph {
     if (y < 0) this.scroller.scrollTop += y;
     if (y + ROW > this.height) this.scroller.scrollTop += y + ROW - this.height;
     this.placeOutline();
-    const box = this.boxOf(node);
+    // What is too narrow for a box is told all the same.
+    const box = this.boxOf(node) ?? { x: 0, y: this.top(this.profile.depth[node]), width: 0 };
     const canvas = this.canvas.getBoundingClientRect();
-    if (box) this.events.point(node, canvas.left + box.x + Math.min(box.width, 40), canvas.top + box.y + ROW);
+    this.events.point(node, canvas.left + box.x + Math.min(box.width, 40), canvas.top + box.y + ROW);
   }
 }

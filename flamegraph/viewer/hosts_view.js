@@ -14,11 +14,6 @@ import { percent, shortName } from "./format.js";
 const DIFFERENCES = 3;
 /** Puts all outliers before all others. */
 const OUTLIER = 1e6;
-/** What the units of the page's amounts stand for. @type {Record<string, number>} */
-const UNITS = {
-  "": 1, "%": 1, of: 1, bytes: 1, byte: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40,
-  ns: 1e-9, "µs": 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600,
-};
 const letters = new Intl.Collator("en", { numeric: true });
 
 /** @implements {View} */
@@ -54,7 +49,9 @@ class HostsTable {
     /** @type {HostNumbers[]} */
     this.numbers = (context.page.hosts_by_event[event] ?? []).filter((one) => one.taken > 0);
     this.heads.forEach((head, column) => this.liven(head, column));
-    if (this.numbers.length > 1) this.rows.forEach((row) => this.link(row));
+    /** The column that says how alike the hosts are; -1 where nothing could be compared. */
+    this.unlike = this.rows.length > 0 ? unlikeOf(this.rows[0])?.cellIndex ?? -1 : -1;
+    if (this.unlike >= 0) this.rows.forEach((row) => this.link(row));
   }
 
   /**
@@ -78,8 +75,8 @@ class HostsTable {
   link(row) {
     const host = hostOf(row);
     const numbers = this.numbers.find((one) => one.host === host);
-    const cell = row.cells[row.cells.length - 1];
-    if (!numbers || row.cells.length < this.heads.length) return;
+    const cell = unlikeOf(row);
+    if (!numbers || !cell) return;
     cell.dataset.sort = String(numbers.distance + (numbers.outlier ? OUTLIER : 0));
     const rest = make("button", "link rest", "Compare");
     rest.title = "Compare this host with the rest";
@@ -103,7 +100,7 @@ class HostsTable {
     button.title = "Compare this host with the rest, this method marked";
     button.addEventListener("click", () => this.compare(host, method));
     const item = make("li");
-    item.append(button, make("span", "soft", ` ${percent(share, 1)} here, ${percent(usual, 1)} elsewhere`));
+    item.append(button, make("span", "soft", ` ${percent(share, 1)} here, ${percent(usual, 1)} usually`));
     return item;
   }
 
@@ -120,7 +117,7 @@ class HostsTable {
   /** @param {string} sort a column's number, "-" before it for the other direction; else the least alike come first */
   sort(sort) {
     const asked = /^(-?)(\d+)$/.exec(sort);
-    const column = asked ? Number(asked[2]) : this.numbers.length > 1 ? this.heads.length - 1 : -1;
+    const column = asked ? Number(asked[2]) : this.unlike;
     const way = asked?.[1] ? -1 : 1;
     const keyed = this.rows.map((row) => ({ row, value: valueOf(row.cells[column]) }));
     const numeric = keyed.some(({ value }) => typeof value === "number");
@@ -143,16 +140,18 @@ function hostOf(row) {
   return scope.startsWith("host:") ? Number(scope.slice(5)) : -1;
 }
 
+/** @param {HTMLTableRowElement} row */
+function unlikeOf(row) {
+  return [...row.cells].find((cell) => cell.classList.contains("unlike"));
+}
+
 /**
- * What a cell sorts by: an amount, else its text; null for nothing.
+ * What a cell sorts by: the amount that the page gives with it, else its text; null for nothing.
  * @param {HTMLTableCellElement | undefined} cell
  */
 function valueOf(cell) {
   if (cell?.dataset.sort) return Number(cell.dataset.sort);
-  const text = cell?.textContent?.trim() ?? "";
-  const amount = /^([\d,]*\.?\d+)\s*([a-zA-Zµ%]*)/.exec(text);
-  if (amount && amount[2] in UNITS) return Number(amount[1].replaceAll(",", "")) * UNITS[amount[2]];
-  return text || null;
+  return cell?.textContent?.trim() || null;
 }
 
 /**

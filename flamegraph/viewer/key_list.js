@@ -28,7 +28,8 @@ export function obeyKeys(shortcuts) {
     if (event.ctrlKey || event.metaKey || event.altKey || part("keys", HTMLDialogElement).open) return;
     const target = event.target instanceof HTMLElement ? event.target : document.body;
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
-    if (typing && event.key !== "Escape") return;
+    if (typing && event.key === "Escape") target.blur();
+    if (typing) return;
     const shortcut = shortcuts.find(({ keys, act }) => act && keys.includes(event.key));
     if (!shortcut?.act) return;
     event.preventDefault();

@@ -1,6 +1,8 @@
 // @ts-check
 /** Arrow keys walk over frames as the eye sees them. */
 
+import { isInside } from "./told.js";
+
 /** @typedef {import("./graph.js").Graph} Graph */
 /** @typedef {import("./profile.js").Profile} Profile */
 
@@ -20,7 +22,9 @@ export function walk(graph, key) {
   const steps = { [inward]: widestChild, [outward]: parentOf, ArrowLeft: before, ArrowRight: after };
   const step = steps[key];
   if (!step) return false;
-  graph.select(step(profile, from));
+  // What stands beside the frame that fills the width is not in view.
+  const alone = (step === before || step === after) && !isInside(profile, graph.zoomed, from) && graph.zoomed > 0;
+  graph.select(alone ? from : step(profile, from));
   return true;
 }
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** Which colour is which, and how much of the scope each is by itself. */
+/** Which colour is which, and on how much of the scope it stands. */
 
 import { make, part } from "./dom.js";
 import { percent } from "./format.js";
@@ -15,11 +15,13 @@ const MOST = 14;
  */
 export function showLegend(profile, coloring) {
   const parts = coloring.parts(profile);
-  const items = parts.slice(0, MOST).map((one) => item(one.color, one.label, percent(one.self, profile.sum())));
-  if (parts.length > MOST) {
-    const others = parts.slice(MOST).reduce((sum, one) => sum + one.self, 0);
-    items.push(item(coloring.rest, `${parts.length - MOST} others`, percent(others, profile.sum())));
-  }
+  const whole = profile.sum();
+  const items = parts.slice(0, MOST).map(({ color, label, self, total }) => {
+    const element = item(color, label, percent(total, whole));
+    element.title = `On ${percent(total, whole)} of all stacks; ${percent(self, whole)} by itself`;
+    return element;
+  });
+  if (parts.length > MOST) items.push(item(coloring.rest, `${parts.length - MOST} others`, ""));
   part("legend", HTMLUListElement).replaceChildren(...items);
 }
 

@@ -24,7 +24,7 @@ export class LonePaths {
 
   /**
    * @param {Difference} difference
-   * @param {boolean} later whether one side was recorded after the other
+   * @param {boolean} later whether the first side is the later run
    */
   show(difference, later) {
     const { here, there, hereWhole, thereWhole } = difference.sides;

@@ -6,16 +6,17 @@ import { part } from "./dom.js";
 import { Explorer } from "./explorer.js";
 import { INITIAL } from "./state.js";
 
-/** Shows the page, or says why it cannot be shown. */
+/** Shows the page, or says why it cannot be shown and leaves the still pictures where they are. */
 async function start() {
-  const page = readPage();
-  if (!page) return;
-  document.documentElement.classList.add("live");
-  // A page of two runs is there to compare them.
-  if (page.runs.length > 1) INITIAL.view = "compare";
   try {
+    const page = readPage();
+    if (!page) return;
+    document.documentElement.classList.add("live");
+    // A page of two runs is there to compare them.
+    if (page.runs.length > 1) INITIAL.view = "compare";
     new Explorer(page, await loadTree(page)).start();
   } catch (error) {
+    document.documentElement.classList.remove("live");
     const failure = part("failure", HTMLParagraphElement);
     failure.textContent = `This picture cannot be shown: ${error instanceof Error ? error.message : error}`;
     failure.hidden = false;

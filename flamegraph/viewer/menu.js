@@ -3,7 +3,7 @@
 
 import { make } from "./dom.js";
 
-/** @typedef {{id: string, label: string, note: string, act: () => void}} MenuItem */
+/** `offered` is asked whenever the menu opens. @typedef {{id: string, label: string, note: string, act: () => void, offered?: () => boolean}} MenuItem */
 
 /**
  * @param {HTMLElement} element is filled with it; has an id
@@ -22,9 +22,10 @@ export function makeMenu(element, label, title, items) {
   list.hidden = true;
   list.setAttribute("role", "menu");
   list.setAttribute("aria-label", title);
-  list.append(...items.map(menuItem));
+  const elements = items.map(menuItem);
   const open = (/** @type {boolean} */ shown) => {
     list.hidden = !shown;
+    if (shown) list.replaceChildren(...elements.filter((_, at) => items[at].offered?.() ?? true));
     button.setAttribute("aria-expanded", String(shown));
     if (shown) focusItem(list, 0);
   };
@@ -43,7 +44,7 @@ export function makeMenu(element, label, title, items) {
   list.addEventListener("click", (event) => act(event.target));
   list.addEventListener("keydown", (event) => {
     const at = [...list.children].findIndex((item) => item === document.activeElement);
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: list.children.length - 1 }[event.key];
     if (to !== undefined) focusItem(list, to);
     else if (event.key === "Enter" || event.key === " ") act(event.target);
     else if (event.key === "Escape") leave();

@@ -6,32 +6,45 @@ import { formatScope } from "./scopes.js";
 /** @typedef {import("./combobox.js").Option} Option */
 /** @typedef {import("./context.js").Context} Context */
 /** @typedef {import("./scopes.js").Scope} Scope */
+/** @typedef {{one: Scope, another: Scope}} Pair what is compared, and with what */
 
 /**
  * @param {Context} context
  * @param {Scope} scope what is compared
  * @returns {Option[]}
  */
-export function othersOf({ page, scopes, event }, scope) {
-  const threads = scopes.threadsOf(event).map((thread) => scopes.parse(`thread:${thread}`));
-  return [scopes.restOf(scope), ...scopes.all(), ...(threads.length > 1 ? threads : [])]
+export function othersOf({ page, scopes, event, thread }, scope) {
+  const known = scopes.threadsOf(event);
+  const threads = known.length < 2 ? [] : page.runs.flatMap((_, run) => known.map((one) => scopes.parse(`${run}/thread:${one}`)));
+  return [scopes.restOf(scope), ...scopes.all(), ...threads]
     .filter((one) => one !== null)
-    .filter((one) => one.key !== scope.key)
+    .filter((one) => one.key !== scope.key && scopes.has(one, event, thread))
     .map(({ key, label, section }) => ({ id: key, label, section: section || page.title }));
 }
 
 /**
- * The same of the other run; the rest for a part of the cluster; for the cluster the host that is least like it.
+ * The scope with the same of the other run; a part of the cluster with the rest; for the cluster the host that is least
+ * like the others with them.
  * @param {Context} context
- * @returns {Scope | null}
+ * @returns {Pair | null} null where there is nothing to compare with
  */
-export function likelyOther(context) {
+export function likelyPair(context) {
   const { page, scopes, scope } = context;
-  if (page.runs.length > 1) return counterpart(context);
-  const several = scopes.hostsOf(scope.run) > 1;
-  if (scope.kind !== "sum" && scope.kind !== "mean") return scopes.restOf(scope) ?? scopes.parse("sum");
-  if (several) return scopes.parse(`host:${leastAlike(context)}`);
-  return page.processes.length > 1 ? scopes.parse("process:0") : null;
+  if (page.runs.length > 1) return pairOf(scope, counterpart(context));
+  if (scope.kind !== "sum" && scope.kind !== "mean") {
+    return pairOf(scope, scopes.restOf(scope) ?? scope.of ?? scopes.sumOfRun(scope.run));
+  }
+  const part = scopes.parse(scopes.hostsOf(scope.run) > 1 ? `host:${leastAlike(context)}` : "process:0");
+  return pairOf(part, scopes.restOf(part));
+}
+
+/**
+ * @param {Scope | null} one
+ * @param {Scope | null} another
+ * @returns {Pair | null}
+ */
+function pairOf(one, another) {
+  return one && another && one.key !== another.key ? { one, another } : null;
 }
 
 /**

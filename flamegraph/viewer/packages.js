@@ -36,7 +36,7 @@ export function packageNumber(names, name, kind) {
 
 /** @param {string} name */
 function packageLabel(name) {
-  if (/^[[(]/.test(name)) return "";
+  if (/^[[(]|^\w+(?:\[\])+$/.test(name)) return "";
   const length = packageLength(name);
   if (length > 0) return name.slice(0, length - 1).split(/[./]/, SEGMENTS).join(".");
   const namespace = /^[\w~]+(?=::)/.exec(name);

@@ -191,5 +191,5 @@ function isMatch(profile, matches, node) {
 export function fillOf({ profile, matches, look }, coloring, node) {
   if (node === 0) return coloring.root;
   if (matches !== null && isMatch(profile, matches, node)) return coloring.match;
-  return look.tint ? look.tint(node) : coloring.fill(profile, node);
+  return look.tint ? look.tint(node, coloring) : coloring.fill(profile, node);
 }

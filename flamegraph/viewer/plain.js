@@ -4,6 +4,7 @@
  * on one side of a comparison and compiled on the other has not changed.
  */
 
+import { isClass } from "./families.js";
 import { Profile } from "./profile.js";
 
 /** @typedef {import("./profile.js").Shape} Shape */
@@ -33,7 +34,10 @@ export function plainOf(tree) {
 export function plainProfile(profile, { shape, node }) {
   if (!node) return profile;
   const self = new Float64Array(shape.count);
-  for (let at = 0; at < node.length; at++) self[node[at]] += profile.self[0][at];
+  for (let at = 0; at < node.length; at++) {
+    self[node[at]] += profile.self[0][at];
+    if (isClass(profile.kind[at])) shape.kind[node[at]] = profile.kind[at]; // told since the tree was made
+  }
   return new Profile(shape, profile.event, self);
 }
 

@@ -19,7 +19,7 @@ export class ReversedView {
     element.id = "reversed";
     panel.append(element);
     this.context = context;
-    this.graph = new MergedGraph(context, element, "Flame graph from the leaves");
+    this.graph = new MergedGraph(context, element, "Flame graph from the leaves", true);
     /** @type {Profile | null} */
     this.profile = null;
   }

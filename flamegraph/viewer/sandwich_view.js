@@ -40,8 +40,8 @@ export class SandwichView {
     head.append(make("span", "soft", "Method"), choice, this.cost);
     panel.replaceChildren(head, this.none, this.graphs);
     this.box = new Combobox(choice, "Method", () => this.options(), (name) => context.openMethod(name));
-    this.callers = this.addGraph("callers", "Callers");
-    this.callees = this.addGraph("callees", "Callees");
+    this.callers = this.addGraph("callers", "Callers", true);
+    this.callees = this.addGraph("callees", "Callees", false);
     this.callers.graph.turnedBy = () => true;
     this.callees.graph.turnedBy = () => false;
   }
@@ -49,14 +49,15 @@ export class SandwichView {
   /**
    * @param {string} id
    * @param {string} title
+   * @param {boolean} outward
    */
-  addGraph(id, title) {
+  addGraph(id, title, outward) {
     const element = make("div");
     element.id = id;
     const part = make("section", "half");
     part.append(make("h3", "", title), element);
     this.graphs.append(part);
-    return new MergedGraph(this.context, element, title);
+    return new MergedGraph(this.context, element, title, outward);
   }
 
   options() {

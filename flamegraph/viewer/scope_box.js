@@ -18,7 +18,7 @@ export class ScopeBox {
     /** The event whose threads are listed. */
     this.listed = -1;
     const element = part("scope", HTMLDivElement);
-    this.box = new Combobox(element, "What is shown", () => this.options(), (id) => context.go({ scope: id === "sum" ? "" : id }));
+    this.box = new Combobox(element, "What is shown", () => this.options(), (id) => context.go({ scope: context.addressOf(id) }));
     element.hidden = context.scopes.all().length < 2;
     this.threads.addEventListener("change", () => context.go({ thread: Number(this.threads.value) }));
     this.listEvents();
@@ -58,7 +58,23 @@ export class ScopeBox {
     [...this.events.children].forEach((button, index) => button.setAttribute("aria-pressed", String(index === event)));
     this.listThreads(event);
     this.threads.value = String(context.thread);
-    this.note.textContent = this.describe(scope);
+    this.note.textContent = [...this.missed(scope), this.describe(scope)].join(" ");
+  }
+
+  /**
+   * What a link asked for that is not on this page.
+   * @param {Scope} scope what is shown instead
+   */
+  missed(scope) {
+    const { page, state, event, scopes } = this.context;
+    const told = [];
+    if (state.event && state.event !== page.events[event].name) {
+      told.push(`The link asks for an event that is not on this page; this is ${page.events[event].title}.`);
+    }
+    if (state.scope && !scopes.parse(state.scope)) {
+      told.push(`The link asks for a scope that is not on this page; this is ${scope.label}.`);
+    }
+    return told;
   }
 
   /** @param {number} event */
@@ -76,12 +92,18 @@ export class ScopeBox {
   describe(scope) {
     const { context } = this;
     const { scopes, page, event, thread } = context;
+    if (!scopes.hasEvent(event)) return `There are no samples of ${page.events[event].title}.`;
     const part = scopes.amount(scope, event, thread);
-    if (part === 0) return "Here is not one sample.";
-    if (scope.kind === "mean") return "Every host weighs the same: this is one host on average.";
-    const several = scopes.hostsOf(scope.run) > 1;
+    if (part === 0) return "No samples here.";
+    const hosts = scopes.hostsOf(scope.run);
+    if (scope.kind === "mean") {
+      const busy = scopes.busyHosts(scope, event, thread);
+      const some = busy < hosts ? `, of the ${busy} that ${busy === 1 ? "has" : "have"} any` : "";
+      return `Every host weighs the same: this is one host on average${some}.`;
+    }
+    const several = hosts > 1;
     if (scope.kind === "sum" && thread < 0) return several ? "Every sample counts once." : "";
-    const whole = scopes.amount(scopes.sumOfRun(scope.run), event);
+    const whole = scopes.amount(scopes.sumOfRun(scope.run), event, scope.kind === "sum" ? -1 : thread);
     const what = page.events[event];
     return `${ofWhole(quantity(part, what), quantity(whole, what))}, ${percent(part, whole)}${this.labels(scope)}.`;
   }

@@ -1,6 +1,7 @@
 // @ts-check
 /** Scopes: the cluster, its mean, hosts, processes, groups of them by label, threads. Each is a sum of weighted columns. */
 
+import { tellClasses } from "./families.js";
 import { Profile } from "./profile.js";
 
 /** @typedef {import("./data.js").PageInfo} PageInfo */
@@ -92,6 +93,11 @@ export class Scopes {
     return /** @type {Scope} */ (this.parse(run ? `${run}/sum` : "sum"));
   }
 
+  /** What is shown before anything is chosen: of two runs the later one. */
+  get whole() {
+    return this.sumOfRun(this.page.runs.length - 1);
+  }
+
   /** @param {number} process */
   runOf(process) {
     return this.page.hosts[this.page.processes[process].host].run;
@@ -102,14 +108,24 @@ export class Scopes {
     const { page } = this;
     const run = page.runs.length > 1 ? `${page.runs[scope.run]}: ` : "";
     switch (scope.kind) {
-      case "sum": return run + (this.hostsOf(scope.run) > 1 ? "Cluster, sum" : this.lonelyHost(scope.run));
+      case "sum": return this.hostsOf(scope.run) > 1 ? `${run}Cluster, sum` : this.inRun(scope.run, this.lonelyHost(scope.run));
       case "mean": return `${run}Cluster, average`;
-      case "host": return run + page.hosts[scope.index].name;
-      case "rest": return `${run}All but ${scope.of?.label.slice(run.length)}`;
+      case "host": return this.inRun(scope.run, page.hosts[scope.index].name);
+      case "rest": return `${run}All but ${scope.of?.label.startsWith(run) ? scope.of.label.slice(run.length) : scope.of?.label}`;
       case "process": return run + this.processLabel(scope.index);
       case "label": return run + (scope.value || "(none)");
       case "thread": return run + page.threads[scope.index];
     }
+  }
+
+  /**
+   * A name with its run's before it where there are two; what is a file has its run's name already.
+   * @param {number} run
+   * @param {string} name
+   */
+  inRun(run, name) {
+    const { runs } = this.page;
+    return runs.length > 1 && runs[run] !== name ? `${runs[run]}: ${name}` : name;
   }
 
   /** @param {number} run */
@@ -185,6 +201,14 @@ export class Scopes {
   }
 
   /**
+   * Whether there is one sample of an event.
+   * @param {number} event
+   */
+  hasEvent(event) {
+    return this.page.columns.some((column) => column.event === event);
+  }
+
+  /**
    * @param {Scope} scope
    * @param {number} process
    * @returns {boolean}
@@ -244,15 +268,35 @@ export class Scopes {
    */
   amount(scope, event, thread = -1) {
     const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
-    /** @type {Set<number>} */
-    const busy = new Set();
     let all = 0;
-    for (const [process, { host }] of this.page.processes.entries()) {
-      if (sums[process] === 0 || !this.holds(scope, process)) continue;
-      all += sums[process];
-      if (scope.kind === "mean") busy.add(host);
-    }
-    return scope.kind === "mean" ? all / Math.max(1, busy.size) : all;
+    sums.forEach((sum, process) => (all += sum > 0 && this.holds(scope, process) ? sum : 0));
+    return scope.kind === "mean" ? all / Math.max(1, this.busyHosts(scope, event, thread)) : all;
+  }
+
+  /**
+   * Whether a scope has anything.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread -1 for all
+   */
+  has(scope, event, thread) {
+    const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
+    return sums.some((sum, process) => sum > 0 && this.holds(scope, process));
+  }
+
+  /**
+   * How many of a scope's hosts have anything.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread -1 for all
+   */
+  busyHosts(scope, event, thread) {
+    const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
+    const hosts = new Set();
+    this.page.processes.forEach(({ host }, process) => {
+      if (sums[process] > 0 && this.holds(scope, process)) hosts.add(host);
+    });
+    return hosts.size;
   }
 
   /**
@@ -301,6 +345,7 @@ export class Scopes {
     for (const { column, weight } of this.columns(scope, event, thread)) {
       this.sums[column] = this.tree.addTo(column, weight, self);
     }
+    tellClasses(this.tree.kind, self, this.page.events[event].type);
     return new Profile(this.tree, this.page.events[event], self);
   }
 }

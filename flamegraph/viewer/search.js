@@ -1,5 +1,8 @@
 // @ts-check
-/** Search: plain text, a "whole name" in quotes, or a regular expression. Names are matched first, then nodes counted. */
+/**
+ * Search: plain text, a "whole name" in quotes, or a regular expression. Names are matched first, then nodes counted.
+ * Java writes java.util.regex, engines java/util/regex: unless an expression is asked for, they are the same.
+ */
 
 /** @typedef {import("./profile.js").Profile} Profile */
 
@@ -33,22 +36,36 @@ export function matchNames(names, query, regexp) {
   const matching = new Uint8Array(names.length);
   const whole = regexp ? null : /^"(.+)"$/s.exec(query);
   if (whole) {
-    for (let i = 0; i < names.length; i++) matching[i] = names[i] === whole[1] ? 1 : 0;
+    const name = dotted(whole[1]);
+    for (let i = 0; i < names.length; i++) matching[i] = names[i].length === name.length && dotted(names[i]) === name ? 1 : 0;
   } else if (regexp) {
     const pattern = new RegExp(query, "i");
     for (let i = 0; i < names.length; i++) matching[i] = pattern.test(names[i]) ? 1 : 0;
   } else {
-    const needle = query.toLowerCase();
-    const texts = lowerCase(names);
+    const needle = searchable(query);
+    const texts = searchableOf(names);
     for (let i = 0; i < names.length; i++) matching[i] = texts[i].includes(needle) ? 1 : 0;
   }
   return { names: matching };
 }
 
+/** @param {string} name */
+function dotted(name) {
+  return name.replaceAll("/", ".");
+}
+
+/**
+ * A text without what search does not tell apart.
+ * @param {string} text
+ */
+export function searchable(text) {
+  return dotted(text.toLowerCase());
+}
+
 /** @param {string[]} names */
-function lowerCase(names) {
+function searchableOf(names) {
   let texts = lowered.get(names);
-  if (!texts) lowered.set(names, (texts = names.map((name) => name.toLowerCase())));
+  if (!texts) lowered.set(names, (texts = names.map(searchable)));
   return texts;
 }
 

@@ -18,13 +18,25 @@ export class SearchBox {
     /** @type {Matches | null} */
     this.matches = null;
     this.asked = "";
-    this.input.addEventListener("input", () => changed({ query: this.input.value }));
+    /** What the reader wrote, or agreed to. An expression made to take forever on a long name may come with a link. */
+    this.agreed = new Set();
+    const agree = () => this.agreed.add(this.input.value);
+    this.input.addEventListener("input", () => {
+      agree();
+      changed({ query: this.input.value });
+    });
     this.regexp.addEventListener("click", () => {
+      agree();
       changed({ regexp: this.regexp.getAttribute("aria-pressed") !== "true" });
       this.input.focus();
     });
     this.input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") this.input.blur();
+      if (event.key === "Enter") {
+        agree();
+        changed({});
+        this.input.blur();
+      }
+      if (event.key === "Escape" && this.input.value) changed({ query: "" });
     });
   }
 
@@ -45,6 +57,12 @@ export class SearchBox {
     this.regexp.setAttribute("aria-pressed", String(state.regexp));
     this.input.classList.remove("wrong");
     this.result.textContent = "";
+    if (state.regexp && state.query && !this.agreed.has(state.query)) {
+      this.asked = "";
+      this.matches = null;
+      this.result.textContent = "from a link: Enter here runs it";
+      return null;
+    }
     try {
       const asked = `${state.regexp} ${state.query}`;
       if (asked !== this.asked) this.matches = matchNames(profile.names, state.query, state.regexp);

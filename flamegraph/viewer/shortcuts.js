@@ -16,6 +16,10 @@ import { hasSections } from "./sections.js";
 export function shortcutsOf(explorer) {
   const { store } = explorer;
   const view = (/** @type {ViewName} */ name) => () => hasSections(name) && store.go({ view: name });
+  const graph = (/** @type {() => void} */ shown) => () => {
+    shown();
+    explorer.context.active?.scroller.focus(); // arrows walk from here on
+  };
   return [
     { keys: ["/"], what: "search", act: () => explorer.search.focus() },
     { keys: ["Escape"], shown: ["Esc"], what: "end the search, then the zoom", act: () => explorer.escape() },
@@ -23,9 +27,9 @@ export function shortcutsOf(explorer) {
     { keys: [], shown: ["Enter"], what: "zoom to the chosen frame" },
     { keys: ["Backspace"], what: "one step back", act: () => explorer.back() },
     { keys: ["0"], what: "zoom all the way out", act: () => explorer.zoomOut() },
-    { keys: ["g"], what: "flame graph", act: view("graph") },
-    { keys: ["r"], what: "reversed: from the leaves to their callers", act: view("reversed") },
-    { keys: ["s"], what: "callers and callees of the frame", act: () => explorer.openMethod(explorer.meant()) },
+    { keys: ["g"], what: "flame graph", act: graph(view("graph")) },
+    { keys: ["r"], what: "reversed: from the leaves to their callers", act: graph(view("reversed")) },
+    { keys: ["s"], what: "callers and callees of the frame", act: graph(() => explorer.openMethod(explorer.meant())) },
     { keys: ["m"], what: "methods", act: view("methods") },
     { keys: ["h"], what: "hosts", act: view("hosts") },
     { keys: ["d"], what: "compare two scopes", act: view("compare") },

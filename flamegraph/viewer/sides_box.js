@@ -3,12 +3,12 @@
 
 import { Combobox } from "./combobox.js";
 import { make } from "./dom.js";
-import { likelyOther, othersOf } from "./others.js";
+import { likelyPair, othersOf } from "./others.js";
 
 /** @typedef {import("./context.js").Context} Context */
 /** @typedef {import("./scopes.js").Scope} Scope */
 /** @typedef {import("./state.js").State} State */
-/** @typedef {{one: Scope, another: Scope}} Pair what is compared, and with what */
+/** @typedef {import("./others.js").Pair} Pair */
 
 export class SidesBox {
   /** @param {Context} context */
@@ -50,21 +50,10 @@ export class SidesBox {
 
   /** @returns {Pair | null} null where there is nothing to compare with */
   pair() {
-    const { scope, scopes, state } = this.context;
+    const { scope, scopes, state, event, thread } = this.context;
     const asked = state.with ? scopes.parse(state.with) : null;
-    const other = asked && asked.key !== scope.key ? asked : likelyOther(this.context);
-    if (!other) return null;
-    return this.isTurned(other) ? { one: other, another: scope } : { one: scope, another: other };
-  }
-
-  /**
-   * Whether the scope is what the other is compared with: the run before, or the whole while nobody chose a part of it.
-   * @param {Scope} other
-   */
-  isTurned(other) {
-    const { scope, state } = this.context;
-    const whole = scope.kind === "sum" || scope.kind === "mean";
-    return other.run !== scope.run ? other.run > scope.run : whole && state.with === "";
+    const fits = asked && asked.key !== scope.key && scopes.has(asked, event, thread);
+    return fits ? { one: scope, another: asked } : likelyPair(this.context);
   }
 
   /**
@@ -72,7 +61,7 @@ export class SidesBox {
    * @param {string} another
    */
   go(one, another) {
-    if (one) this.context.go({ scope: one.key === "sum" ? "" : one.key, with: another });
+    if (one) this.context.go({ scope: this.context.addressOf(one.key), with: another });
   }
 
   /**
@@ -82,7 +71,6 @@ export class SidesBox {
   show({ one, another }, state) {
     this.first.replaceChildren(make("bdi", "", one.label));
     this.box.show(another.key, another.label);
-    this.swap.hidden = one.run !== another.run;
     this.shares.setAttribute("aria-pressed", String(state.normalize));
     this.amounts.setAttribute("aria-pressed", String(!state.normalize));
   }

@@ -27,6 +27,9 @@ export class HostShares {
    */
   constructor(context, methods, outermost) {
     this.context = context;
+    /** Reading goes on while another event may be looked at. */
+    this.event = context.event;
+    this.thread = context.thread;
     this.outermost = outermost;
     /** Hosts with anything at all of what is shown, as indexes into the page's hosts. @type {number[]} */
     this.hosts = hostsOf(context);
@@ -65,7 +68,7 @@ export class HostShares {
     const scope = scopes.parse(`host:${this.hosts[at]}`);
     if (!scope) return;
     self.fill(0);
-    for (const { column, weight } of this.context.columns(scope)) tree.addTo(column, weight, self);
+    for (const { column, weight } of scopes.columns(scope, this.event, this.thread)) tree.addTo(column, weight, self);
     total.set(self);
     const { parent, name, count } = tree;
     for (let node = count - 1; node > 0; node--) total[parent[node]] += total[node];

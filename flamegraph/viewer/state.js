@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * What the user sees, kept in the URL's hash: a link, a reload and the browser's back button show the same again.
+ * What the user sees, kept in the URL's hash: a link, a reload and the browser's back button show the same again. The
+ * zoom of graphs that are made anew each time (reversed, sandwich) and the full window are not part of it.
  */
 
 /** @typedef {"graph" | "reversed" | "sandwich" | "methods" | "hosts" | "compare" | "run"} ViewName */
@@ -8,7 +9,7 @@
 /**
  * @typedef {object} State
  * @property {string} event name of the event shown; "" is the page's first
- * @property {string} scope key of the scope, as in scopes.js; "" is the cluster's sum
+ * @property {string} scope key of the scope, as in scopes.js; "" is the cluster's sum, of two runs the later one's
  * @property {number} thread only this group of threads; -1 is all
  * @property {string} with key of the other scope in a comparison; "" leaves it to the view
  * @property {ViewName} view
@@ -96,11 +97,14 @@ export class Store {
   }
 
   /**
-   * A change one can go back from.
+   * A change one can go back from. Each view's table has columns of its own: another view begins unsorted. A comparison
+   * begins with all there is: what differs may be elsewhere than what was looked at.
    * @param {Partial<State>} change
    */
   go(change) {
-    const state = { ...this.state, ...change };
+    const leaves = change.view !== undefined && change.view !== this.state.view;
+    const anew = { ...(leaves ? { sort: "" } : {}), ...(leaves && change.view === "compare" ? { zoom: 0 } : {}) };
+    const state = { ...this.state, ...anew, ...change };
     if (formatHash(state) === formatHash(this.state)) return;
     history.pushState({ steps: this.steps + 1 }, "", formatHash(state));
     this.apply(state);

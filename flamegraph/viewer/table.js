@@ -45,12 +45,16 @@ export class SortedTable {
     this.columns = [];
     /** @type {Row[]} */
     this.rows = [];
+    /** What is listed, and by what it is sorted: with the same again the reader stays in place. @type {Row[]} */
+    this.listed = [];
+    this.sort = "";
     this.limit = PAGE;
     this.more.addEventListener("click", () => {
       this.limit += PAGE;
       this.fill();
     });
     this.body.addEventListener("keydown", (event) => this.walk(event));
+    this.body.addEventListener("click", ({ target }) => (target instanceof Element ? followRow(target) : undefined));
   }
 
   /**
@@ -62,11 +66,25 @@ export class SortedTable {
     const key = sort.replace(/^-/, "");
     const by = columns.find((column) => column.key === key) ?? columns[0];
     const turned = by.key === key && sort.startsWith("-");
+    const same = sort === this.sort && rows.length === this.listed.length && rows.every((row, at) => row === this.listed[at]);
+    const focused = document.activeElement?.id ?? "";
+    const focusedRow = same ? this.focusedRow() : null;
     this.columns = columns;
+    this.listed = rows;
+    this.sort = sort;
     this.rows = sortRows(rows, by, turned);
-    this.limit = PAGE;
+    if (!same) this.limit = PAGE;
     this.head.replaceChildren(...columns.map((column) => this.headOf(column, by, turned)));
     this.fill();
+    if (focused.startsWith(`${this.table.id}-sort-`)) document.getElementById(focused)?.focus();
+    if (focusedRow) buttonIn(this.body.children[this.rows.indexOf(focusedRow)])?.focus();
+  }
+
+  /** The row that has the focus. */
+  focusedRow() {
+    const line = document.activeElement?.closest("tr");
+    const at = line ? [...this.body.children].indexOf(line) : -1;
+    return at < 0 ? null : this.rows[at];
   }
 
   /**
@@ -118,11 +136,28 @@ export class SortedTable {
     const row = event.target instanceof Element ? event.target.closest("tr") : null;
     const down = event.key === "ArrowDown";
     if (!row || (!down && event.key !== "ArrowUp")) return;
-    const button = (down ? row.nextElementSibling : row.previousElementSibling)?.querySelector("button, a");
-    if (!(button instanceof HTMLElement)) return;
+    const button = buttonIn(down ? row.nextElementSibling : row.previousElementSibling);
+    if (!button) return;
     event.preventDefault();
     button.focus();
   }
+}
+
+/**
+ * A click anywhere in a row does what its name does; marking text does not.
+ * @param {Element} target
+ */
+export function followRow(target) {
+  if (target.closest("a, button") || getSelection()?.isCollapsed === false) return;
+  buttonIn(target.closest("tr"))?.click();
+}
+
+/**
+ * @param {Element | null | undefined} row
+ * @returns {HTMLElement | null}
+ */
+function buttonIn(row) {
+  return row?.querySelector(".name button, .name a") ?? null;
 }
 
 /**

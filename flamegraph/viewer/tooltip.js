@@ -3,7 +3,8 @@
 
 import { make, part } from "./dom.js";
 import { FAMILIES } from "./families.js";
-import { amounts, packageLength, percent } from "./format.js";
+import { packageLength } from "./format.js";
+import { toldOf } from "./told.js";
 
 /** @typedef {import("./graph.js").Graph} Graph */
 /** @typedef {import("./profile.js").Profile} Profile */
@@ -39,16 +40,8 @@ export function hideTooltip() {
  */
 function describe(graph, profile, node) {
   const table = make("dl");
-  const { zoomed, look } = graph;
-  if (!look.only) {
-    addRow(table, "Total", profile, profile.total[0][node]);
-    addRow(table, "Self", profile, profile.self[0][node]);
-    if (zoomed > 0 && node !== zoomed) {
-      addLine(table, "Of view", percent(profile.total[0][node], profile.total[0][zoomed]));
-    }
-  }
-  for (const [what, text] of look.rows?.(node) ?? []) addLine(table, what, text);
-  const parts = [nameElement(node > 0 ? profile.nameOf(node) : look.label), table];
+  for (const [what, first, ...others] of toldOf(graph, node)) addLine(table, what, first, others);
+  const parts = [nameElement(node > 0 ? profile.nameOf(node) : graph.look.label), table];
   if (node > 0) parts.push(make("p", "kind", kindOf(profile, node)));
   return parts;
 }
@@ -68,22 +61,12 @@ function kindOf(profile, node) {
 /**
  * @param {HTMLElement} table
  * @param {string} label
- * @param {string} text
+ * @param {string} first
+ * @param {string[]} others
  */
-function addLine(table, label, text) {
-  table.append(make("dt", "", label), make("dd", "", text));
-}
-
-/**
- * @param {HTMLElement} table
- * @param {string} label
- * @param {Profile} profile
- * @param {number} value
- */
-function addRow(table, label, profile, value) {
-  const cell = make("dd");
-  cell.append(make("b", "", percent(value, profile.sum())));
-  cell.append(make("span", "", amounts(value, profile.event).join(" · ")));
+function addLine(table, label, first, others) {
+  const cell = make("dd", "", others.length ? "" : first);
+  if (others.length) cell.append(make("b", "", first), make("span", "", others.join(" · ")));
   table.append(make("dt", "", label), cell);
 }
 

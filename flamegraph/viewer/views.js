@@ -1,5 +1,8 @@
 // @ts-check
-/** All views, in one list: a new one is a module, a line here, and its tab and panel in explorer.html; it gets its panel. */
+/**
+ * All views, in one list: a new one is a module, a line here, its name in state.js, its tab and panel in explorer.html,
+ * and what it has of the tools (graphs, a search) in explorer.js; it gets its panel.
+ */
 
 import { CompareView } from "./compare_view.js";
 import { GraphView } from "./graph_view.js";

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import traceback
 from typing import Optional, Sequence
 
 from hprofiler.cli.exits import Exit
@@ -13,6 +14,18 @@ from hprofiler.errors import HprofilerError, PicturesError, UsageError
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run one command; returns its exit code (`cli.exits`)."""
+    try:
+        return _to_the_end(argv)
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException:  # the binding's panics are no Exception
+        # Python's own code for this is 1, which says that a method grew.
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+        return Exit.DEFECT
+
+
+def _to_the_end(argv: Optional[Sequence[str]]) -> int:
     try:
         try:
             return _carry_out(list(sys.argv[1:] if argv is None else argv))
@@ -57,6 +70,12 @@ def exit_code(error: HprofilerError) -> Exit:
 
 def print_error(error: HprofilerError) -> None:
     with contextlib.suppress(OSError):  # the exit code says it too
-        print(f"hprofiler: {error.reason}", file=sys.stderr)
+        print(f"hprofiler: {_printable(error.reason)}", file=sys.stderr)
         if error.remedy:
-            print(f"  {error.remedy}", file=sys.stderr)
+            print(f"  {_printable(error.remedy)}", file=sys.stderr)
+
+
+def _printable(told: str) -> str:
+    """Lines without what a terminal would obey; none but the first begins as a message of ours does."""
+    lines = told.expandtabs().split("\n")
+    return "\n  ".join("".join(c if c.isprintable() else "\ufffd" for c in line) for line in lines)

@@ -51,6 +51,20 @@ def _check_readable(path: Path) -> None:
         path.open("rb").close() if path.is_file() else path.stat()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    if path.is_dir():
+        raise _is_folder(path)
+
+
+def _is_folder(path: Path) -> UsageError:
+    """The profile to name in its place, where it is a run folder."""
+    from hprofiler.store import RUN_FILE
+
+    if not (path / RUN_FILE).is_file():
+        return UsageError(f"cannot read {path}: it is a folder", "name the files in it")
+    kept = [one for one in (path / "cluster").glob("*.pb.gz") if not one.name.endswith("-mean.pb.gz")]
+    kept.sort(key=lambda one: (one.name != "cpu.pb.gz", one.name))
+    where = f"all its processes are in {kept[0]}" if kept else f"its profiles are in {path / 'hosts'}"
+    return UsageError(f"cannot read {path}: it is a run folder", where)
 
 
 def source(name: str) -> Union[str, int]:

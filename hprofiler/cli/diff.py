@@ -22,7 +22,7 @@ _FAILED_SHOWN = 5
 
 def command(options: argparse.Namespace) -> int:
     outputs = [_output(Path(name)) for name in options.output]
-    from hprofiler.report.diff import compare_paths, two_runs
+    from hprofiler.report.diff import compare_paths, told_apart, two_runs
 
     before, after = Path(options.before), Path(options.after)
     pages = any(output.suffix == _PAGE for output in outputs)
@@ -31,8 +31,9 @@ def command(options: argparse.Namespace) -> int:
         changes = compare_paths(before, after, options.event, options.absolute, listener, page)
     for output in outputs:
         _write(changes, page if output.suffix == _PAGE else None, output, options.title)
-    failed = [] if options.fail_over is None else changes.grew_over(options.fail_over)
-    _print(changes, options, failed)
+    grown = [] if options.fail_over is None else changes.grew_over(options.fail_over)
+    failed, unsure = told_apart(changes, grown)
+    _print(changes, options, failed, unsure)
     if failed:
         return Exit.WORSE
     return Exit.PARTIAL if _problems(changes) else Exit.OK
@@ -62,33 +63,50 @@ def _write(changes: Changes, page: Optional[TwoRuns], path: Path, title: str) ->
         raise UsageError(reason, "choose another file with -o") from error
 
 
-def _print(changes: Changes, options: argparse.Namespace, failed: List[MethodChange]) -> None:
-    from hprofiler.report.diff import lines, record
+def _print(
+    changes: Changes,
+    options: argparse.Namespace,
+    failed: List[MethodChange],
+    unsure: List[MethodChange],
+) -> None:
+    from hprofiler.report.diff import WHY, lines, record
 
     for reason in _problems(changes)[:_FAILED_SHOWN]:
         print(f"not compared: {reason}", file=sys.stderr)
     if len(_problems(changes)) > _FAILED_SHOWN:
         print(f"  … and {len(_problems(changes)) - _FAILED_SHOWN} more", file=sys.stderr)
     if options.json:
-        print(json.dumps(record(changes, options.top, failed), indent=2))
+        print(json.dumps(record(changes, options.top, failed, unsure), indent=2))
     else:
         print("\n".join(lines(changes, options.top)))
-    for one in failed[:_FAILED_SHOWN]:
-        print(f"hprofiler: {_grew(one, changes)}", file=sys.stderr)
-    if len(failed) > _FAILED_SHOWN:
-        print(f"  … and {len(failed) - _FAILED_SHOWN} more methods", file=sys.stderr)
+    _print_grown([f"{_grew(one)}: {_growth(one, changes)}" for one in failed])
+    _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {WHY}" for one in unsure])
+
+
+def _print_grown(told: List[str]) -> None:
+    for line in told[:_FAILED_SHOWN]:
+        print(f"hprofiler: {line}", file=sys.stderr)
+    if len(told) > _FAILED_SHOWN:
+        print(f"  … and {len(told) - _FAILED_SHOWN} more methods", file=sys.stderr)
 
 
 def _problems(changes: Changes) -> List[str]:
-    sides = (changes.before, changes.after)
-    return [f"{side.name}: {one.host} pid {one.pid}: {one.reason}" for side in sides for one in side.problems]
-
-
-def _grew(one: MethodChange, changes: Changes) -> str:
     from hprofiler.report.words import printable
 
+    sides = (changes.before, changes.after)
+    told = (f"{side.name}: {one.host} pid {one.pid}: {one.reason}" for side in sides for one in side.problems)
+    return [printable(reason) for reason in told]
+
+
+def _grew(one: MethodChange) -> str:
+    from hprofiler.report.words import printable
+
+    return f"{printable(one.name)} grew"
+
+
+def _growth(one: MethodChange, changes: Changes) -> str:
     own, total = (100 * moved.change / changes.whole for moved in (one.own, one.total))
-    return f"{printable(one.name)} grew: {own:+.1f} points by itself, {total:+.1f} with all it calls"
+    return f"{own:+.1f} points by itself, {total:+.1f} with all it calls"
 
 
 @contextmanager
@@ -105,7 +123,7 @@ def _progress() -> Iterator[Listener]:
         tasks: Dict[str, TaskID] = {}
 
         def listener(side: str, done: int, of: int) -> None:
-            if side not in tasks:
+            if done == 0:  # both sides may have one name
                 tasks[side] = progress.add_task(side, total=of)
             progress.update(tasks[side], completed=done)
 

@@ -44,10 +44,12 @@ def _show(page: Path, options: argparse.Namespace) -> None:
 
 def _print_problems(problems: Sequence[Outcome]) -> None:
     """What the pictures are without; an earlier report may have had it."""
+    from hprofiler.report.words import printable
+
     if problems:
         print("not in the pictures:", file=sys.stderr)
     for problem in problems[:PROBLEMS_SHOWN]:
-        print(f"  {problem.host} pid {problem.pid}: {problem.reason}", file=sys.stderr)
+        print(f"  {printable(f'{problem.host} pid {problem.pid}: {problem.reason}')}", file=sys.stderr)
     if len(problems) > PROBLEMS_SHOWN:
         more = len(problems) - PROBLEMS_SHOWN
         print(f"  … and {more} more: see the ledger in the page", file=sys.stderr)

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from hprofiler.errors import UsageError
 
-# Nobody but this machine's users can ask, and of them only who knows the address.
+# Nobody but this machine's users can ask, and of them only who knows the address. `--open` tells it to the
+# browser in its command line, which they may read while that runs.
 _LOOPBACK = "127.0.0.1"
 _TOKEN_BYTES = 16
 # A browser that opens a connection and says nothing does not hold up the end.
@@ -68,7 +69,7 @@ class PageServer(http.server.ThreadingHTTPServer):
     def tunnel(self) -> str:
         """The command that makes the address work on another machine."""
         there = f"{_LOOPBACK}:{self.server_port}"
-        return f"ssh -N -L {self.server_port}:{there} {getpass.getuser()}@{socket.gethostname()}"
+        return f"ssh -N -L {self.server_port}:{there} {_user()}@{socket.gethostname()}"
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A browser that goes away is no error of anybody's."""
@@ -77,6 +78,14 @@ class PageServer(http.server.ThreadingHTTPServer):
         """Answer until Ctrl-C."""
         with self, suppress(KeyboardInterrupt):
             self.serve_forever()
+
+
+def _user() -> str:
+    """Who runs this, by name; by number where the machine knows no name, as in many containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):

@@ -16,8 +16,10 @@ SHOWN = 5
 FAILURES_SHOWN = 20
 _NAMED = 3
 
+# Reasons may differ in these and still be one to tell: figures with a unit, brackets, threads' numbers.
+_UNIT = r"(?:%|(?:[nµm]?s|min|h|Hz|bytes|[KMGT]i?B|samples|objects)\b)"
+_FIGURE = re.compile(rf"(?<![\w.,])\d+(?:,\d{{3}})*(?:\.\d+)?(?= ?{_UNIT})")
 _DETAIL = re.compile(r" \([^()]*\)|(?<=\bTID )\d+")
-"""In what reasons may differ and still be one to tell."""
 
 
 def print_failures(failed: Sequence[Tuple[str, str, str]], page: str) -> None:
@@ -54,14 +56,27 @@ def _print_notes(outcomes: Iterable[Outcome]) -> None:
     """One line for all that differ in details only."""
     alike: Dict[Tuple[str, str], List[Outcome]] = {}
     for outcome in outcomes:
-        alike.setdefault((_DETAIL.sub(_short, outcome.reason), outcome.remedy), []).append(outcome)
-    for (short, remedy), same in list(alike.items())[:SHOWN]:
-        reasons = {outcome.reason for outcome in same}
-        print(f"note: {_who(same)}: {reasons.pop() if len(reasons) == 1 else short}", file=sys.stderr)
+        short = _FIGURE.sub("…", _DETAIL.sub(_short, outcome.reason))
+        alike.setdefault((short, outcome.remedy), []).append(outcome)
+    for (_, remedy), same in list(alike.items())[:SHOWN]:
+        print(f"note: {_who(same)}: {_as_one([outcome.reason for outcome in same])}", file=sys.stderr)
         if remedy:
             print(f"    {remedy}", file=sys.stderr)
     if len(alike) > SHOWN:
         print(f"note: {len(alike) - SHOWN} more such notes are in the ledger", file=sys.stderr)
+
+
+def _as_one(reasons: Sequence[str]) -> str:
+    """Reasons that differ in details only: "one sample stands for 10.3 to 10.4 ms"."""
+    if len({_FIGURE.sub("…", reason) for reason in reasons}) > 1:
+        reasons = [_DETAIL.sub(_short, reason) for reason in reasons]
+    columns = zip(*(_FIGURE.findall(reason) for reason in reasons))
+    return _FIGURE.sub(lambda _: _range(next(columns)), reasons[0])
+
+
+def _range(figures: Sequence[str]) -> str:
+    told = sorted(set(figures), key=lambda figure: float(figure.replace(",", "")))
+    return told[0] if len(told) == 1 else f"{told[0]} to {told[-1]}"
 
 
 def _short(detail: re.Match[str]) -> str:

@@ -107,7 +107,7 @@ def _running_jvm(jdk: Path, folder: Path, role: str) -> Iterator[subprocess.Pope
         # A session of its own: the terminal's Ctrl-C is for the profiler, which still needs the JVM then.
         jvm = subprocess.Popen(
             command,
-            stdin=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
             bufsize=0,
@@ -120,10 +120,10 @@ def _running_jvm(jdk: Path, folder: Path, role: str) -> Iterator[subprocess.Pope
 
 
 def _end(jvm: subprocess.Popen[bytes]) -> None:
-    """Close the JVM's input, which ends it; one that does not heed that is killed."""
-    assert jvm.stdin is not None and jvm.stdout is not None
+    """Leave the JVM's output, which ends it; one that does not heed that is killed."""
+    assert jvm.stdout is not None
     try:
-        jvm.stdin.close()
+        jvm.stdout.close()
         jvm.wait(END_SECONDS)
     except subprocess.TimeoutExpired:
         pass
@@ -131,7 +131,6 @@ def _end(jvm: subprocess.Popen[bytes]) -> None:
         if jvm.poll() is None:
             jvm.kill()
             jvm.wait()
-        jvm.stdout.close()
 
 
 def _wait_until_ready(jvm: subprocess.Popen[bytes], errors: Path, deadline: float) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from hprofiler._flamegraph import Method
-from hprofiler.errors import RunFolderError
+from hprofiler.errors import PicturesError, RunFolderError
 from hprofiler.model import Outcome
 from hprofiler.report import page as pages
 from hprofiler.report.comparison import Compared
@@ -99,7 +99,8 @@ def make_report(folder: Path, raw_names: bool = False, threads: bool = False, tr
     """Make all pictures of a run folder, and its page; for `raw_names` and `threads` see `reading.Names`.
 
     With `trim` they hold only what is below the roots that the run's selector names.
-    Raises RunFolderError when it is no run folder, or cannot be written.
+    Raises RunFolderError when it is no run folder, or cannot be written; PicturesError when its profiles are
+    more than pictures have room for.
     """
     run_folder = RunFolder.open(folder)
     facts = replace(read_facts(run_folder.run), trimmed=trim)
@@ -108,6 +109,11 @@ def make_report(folder: Path, raw_names: bool = False, threads: bool = False, tr
     except OSError as error:
         reason = f"cannot write the report in {folder}: {error.strerror or error}"
         raise RunFolderError(reason, "free some space there, or copy the run folder elsewhere") from error
+    except RuntimeError as error:
+        raise PicturesError(
+            f"cannot make the report of {folder}: {error}",
+            f"the profiles of processes are in {folder / 'hosts'}: `hprofiler convert` reads them",
+        ) from error
     covered, _ = coverage(facts, _lost(facts, problems))
     return Report(run_folder.page_path, tuple(gathered), covered, tuple(problems))
 
@@ -128,12 +134,17 @@ def _make(folder: RunFolder, facts: RunFacts, names: Names) -> Tuple[List[EventR
     parts = {
         "top": top(run_title(facts)),
         "events": "\n".join(sections),
-        "run": run_section(facts, problems, coverage(facts, _lost(facts, problems))[0]),
+        "run": run_section(facts, problems, coverage(facts, _lost(facts, problems))[0], _drawn(reports)),
     }
     pages.write(Page(f"{run_title(facts)} · hprofiler", parts, data), folder.page_path)
     for old in folder.old_pages(facts.events):
         old.unlink(missing_ok=True)
     return [reports[event] for event in facts.events], problems
+
+
+def _drawn(reports: Mapping[str, EventReport]) -> List[str]:
+    """The events that have pictures."""
+    return [event for event, made in reports.items() if made.totals]
 
 
 def _has_samples(facts: RunFacts) -> bool:

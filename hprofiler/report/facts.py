@@ -18,7 +18,7 @@ _MOST_ROOTS = 100
 _MOST_LABELS = 20
 _LONGEST_LABEL = 500
 # What turns the direction of text around as well: not even an isolating element can hold it.
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from heapq import nlargest
+from operator import attrgetter
 from typing import Dict, List, Optional, Tuple
 
 from hprofiler._flamegraph import MeanMerger, Profile
@@ -20,6 +22,7 @@ from hprofiler.store import RunFolder, safe_name
 
 # How many of a host's methods are remembered to tell where a method of the cluster is hot.
 _REMEMBERED = 200
+_EVERYTHING = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Shares:
     """What is kept of a host once its pictures are written: its total, and what its hottest methods cost.
 
     `number` is the host's in the page; `whole` is the total before trimming; `telling` is that of which the
-    hottest methods are parts.
+    methods are parts: the `hottest` by themselves, and the `widest` with all they call.
     """
 
     key: str
@@ -37,10 +40,17 @@ class Shares:
     whole: int
     telling: int
     hottest: Dict[str, int]
+    widest: Dict[str, int]
 
     def share(self, method: str) -> float:
         """The method's own part of what tells; 0 for a method that is not among the remembered."""
         return self.hottest.get(method, 0) / self.telling
+
+    def share_of(self, told: Finding) -> Optional[float]:
+        """What the finding's method takes here, as it is told; None where that is not known."""
+        known = self.widest if told.with_calls else self.hottest
+        value = known.get(told.method or "", None if len(known) >= _REMEMBERED else 0)
+        return None if value is None else value / self.telling
 
 
 @dataclass
@@ -104,7 +114,7 @@ def page_event(facts: RunFacts) -> PageEvent:
         column, unit = measure.columns[1]
         second = (column, unit, totals.get(column, 0) / totals["samples"])
     column, unit = measure.column
-    return PageEvent(name, measure.title, column, unit, measure.share_of, seconds, second)
+    return PageEvent(name, measure.title, column, unit, measure.wider, seconds, second)
 
 
 def _page_process(page: PageData, host: HostFacts, recording: RecordingFacts) -> PageProcess:
@@ -172,9 +182,12 @@ def _write_host(
         f"{processes} · {_subtitle(facts, profile, left_out(facts, profile.total(), read.whole))}",
     )
     told = telling(facts.event, profile).profile
-    hottest = {method.name: method.self_value for method in told.top(_REMEMBERED) if method.self_value > 0}
+    methods = told.top(_EVERYTHING)
+    hottest = {method.name: method.self_value for method in methods[:_REMEMBERED] if method.self_value > 0}
+    methods = nlargest(_REMEMBERED, methods, key=attrgetter("total_value"))
+    widest = {method.name: method.total_value for method in methods}
     number = page.host(host.key, host.name)
-    return Shares(host.key, number, host.name, profile.total(), read.whole, told.total(), hottest)
+    return Shares(host.key, number, host.name, profile.total(), read.whole, told.total(), hottest, widest)
 
 
 def _write_cluster(folder: RunFolder, facts: RunFacts, gathered: Gathered) -> None:

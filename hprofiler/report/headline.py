@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import List, Sequence
 
 from hprofiler._flamegraph import Method, Profile
@@ -17,6 +18,7 @@ from hprofiler.report.telling import telling
 from hprofiler.report.words import coverage, followed_by, moment, over_hosts, short_name
 
 _SHARE = re.compile(r"(?:<)?\d[\d.]*\u202f%")
+_EVERYTHING = 2**31 - 1
 _THEME = '<button id="theme" title="Dark or light (t)" aria-label="Dark or light">◐</button>'
 
 
@@ -28,16 +30,7 @@ def top(name: str) -> str:
 
 def headline(facts: RunFacts, cluster: Profile, gathered: Gathered) -> str:
     """The answer of an event with samples."""
-    hosts = gathered.hosts
-    told = telling(facts.event, cluster).profile
-    total, hottest = told.total(), told.top(3)
-    second = over_hosts(
-        hottest[0].self_value / total, {host.name: host.share(hottest[0].name) for host in hosts}
-    )
-    if _same_matter(gathered.compared, hottest[0]):
-        second = ""
-    elif not second:
-        second = followed_by([(one.name, one.self_value / total) for one in hottest[1:]])
+    second = _second(telling(facts.event, cluster).profile, gathered)
     counts = f"<b>{text(in_words(facts.event, totals_of(cluster)))}</b>"
     chips = [*_chips(facts, len(gathered.problems)), counts]
     if facts.trimmed:
@@ -45,31 +38,58 @@ def headline(facts: RunFacts, cluster: Profile, gathered: Gathered) -> str:
     return _head(facts.event, gathered.findings, second, chips)
 
 
-def _same_matter(compared: Compared, hottest: Method) -> bool:
-    """What is said of the odd host tells how the hottest method spreads over the hosts."""
+def _second(told: Profile, gathered: Gathered) -> str:
+    """Where the answer's method is, by the measure of the answer; of one host, what follows it."""
+    answer, total = gathered.findings[0], told.total()
+    if _same_matter(gathered.compared, answer):
+        return ""
+    if len(gathered.hosts) > 1:
+        shares = {host.name: host.share_of(answer) for host in gathered.hosts}
+        known = {name: share for name, share in shares.items() if share is not None}
+        cost = next((_cost(one, answer) for one in told.top(_EVERYTHING) if one.name == answer.method), 0)
+        return over_hosts(cost / total, known) if len(known) == len(shares) else ""
+    return _next(told, answer)
+
+
+def _next(told: Profile, answer: Finding) -> str:
+    """The methods after the answer's by their own cost; "" where the answer tells another measure."""
+    hottest, total = told.top(3), told.total()
+    if answer.with_calls or not hottest or answer.method != hottest[0].name:
+        return ""
+    return followed_by([(one.name, one.self_value / total) for one in hottest[1:]])
+
+
+def _cost(one: Method, answer: Finding) -> int:
+    return one.total_value if answer.with_calls else one.self_value
+
+
+def _same_matter(compared: Compared, answer: Finding) -> bool:
+    """What is said of the odd host tells how the answer's method spreads over the hosts."""
     telling = compared.odd_hosts[0].telling if compared.odd_hosts else None
-    return telling is not None and telling.name == hottest.name
+    return telling is not None and telling.name == answer.method and not answer.with_calls
 
 
 def empty_headline(facts: RunFacts, problems: Sequence[Outcome]) -> str:
     """The top of an event without samples: why, and what to do."""
-    answer = "Nothing was recorded" if len(facts.events) == 1 else f"No samples of {text(facts.event)}"
-    reasons, because = _reasons(facts, problems), "not one sample was taken"
+    title = measure_of(facts.event).title
+    answer = "Nothing was recorded" if len(facts.events) == 1 else f"No samples of {text(title)}"
+    reasons, because = _reasons(facts, problems), "no sample was taken"
     if _trimmed_away(facts):
         roots = ", ".join(f"<code>{text(root)}</code>" for root in facts.roots)
-        answer, because = "Nothing is left to show", "not one sample is of the job’s own frames"
+        answer, because = "Nothing is left to show", "no sample is of the job’s own frames"
         reasons = [f"Pictures are trimmed to what is below {roots}. Make them without --trim."]
     listed = "".join(f"<li>{reason}</li>" for reason in reasons)
     why = f"<p>There is no picture, because {because}:</p><ul>{listed}</ul>"
+    if len(reasons) == 1 and not _trimmed_away(facts):
+        why = f"<p>{reasons[0]}</p>"
     return f'{_head_of(answer, "", _chips(facts, len(problems)))}<section class="empty">{why}</section>'
 
 
 def plain_headline(profile: Profile, findings: Sequence[Finding]) -> str:
     """The top of a page made from one profile without a run."""
-    methods, total = profile.top(3), profile.total()
-    second = followed_by([(one.name, one.self_value / total) for one in methods[1:]])
     column = profile.values[0]
-    return _head(column[0], findings, second, [f"<b>{text(amount(total, column))}</b>"])
+    counts = f"<b>{text(amount(profile.total(), column))}</b>"
+    return _head(column[0], findings, _next(telling(column[0], profile).profile, findings[0]), [counts])
 
 
 def findings_header(event: str, findings: Sequence[Finding], chips: Sequence[str]) -> str:
@@ -92,7 +112,7 @@ def _head_of(answer: str, second: str, chips: Sequence[str], findings: str = "")
 
 def _answer(finding: Finding) -> str:
     """The sentence with its first share marked."""
-    answer = Finding(finding.text.removesuffix("."), finding.method)
+    answer = replace(finding, text=finding.text.removesuffix("."))
     sentence = _marked(answer, method(finding.method or ""))
     share = _SHARE.search(finding.text)
     if share is None:
@@ -111,7 +131,8 @@ def _link(event: str, finding: Finding) -> str:
 def _marked(finding: Finding, name: str) -> str:
     """The sentence with `name` for its method's name; one that is too long for a sentence stays cut."""
     short = short_name(finding.method) if finding.method else ""
-    found = re.search(rf"(?<![\w.$]){re.escape(short)}(?![\w$])", finding.text) if short else None
+    pattern = re.compile(rf"(?<![\w.$]){re.escape(short)}(?![\w$])")
+    found = pattern.search(finding.text, finding.at or 0) if short else None
     if found is None:
         return text(finding.text)
     return f"{text(finding.text[: found.start()])}{name}{text(finding.text[found.end() :])}"

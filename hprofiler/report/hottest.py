@@ -7,7 +7,7 @@ from typing import List, Sequence
 from hprofiler._flamegraph import Method, Profile
 from hprofiler.report.gather import Shares
 from hprofiler.report.html import method as method_html
-from hprofiler.report.html import share_cell, table, text, view_link
+from hprofiler.report.html import method_link, share_cell, table, text, view_link
 from hprofiler.report.words import percent, plain, printable, stands_out
 
 _LISTED = 12
@@ -71,7 +71,7 @@ def _shares(one: Method, total: int, longest: int) -> str:
 
 
 def _name(event: str, one: Method) -> str:
-    return f'<td class="name"><a href="{view_link(event, name=one.name)}">{method_html(one.name)}</a></td>'
+    return f'<td class="name"><a href="{method_link(event, one.name)}">{method_html(one.name)}</a></td>'
 
 
 def _strip(event: str, one: Method, hosts: Sequence[Shares], largest: float) -> str:

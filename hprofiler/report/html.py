@@ -34,6 +34,11 @@ def view_link(event: str, scope: str = "", name: str = "") -> str:
     return text(f"#{urlencode(state)}")
 
 
+def method_link(event: str, name: str) -> str:
+    """The address of a method's callers and callees, in the scope that the viewer shows then."""
+    return text(f"#{urlencode({'event': event, 'view': 'sandwich', 'method': name})}")
+
+
 def share_cell(part: float, whole: float, kind: str, longest: float) -> str:
     """A table cell with a percentage and a bar, full for `longest`; `kind` is `self` or `total`."""
     fraction = part / longest if longest else 0.0
@@ -43,7 +48,7 @@ def share_cell(part: float, whole: float, kind: str, longest: float) -> str:
 
 def number_cell(shown: str, value: float) -> str:
     """A table cell with an amount, which the viewer sorts by its value."""
-    return f'<td class="number" data-sort="{value:g}">{text(shown)}</td>'
+    return f'<td class="number" data-sort="{value}">{text(shown)}</td>'
 
 
 def table(heads: Sequence[str], rows: Iterable[str], kind: str = "", marks: Sequence[str] = ()) -> str:

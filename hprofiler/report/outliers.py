@@ -46,28 +46,27 @@ def who(one: Unlike) -> str:
 
 
 def what_differs(one: Unlike) -> str:
-    """ "GC.copy 31 % here, 9 % elsewhere"; "" where nothing differs."""
+    """ "GC.copy 31 % here, 9 % usually"; "" where nothing differs."""
     telling = one.telling
     if telling is None:
         return ""
-    shares = f"{percent(telling.share, 1)} here, {percent(telling.usual, 1)} elsewhere"
+    shares = f"{percent(telling.share, 1)} here, {percent(telling.usual, 1)} usually"
     return f"{short_name(telling.name)} {shares}"
 
 
 def sentence(compared: Compared) -> str:
-    """ "host7 is unlike the others: GC.copy 31 % here, 9 % elsewhere."; "" where nobody is.
+    """ "host7 is unlike the others: GC.copy 31 % here, 9 % usually."; "" where nobody is.
 
     Hosts before processes: these are told where all hosts are alike.
     """
     odd = compared.odd_hosts or compared.odd_processes
     if not odd:
         return ""
-    others = "" if compared.odd_hosts else " processes"
-    told = f"unlike the other{others or 's'}: {what_differs(odd[0])}"
+    others = "the others" if compared.odd_hosts else "the other processes"
     if len(odd) == 1:
-        return f"{who(odd[0])} is {told}."
-    more = counted(len(odd) - 1, "hosts" if compared.odd_hosts else "processes")
-    return f"{who(odd[0])} and {more.split()[0]} more {more.split()[1]} are {told} on the first."
+        return f"{who(odd[0])} is unlike {others}: {what_differs(odd[0])}."
+    number, what = counted(len(odd) - 1, "hosts" if compared.odd_hosts else "processes").split()
+    return f"{who(odd[0])} and {number} more {what} are unlike {others}; the first: {what_differs(odd[0])}."
 
 
 def outliers_table(event: str, compared: Compared) -> str:

@@ -73,15 +73,14 @@ class Reader:
             profile = told = profile.below(self._roots)
         if not self._names.threads and self._taker is not None:
             profile = told.without_threads()
-        if profile.total() and not profile.node_count():
-            raise ValueError("no stack in it has a frame")
-        if merged is not None:
-            merged.profile.merge(profile)
-        samples = self.comparison.add_process(host, recording, profile, compared)
+        _check_frames(profile)
         if self._taker is not None:
             self._taker(host, recording, told)
+        samples = self.comparison.add_process(host, recording, profile, compared)
+        # Last: a process that cannot be told has no part in the sums either.
         if merged is None:
             return HostProfile(profile, shown, samples)
+        merged.profile.merge(profile)
         merged.whole += shown
         merged.samples += samples
         return merged
@@ -91,7 +90,9 @@ class Reader:
 
         Raises OSError, ValueError or RuntimeError for one that cannot be used.
         """
-        return self._read(host, recording, self._names.threads)
+        profile = self._read(host, recording, self._names.threads)
+        _check_frames(profile.without_threads() if self._names.threads else profile)
+        return profile
 
     def _read(self, host: HostFacts, recording: RecordingFacts, with_threads: bool) -> Profile:
         measure = measure_of(self._facts.event)
@@ -103,6 +104,11 @@ class Reader:
             raise ValueError(f"it counts {profile.values}, not {list(measure.columns)}")
         profile = profile if self._names.raw else profile.canonical()
         return profile.select(measure.shown_first) if measure.shown else profile
+
+
+def _check_frames(profile: Profile) -> None:
+    if profile.total() and not profile.node_count():
+        raise ValueError("no stack in it has a frame")
 
 
 def unreadable(recording: RecordingFacts, error: Exception) -> Outcome:

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
-from hprofiler.measures import amount, counted, duration, in_words, interval_in_words, measure_of, summed
+from hprofiler.measures import (
+    amount,
+    counted,
+    duration,
+    figures,
+    in_words,
+    interval_in_words,
+    measure_of,
+    summed,
+)
 from hprofiler.model import Outcome, Status
 from hprofiler.report.comparison import Compared, Unlike
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
@@ -16,6 +25,9 @@ from hprofiler.report.words import moment, percent
 from hprofiler.store import safe_name
 
 _ODD_SHOWN = 20
+# More notes than this are folded away: they are of many processes, and tell the same of each.
+_NOTES_SHOWN = 20
+_LEDGER_HEADS = ("State", "Host", "Process", "Recorded with", "What happened")
 _ORDER = (Status.FAILED, Status.DEGRADED, Status.OK, Status.IDLE)
 
 
@@ -41,7 +53,7 @@ def hosts_section(facts: RunFacts, gathered: Sequence[Shares], compared: Compare
 def _unlike(one: Optional[Unlike]) -> str:
     """The distance from the other hosts, marked where it is no chance."""
     if one is None:
-        return "<td></td>"
+        return '<td class="unlike"></td>'
     distance = one.distance
     title = text(
         f"Jensen–Shannon divergence {distance.divergence:.6f} bits, {distance.noise:.6f} by chance; "
@@ -49,9 +61,9 @@ def _unlike(one: Optional[Unlike]) -> str:
     )
     number = f"{distance.divergence:.4f}"
     if not one.outlier:
-        return f'<td class="soft" title="{title}" data-sort="{distance.divergence}">{number}</td>'
+        return f'<td class="unlike soft" title="{title}" data-sort="{distance.divergence}">{number}</td>'
     return (
-        f'<td class="name" title="{title}" data-sort="{distance.divergence}">'
+        f'<td class="unlike name" title="{title}" data-sort="{distance.divergence}">'
         f'<span class="state degraded">unlike {number}</span> '
         f'<span class="soft">{text(what_differs(one))}</span></td>'
     )
@@ -91,7 +103,9 @@ def _counts(event: str, recordings: Sequence[RecordingFacts]) -> List[str]:
     columns = measure_of(event).columns
     values = [(totals.get(column[0], 0), column) for column in columns]
     return [
-        number_cell(f"{value:,}" if column[1] == "count" else amount(value, column), value)
+        number_cell(
+            f"{figures(value, column[0]):,.0f}" if column[1] == "count" else amount(value, column), value
+        )
         for value, column in values
     ]
 
@@ -137,32 +151,46 @@ def _idle(facts: RunFacts) -> str:
     return f'<p class="lead">Idle, nothing there matched: {names}.</p>'
 
 
-def run_section(facts: RunFacts, problems: Sequence[Outcome], covered: str) -> str:
-    """All that holds for the run as a whole."""
-    return f'<section id="run">{ledger_section(facts, problems)}{facts_section(facts, covered)}</section>'
+def run_section(facts: RunFacts, problems: Sequence[Outcome], covered: str, drawn: Sequence[str]) -> str:
+    """All that holds for the run as a whole; `drawn` are the events that have pictures beside the page."""
+    told = facts_section(facts, covered, drawn)
+    return f'<section id="run">{ledger_section(facts, problems)}{told}</section>'
 
 
 def ledger_section(facts: RunFacts, problems: Sequence[Outcome]) -> str:
-    """What happened to each host and process: what went wrong in sight, the rest folded away."""
-    rows = sorted(_ledger(facts, problems), key=lambda row: _ORDER.index(row[0]))
-    trouble = [html for status, html in rows if status in (Status.FAILED, Status.DEGRADED)]
-    fine = [html for status, html in rows if status not in (Status.FAILED, Status.DEGRADED)]
-    heads = ["State", "Host", "Process", "Recorded with", "What happened"]
+    """What happened to each host and process: what went wrong and the notes in sight, the rest folded."""
+    rows = sorted(_ledger(facts, problems), key=lambda row: _ORDER.index(row[0].status))
+    trouble = [html for one, html in rows if one.status in (Status.FAILED, Status.DEGRADED)]
+    notes = [html for one, html in rows if one.status is Status.OK and one.reason]
+    fine = [
+        html
+        for one, html in rows
+        if one.status is Status.IDLE or (one.status is Status.OK and not one.reason)
+    ]
     parts = ['<section id="ledger"><h2>What happened</h2>']
     if trouble:
-        parts.append(table(heads, trouble, "ledger"))
+        parts.append(table(_LEDGER_HEADS, trouble, "ledger"))
     else:
-        parts.append('<p class="lead">Everything that was found was recorded as asked.</p>')
+        noted = f", with {counted(len(notes), 'notes')}" if notes else ""
+        parts.append(f'<p class="lead">Everything that was found was recorded as asked{noted}.</p>')
+    if notes:
+        parts.append(_folded(counted(len(notes), "notes"), notes, len(notes) <= _NOTES_SHOWN))
     if fine:
-        summary = f"{counted(len(fine), 'more lines' if trouble else 'lines')} of what went well"
-        parts.append(f"<details><summary>{summary}</summary>{table(heads, fine, 'ledger')}</details>")
+        more = "more lines" if trouble or notes else "lines"
+        parts.append(_folded(f"{counted(len(fine), more)} of what went well", fine))
     parts.append("</section>")
     return "\n".join(parts)
 
 
-def _ledger(facts: RunFacts, problems: Sequence[Outcome]) -> Iterable[Tuple[Status, str]]:
+def _folded(summary: str, rows: Sequence[str], is_open: bool = False) -> str:
+    shown = " open" if is_open else ""
+    listed = table(_LEDGER_HEADS, rows, "ledger")
+    return f"<details{shown}><summary>{summary}</summary>{listed}</details>"
+
+
+def _ledger(facts: RunFacts, problems: Sequence[Outcome]) -> Iterable[Tuple[Outcome, str]]:
     for problem in problems:
-        yield problem.status, _ledger_row(problem, ())
+        yield problem, _ledger_row(problem, ())
     broken = Counter((problem.host, problem.pid) for problem in problems)
     for host in facts.hosts:
         recordings: Dict[Optional[int], List[RecordingFacts]] = {}
@@ -172,11 +200,11 @@ def _ledger(facts: RunFacts, problems: Sequence[Outcome]) -> Iterable[Tuple[Stat
         for outcome in host.outcomes:
             of_process = recordings.get(outcome.pid, [])
             if outcome.status is not Status.OK or broken[host.name, outcome.pid] < max(1, len(of_process)):
-                yield outcome.status, _ledger_row(outcome, of_process)
+                yield outcome, _ledger_row(outcome, of_process)
         for pid, of_process in recordings.items():
             if pid not in told and broken[host.name, pid] < len(of_process):
                 outcome = Outcome(host.name, Status.OK, "record", pid=pid, label=of_process[0].label)
-                yield Status.OK, _ledger_row(outcome, of_process)
+                yield outcome, _ledger_row(outcome, of_process)
 
 
 def _ledger_row(outcome: Outcome, recordings: Sequence[RecordingFacts]) -> str:
@@ -202,7 +230,7 @@ def _used(recording: RecordingFacts) -> str:
     return f"{recording.engine} {recording.source} {how}".strip() + f", {told}"
 
 
-def facts_section(facts: RunFacts, covered: str) -> str:
+def facts_section(facts: RunFacts, covered: str, drawn: Sequence[str]) -> str:
     """How the run was made, so that it can be made again; `covered` says how much of it was recorded."""
     how = f"at {facts.frequency} Hz for {duration(facts.duration)}, engine {facts.engine}"
     asked = f"{', '.join(facts.events)} {how}"
@@ -219,13 +247,16 @@ def facts_section(facts: RunFacts, covered: str) -> str:
             ", ".join(f"<code>{text(root)}</code>" for root in facts.roots) if facts.trimmed else "",
         ),
         ("Recorded", text(covered)),
-        ("Recorded with", text(_engines(recordings))),
+        ("Recorded with", text(_engines(facts))),
         ("In all", "<br>".join(map(text, filter(None, in_all)))),
-        ("Started", text(moment(facts.started))),
-        ("Finished", text(moment(facts.finished)) + (", interrupted" if facts.interrupted else "")),
+        ("Started", text(moment(facts.started, seconds=True))),
+        (
+            "Finished",
+            text(moment(facts.finished, seconds=True)) + (", interrupted" if facts.interrupted else ""),
+        ),
         ("hprofiler", text(facts.version)),
         ("JVMs", text(_jvms(facts))),
-        ("Beside this page", _files(facts.events)),
+        ("Beside this page", _files(drawn)),
     ]
     listed = "".join(f"<dt>{label}</dt><dd>{value}</dd>" for label, value in rows if value)
     return f'<section id="facts"><h2>Run</h2><dl class="facts">{listed}</dl></section>'
@@ -233,17 +264,25 @@ def facts_section(facts: RunFacts, covered: str) -> str:
 
 def _jvms(facts: RunFacts) -> str:
     """The versions of the recorded JVMs, the commonest first, with how many had it."""
-    versions = Counter(one.jvm_version for host in facts.hosts for one in host.recordings if one.jvm_version)
-    return ", ".join(f"{version} ({number})" for version, number in versions.most_common())
+    return _commonest(facts, lambda one: one.jvm_version)
 
 
-def _engines(recordings: Sequence[RecordingFacts]) -> str:
+def _engines(facts: RunFacts) -> str:
     """What was really used, the commonest first, with how many processes it was for."""
-    used = Counter(f"{one.engine} {one.source}" for one in recordings)
-    return ", ".join(f"{name} ({number})" for name, number in used.most_common())
+    return _commonest(facts, lambda one: f"{one.engine} {one.source}")
+
+
+def _commonest(facts: RunFacts, name: Callable[[RecordingFacts], str]) -> str:
+    """ "17.0.9 (15), 8 (1)": each process counts once, however many of its events were recorded."""
+    used = dict.fromkeys((name(one), host.key, one.pid) for host in facts.hosts for one in host.recordings)
+    times = Counter(named for named, _, _ in used if named)
+    return ", ".join(f"{named} ({number})" for named, number in times.most_common())
 
 
 def _files(events: Sequence[str]) -> str:
+    """Where the pictures are; "" where there are none."""
+    if not events:
+        return ""
     names = [text(safe_name(event)) for event in events]
     one = names[0]
     first = f"<code>cluster/{one}</code>, <code>cluster/{one}-mean</code> and <code>hosts/HOST/{one}</code>"

@@ -23,15 +23,16 @@ def percent(part: float, whole: float) -> str:
     return f"{share:.{digits}f}{_SPACE}%"
 
 
-def moment(iso: str) -> str:
-    """ "20 Nov 2026, 06:12 UTC"; text that is no ISO time stays as it is."""
+def moment(iso: str, seconds: bool = False) -> str:
+    """ "20 Nov 2026, 06:12 UTC", or with seconds; text that is no ISO time stays as it is."""
+    form = f"%-d %b %Y, %H:%M{':%S' if seconds else ''}"
     try:
         time = datetime.fromisoformat(iso.replace("Z", "+00:00"))
-    except ValueError:
+        if time.tzinfo is not None:
+            return f"{time.astimezone(timezone.utc):{form}} UTC"
+    except (ValueError, OverflowError):  # there is no year 0 for UTC to be in
         return iso
-    if time.tzinfo is not None:
-        return f"{time.astimezone(timezone.utc):%-d %b %Y, %H:%M} UTC"
-    return f"{time:%-d %b %Y, %H:%M}"
+    return f"{time:{form}}"
 
 
 def package_length(name: str) -> int:

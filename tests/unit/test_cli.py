@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from hprofiler import cli
+from hprofiler.cli.exits import Exit
 from hprofiler.cli.options import sampling, selector
 from hprofiler.cli.parser import parse
+from hprofiler.errors import HprofilerError
 from tests.viewer.made_run import MadeHost, make_run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -246,6 +249,22 @@ def test_output_that_cannot_be_written_is_said_without_a_traceback(words):
         ["sh", "-c", 'exec "$@" >&-', "sh", *command], capture_output=True, env=environment
     )
     assert (closed.returncode, closed.stderr) == (0, b"")
+
+
+def test_an_error_of_ours_is_no_code_that_means_anything_else(monkeypatch, capsys):
+    def broken(words):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(cli, "_carry_out", broken)
+    assert cli.main(["diff", "a", "b"]) == Exit.DEFECT == 70
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_messages_are_nothing_that_a_terminal_obeys(capsys):
+    cli.print_error(HprofilerError("a\x9b31m\x1b[1m\nhprofiler: forged", "b\x07\nc"))
+    assert capsys.readouterr().err == (
+        "hprofiler: a\ufffd31m\ufffd[1m\n  hprofiler: forged\n  b\ufffd\n  c\n"
+    )
 
 
 def test_a_closed_pipe_is_no_error():

@@ -167,6 +167,25 @@ def test_what_cannot_be_done_is_said_with_the_file(job, words, code, says, tmp_p
     assert not (tmp_path / "x.svg").exists()
 
 
+@pytest.mark.parametrize("option", [[], ["--diff"]])
+def test_a_folder_is_told_what_to_name_in_its_place(job, tmp_path, option):
+    def says(folder):
+        done = hprofiler("convert", *([job, *option] if option else []), folder, "-o", tmp_path / "x.html")
+        assert done.returncode == 2
+        return done.stderr.decode()
+
+    run = tmp_path / "run"
+    (run / "cluster").mkdir(parents=True)
+    assert f"cannot read {run}: it is a folder" in says(run)
+    (run / "run.json").write_text("{}")
+    assert f"its profiles are in {run}/hosts" in says(run)
+    for name in ("alloc-mean.pb.gz", "alloc.pb.gz", "cpu.pb.gz", "cpu.svg"):
+        (run / "cluster" / name).write_bytes(b"")
+    assert f"all its processes are in {run}/cluster/cpu.pb.gz" in says(run)
+    (run / "cluster/cpu.pb.gz").unlink()
+    assert f"all its processes are in {run}/cluster/alloc.pb.gz" in says(run)
+
+
 def test_unlike_inputs_do_not_merge(job, tmp_path):
     (tmp_path / "d.folded").write_bytes(b"a 1 2\n")
     done = hprofiler("convert", job, tmp_path / "d.folded", "-o", tmp_path / "x.svg")

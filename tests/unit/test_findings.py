@@ -63,7 +63,7 @@ def test_a_cluster_is_told_from_the_answer_on(tmp_path):
         " expressions.",
         "1 of 16 processes and 1 of 9 hosts are missing here: the JVM was started with"
         " -XX:+DisableAttachMechanism, and 1 other reason.",
-        "worker08.prod.example is unlike the others: Pattern.sequence 43.1 % here, 15.5 % elsewhere.",
+        "worker08.prod.example is unlike the others: Pattern.sequence 43.1 % here, 15.5 % usually.",
         "Garbage collection takes 14.9 % of CPU time.",
         "The hottest method by itself is Pattern.sequence: 20.1 %.",
     ]

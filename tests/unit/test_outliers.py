@@ -91,11 +91,24 @@ def test_a_host_that_burns_a_tenth_more_in_one_method_is_found_and_the_method_na
 def test_the_page_marks_the_host_and_says_why(tmp_path):
     report = make_report(make_run(tmp_path / "run", cluster(random.Random(3))).path)
     page = visible(report.page.read_text())
-    assert re.search(r"host4 is unlike the others: Job\.m2 1\d\.\d % here, 8\.\d % elsewhere\.", page)
+    assert re.search(r"host4 is unlike the others: Job\.m2 1\d\.\d % here, 8\.\d % usually\.", page)
     assert "Unlike the others" in page
     assert re.search(r"host4 1 5,000 .* unlike 0\.01\d\d Job\.m2", page)
     assert len(re.findall(r"unlike 0\.\d+", page)) == 1, "and nobody else"
     assert [one.host for one in report.events[0].compared.odd_hosts] == ["host4"]
+
+
+def test_of_several_odd_hosts_the_first_is_told(tmp_path):
+    dice = random.Random(7)
+    hosts = identical(dice, 7, 4000)
+    for number in (5, 6):
+        hosts[number].processes = {number: sampled(dice, [1.0], 4000)}
+    report = make_report(make_run(tmp_path / "run", hosts).path)
+    told = [finding.text.replace("\u202f", " ") for finding in report.events[0].findings]
+    told = [text for text in told if "unlike" in text]
+    assert len(told) == 1
+    odd = r"\S+ and 1 more host are unlike the others; the first: Job\.m0 100 % here, \d\d\.\d % usually\."
+    assert re.fullmatch(odd, told[0])
 
 
 def test_a_page_of_identical_hosts_accuses_nobody(tmp_path):
@@ -249,7 +262,7 @@ def test_a_run_prints_the_table_where_it_is_asked_for_and_json_always_has_it(tmp
     selector = Selector("spark-executor", "rule", {})
     print_summary(result, selector, outliers=False)
     out = capsys.readouterr().out
-    assert "\n  host4 is unlike the others: Job.m2 16.2% here, 8.4% elsewhere.\n" in out
+    assert "\n  host4 is unlike the others: Job.m2 16.2% here, 8.4% usually.\n" in out
     assert "hosts is unlike" not in out, "the ranking is not asked for"
     print_summary(result, selector, outliers=True)
     assert "cpu: 1 of 6 hosts is unlike the others\n  host " in capsys.readouterr().out

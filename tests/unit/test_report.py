@@ -90,15 +90,16 @@ def test_the_page_tells_hosts_ledger_and_run(tmp_path):
     visible = re.sub(r"\s+", " ", visible.replace("\u202f", " "))
     for told in [
         "of CPU time is spent in com/example/etl/ AvroUtil.toAvroIdentifier , of which 20.1 points compile",
-        "worker08.prod.example is unlike the others: Pattern.sequence 43.1 % here, 15.5 % elsewhere.",
+        "worker08.prod.example is unlike the others: Pattern.sequence 43.1 % here, 15.5 % usually.",
         "worker08.prod.example 1 3,709 3,783 3 12.4 s 16.8 %",
-        "unlike 0.1450 Pattern.sequence 43.1 % here, 15.5 % elsewhere",
+        "unlike 0.1450 Pattern.sequence 43.1 % here, 15.5 % usually",
         "Idle, nothing there matched: worker10.prod.example",
         "failed at start worker04.prod.example pid 6004 the JVM was started with -XX:+DisableAttachMechanism",
         "restart it without",
         "executor 6 pid 4006 async-profiler perf_events, 1,363 samples, 4.5 s of CPU time perf events are",
         "hprofiler -f 300 -t 60 -j spark-executor -H hosts.txt",
         "20 Nov 2026, 06:12 UTC",
+        "Started 20 Nov 2026, 06:12:03 UTC Finished 20 Nov 2026, 06:13:05 UTC",
         "17.0.9 (15)",
     ]:
         assert told in visible, told

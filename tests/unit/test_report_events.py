@@ -110,7 +110,7 @@ def test_units_are_right_in_the_section_of_each_event(folder):
 def test_what_is_wider_is_said(folder):
     events = described(make_report(folder.path).page)["events"]
     wider = [event["wider"] for event in events]
-    assert wider == ["CPU time", "allocated memory", "the time waited for locks", "page-faults"]
+    assert wider == ["CPU time", "allocated memory", "time waited for locks", "page-faults"]
 
 
 def test_pictures_show_the_value_that_matters(folder):
@@ -167,8 +167,39 @@ def test_an_event_without_a_sample_says_so(tmp_path):
     assert not report.empty and cpu.total == 1
     assert (lock.recorded, lock.total, lock.hottest) == (1, 0, ())
     page = sections(report.page)["lock"]
-    assert "No samples of lock" in page
+    assert "No samples of lock waits" in page and "no picture" not in page
     assert "1 process ran the whole time without waiting for a contended lock." in page
+
+
+def test_the_run_counts_processes_and_lists_the_pictures_that_there_are(folder, tmp_path):
+    told = visible(make_report(folder.path).page.read_text())
+    assert "JVMs 17.0.9 (3)" in told and "Recorded with async-profiler perf_events (3)" in told
+    assert "the same for alloc and lock and page-faults" in told
+    hosts = [MadeHost("a", {1: "x 1\n"}, events={"lock": {1: ""}})]
+    page = make_report(make_run(tmp_path / "quiet", hosts, events=("lock", "cpu")).path).page
+    beside = re.search(r"<dt>Beside this page</dt><dd>(.*?)</dd>", page.read_text())
+    assert beside is not None and "cluster/cpu" in beside[1] and "lock" not in beside[1]
+
+
+def test_a_run_without_any_picture_lists_none(tmp_path):
+    page = make_report(make_run(tmp_path / "run", [MadeHost("a", {1: ""})]).path).page
+    assert "Beside this page" not in page.read_text()
+
+
+def test_notes_are_in_sight(tmp_path):
+    def run(name, number):
+        host = MadeHost("a", dict.fromkeys(range(1, number + 2), "x 1\n"))
+        for pid in range(1, number + 1):
+            host.fails("ok", f"user frames only, of pid {pid}", pid=pid)
+        return make_report(make_run(tmp_path / name, [host]).path).page.read_text()
+
+    page = run("few", 2)
+    assert "Everything that was found was recorded as asked, with 2 notes." in page
+    assert "<details open><summary>2 notes</summary>" in page
+    assert "<details><summary>1 more line of what went well</summary>" in page
+    many = run("many", 21)
+    assert "recorded as asked, with 21 notes." in many and "<details><summary>21 notes</summary>" in many
+    assert "was recorded as asked.</p>" in run("none", 0)
 
 
 def test_pictures_that_nothing_is_left_for_are_removed(folder):

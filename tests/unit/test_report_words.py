@@ -67,7 +67,9 @@ def test_packages_end_where_the_class_begins(name, package):
 def test_moments_are_utc():
     assert moment("2026-11-20T08:12:03+02:00") == "20 Nov 2026, 06:12 UTC"
     assert moment("2026-11-20T06:12:03Z") == "20 Nov 2026, 06:12 UTC"
-    assert moment("yesterday") == "yesterday"
+    assert moment("2026-11-20T06:12:03Z", seconds=True) == "20 Nov 2026, 06:12:03 UTC"
+    for other in ("yesterday", "0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00"):
+        assert moment(other) == other
 
 
 def test_durations_and_counts():
@@ -109,6 +111,10 @@ def test_bytes_are_told_in_powers_of_1024():
 def test_every_event_is_told_in_its_own_units():
     assert in_words("cpu", {"samples": 1234, "cpu": 4_100_000_000}) == "1,234 samples, 4.1 s of CPU time"
     assert in_words("alloc", {"alloc_objects": 5, "alloc_space": 2**30}) == "5 objects, 1 GiB allocated"
+    many = {"alloc_objects": 670_216_888, "alloc_space": 2**30}
+    assert in_words("alloc", many) == "about 670,000,000 objects, 1 GiB allocated"
+    assert amount(1000, ("inuse_objects", "count")) == "1,000 objects", "that it is"
+    assert amount(1_234_567, ("inuse_objects", "count")) == "about 1,230,000 objects"
     assert in_words("lock", {"contentions": 1, "delay": 20_000_000}) == "1 contention, 20 ms waited"
     assert in_words("page-faults", {"page-faults": 7}) == "7 samples"
     method = "java.lang.Class.getMethods"
@@ -183,5 +189,5 @@ def test_damaged_facts_are_empty_not_an_error(run):
 
 
 def test_text_loses_what_cannot_be_written():
-    assert clean("a\ud800b\x1b[0m\x00") == "a\ufffdb\ufffd[0m\ufffd"
+    assert clean("a\ud800b\x1b[0m\x00\x9b31m") == "a\ufffdb\ufffd[0m\ufffd\ufffd31m"
     assert clean(None) == ""

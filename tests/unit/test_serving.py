@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import pwd
 import re
 import signal
 import socket
@@ -87,6 +88,18 @@ def test_only_this_machine_may_ask_and_each_server_has_a_path_of_its_own(server,
     with PageServer(page, 0) as other:
         assert other.path != server.path and len(other.path.split("/")[1]) >= 20
     assert f"-L {server.server_port}:127.0.0.1:{server.server_port} " in server.tunnel
+
+
+def test_a_user_without_a_name_is_a_number(server, monkeypatch):
+    """As in a container that runs as some uid."""
+
+    def unknown(uid):
+        raise KeyError(uid)
+
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    assert f" {os.getuid()}@" in server.tunnel
 
 
 def test_a_port_that_is_taken_is_named(page):

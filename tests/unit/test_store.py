@@ -58,6 +58,18 @@ def test_unlike_host_names_get_unlike_folders():
     assert safe_name("web-7d9f~app") not in ("web-7d9f~app", safe_name("web-7d9f/app"))
 
 
+def test_containers_of_old_runs_keep_their_folders(tmp_path):
+    """Earlier versions called the folder of a container by a hash."""
+    folder = RunFolder.create(tmp_path / "out")
+    old = folder.path / "hosts" / "web_app-f5e9bf0fc03d"
+    assert folder.host_dir("web/app").name == "web~app"
+    old.mkdir(parents=True)
+    assert folder.profile_path("web/app", 7, "cpu") == old / "7" / "cpu.pb.gz"
+    assert folder.host_dir("web_app-f5e9bf0fc03d") == old and folder.host_dir("web").name == "web"
+    (folder.path / "hosts" / "web~app").mkdir()
+    assert folder.host_dir("web/app").name == "web~app"
+
+
 def test_run_json_holds_dataclasses(tmp_path):
     folder = RunFolder.create(tmp_path / "out")
     outcome = Outcome("h", Status.FAILED, "connect", "refused")

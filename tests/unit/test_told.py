@@ -25,7 +25,13 @@ def host(*reasons: str, status: Status = Status.OK) -> HostResult:
             ["note: 2 processes: user frames only", "note: n1 pid 1: no samples"],
         ),
         (["every 1 MiB (1 GB/s)"] * 3, ["note: 3 processes: every 1 MiB (1 GB/s)"]),
-        (["every 1 MiB (1 GB/s)", "every 1 MiB (2 GB/s)"], ["note: 2 processes: every 1 MiB (…)"]),
+        (["every 1 MiB (1 GB/s)", "every 1 MiB (2 GB/s)"], ["note: 2 processes: every 1 MiB (1 to 2 GB/s)"]),
+        (["every 1 MiB (1 GB/s)", "every 1 MiB (no rate)"], ["note: 2 processes: every 1 MiB (…)"]),
+        (
+            ["one sample is 10.4 ms, not 10 ms", "one sample is 9.3 ms, not 10 ms"],
+            ["note: 2 processes: one sample is 9.3 to 10.4 ms, not 10 ms"],
+        ),
+        (["exit code 1", "exit code 139"], ["note: n1 pid 1: exit code 1", "note: n1 pid 2: exit code 139"]),
         (
             [f"reason {n}" for n in range(1, 8)],
             [f"note: n1 pid {n}: reason {n}" for n in range(1, 6)]

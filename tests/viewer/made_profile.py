@@ -11,11 +11,11 @@ from hprofiler.measures import measure_of
 _SUFFIX = re.compile(r"_\[[0-9a-z]\]$")
 
 
-def made_profile(event: str, folded: str) -> Profile:
+def made_profile(event: str, folded: str, frequency: int = 300) -> Profile:
     """A profile of the event: the counts are those of the value that pictures show.
 
-    The other value is 1 a stack; of CPU time it is what samples at 300 Hz stand for. A first frame in square
-    brackets is the thread.
+    The other value is 1 a stack; of CPU time it is what samples at that frequency stand for. A first frame in
+    square brackets is the thread.
     """
     measure = measure_of(event)
     stacks = [line.rsplit(" ", 1) for line in folded.split("\n") if line]
@@ -23,7 +23,7 @@ def made_profile(event: str, folded: str) -> Profile:
     for stack, count in stacks:
         values = [1] * len(measure.columns)
         if event == "cpu":
-            values[1] = int(count) * (10**9 // 300)
+            values[1] = int(count) * (10**9 // frequency)
         values[measure.shown] = int(count)
         samples.append((stack.split(";"), values))
     return Profile.from_bytes(_pprof(measure.columns, samples), "pprof", threads="groups")

@@ -73,6 +73,32 @@ def test_threads_narrow_every_scope(viewer: Viewer, page: Path) -> None:
     assert viewer.hover(0.5, 1).splitlines()[0] == "gc"
 
 
+def test_shares_of_threads_are_of_all_hosts_threads_of_that_group(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    threads = Select(viewer.element("thread"))
+    threads.select_by_visible_text("worker")
+    viewer.until_text("scope-note", "260 of 300 samples, 86.7 %")
+    choose_scope(viewer, "n1")
+    viewer.until_text("scope-note", "160 of 260 samples, 61.5 %")
+    viewer.element("scope-input").click()
+    assert "61.5 %" in viewer.text("scope-list")
+    viewer.press(Keys.ESCAPE)
+    choose_scope(viewer, "average")
+    viewer.until_text("scope-note", "one host on average.")
+    threads.select_by_visible_text("GC Thread#N")
+    viewer.until_text("scope-note", "one host on average, of the 1 that has any.")
+
+
+def test_nothing_is_compared_with_what_has_nothing(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "view=compare&event=alloc&scope=host:0&with=thread:0")
+    assert viewer.element("compare-with-input").get_attribute("value") == "All but n1"
+    viewer.open(page, "view=compare&scope=host:0")
+    Select(viewer.element("thread")).select_by_visible_text("GC Thread#N")
+    viewer.element("compare-with-input").click()
+    options = viewer.driver.find_elements(By.CSS_SELECTOR, "#compare-with-list .option bdi")
+    assert "n2" not in {option.text for option in options}
+
+
 def test_each_event_has_its_own_units(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     assert "300 samples · 1.0 s · 0.02 cores" in viewer.hover(0.5, 0)
@@ -90,16 +116,29 @@ def test_each_event_has_its_own_units(viewer: Viewer, page: Path) -> None:
     assert viewer.hover(0.5, 2).splitlines()[0] == "cold"
 
 
-def test_an_event_without_samples_is_no_riddle(viewer: Viewer, page: Path) -> None:
-    viewer.open(page)
+@pytest.mark.parametrize("view", ["graph", "reversed", "sandwich", "methods", "hosts", "compare", "run"])
+def test_an_event_without_samples_is_no_riddle(viewer: Viewer, page: Path, view: str) -> None:
+    viewer.open(page, f"view={view}&scope=host:0&q=hot")
     viewer.element("events").find_elements(By.TAG_NAME, "button")[2].click()
-    viewer.until_text("scope-note", "not one sample")
-    for view in ("reversed", "sandwich", "methods", "hosts", "compare", "run", "graph"):
-        viewer.element(f"view-{view}").click()
-        assert viewer.element(f"{view}-panel").get_attribute("hidden") is None
-        assert not viewer.element("failure").is_displayed()
-    viewer.element("search").send_keys("hot")
-    viewer.until_text("search-result", "no match")
+    viewer.until("return location.hash.includes('event=lock')")
+    assert viewer.text("explorer").splitlines()[-1] == "There are no samples of lock waits."
+    for hidden in ("views", "tools", "scope", "status", "legend", f"{view}-panel"):
+        assert not viewer.element(hidden).is_displayed(), hidden
+    viewer.element("events").find_elements(By.TAG_NAME, "button")[0].click()
+    viewer.until("return !location.hash.includes('event=lock')")
+    assert viewer.element(f"{view}-panel").is_displayed() and viewer.element("views").is_displayed()
+
+
+def test_a_link_to_what_is_not_here_is_told(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "event=nothing&scope=host:7")
+    assert viewer.text("scope-note").startswith(
+        "The link asks for an event that is not on this page; this is CPU time. "
+        "The link asks for a scope that is not on this page; this is Cluster, sum. "
+    )
+    choose_scope(viewer, "n1")
+    viewer.element("events").find_elements(By.TAG_NAME, "button")[1].click()
+    viewer.until("return location.hash.includes('event=alloc')")
+    assert "link" not in viewer.text("scope-note")
 
 
 def test_what_the_page_says_is_of_the_event_shown(viewer: Viewer, page: Path) -> None:
@@ -141,6 +180,28 @@ def test_a_link_chooses_event_scope_and_threads(viewer: Viewer, page: Path) -> N
     assert Select(viewer.element("thread")).first_selected_option.text == "worker"
 
 
+def test_hosts_are_read_for_the_event_they_were_asked_for(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    # Each host takes a turn of its own, and meanwhile another event is looked at.
+    viewer.driver.execute_async_script(
+        """const done = arguments[0], press = (id) => document.getElementById(id).click();
+        let now = performance.now();
+        performance.now = () => (now += 1000);
+        press("view-methods");
+        press("view-graph");
+        document.getElementById("events").children[1].click();
+        let turns = 20;
+        const wait = () => (turns-- ? setTimeout(wait) : done());
+        wait();"""
+    )
+    viewer.element("events").find_elements(By.TAG_NAME, "button")[0].click()
+    viewer.element("view-methods").click()
+    viewer.until("return document.getElementById('methods-body').innerText.includes('of 2')")
+    rows = viewer.driver.find_elements(By.CSS_SELECTOR, "#methods-body tr")
+    hosts = {row.find_elements(By.TAG_NAME, "td")[2].text: row.text.replace("\u202f", " ") for row in rows}
+    assert "2 of 2" in hosts["cold"] and "n2 100 %" in hosts["cold"]
+
+
 def test_colours_are_those_of_packages_when_asked(viewer: Viewer, spark_page: Path) -> None:
     viewer.open(spark_page)
     by_kind = viewer.color(0.3, 3)
@@ -151,3 +212,35 @@ def test_colours_are_those_of_packages_when_asked(viewer: Viewer, spark_page: Pa
     viewer.element("color").click()
     viewer.until_text("legend", "Java, inlined")
     assert viewer.color(0.3, 3) == by_kind
+
+
+def test_classes_and_all_colours_that_are_drawn_are_in_the_legend(viewer: Viewer, tmp_path: Path) -> None:
+    allocated = "a/B.run_[0];a/B.copy_[i];byte[]_[i] 30\na/B.run_[0];java.lang.String_[k] 10\n"
+    host = MadeHost(
+        "n1", {1: "a/B.run_[0];[libc.so.6] 10\na/B.run_[j];nop 30\n"}, events={"alloc": {1: allocated}}
+    )
+    path = make_report(make_run(tmp_path / "run", [host], events=("cpu", "alloc")).path).page
+    viewer.open(path)
+    assert legend(viewer) == {
+        "Native": "75.0 %",
+        "Java, JIT-compiled": "75.0 %",
+        "Unknown": "25.0 %",
+        "Java, interpreted": "25.0 %",
+    }
+    viewer.open(path, "event=alloc")
+    assert legend(viewer) == {"Java, interpreted": "100 %", "Class": "100 %", "Java, inlined": "75.0 %"}
+    for place in ((0.5, 3), (0.9, 2)):
+        assert viewer.hover(*place).splitlines()[-1].split(" · ")[0] == "Class"
+    viewer.element("view-methods").click()
+    rows = viewer.driver.find_elements(By.CSS_SELECTOR, "#methods-body tr")
+    kinds = {
+        row.find_element(By.CLASS_NAME, "name").text: row.find_element(By.CLASS_NAME, "kind").text
+        for row in rows
+    }
+    assert kinds["byte[]"] == kinds["java.lang.String"] == "Class" and kinds["a/B.copy"] == "Java, inlined"
+
+
+def legend(viewer: Viewer) -> Dict[str, str]:
+    items = viewer.driver.find_elements(By.CSS_SELECTOR, "#legend li")
+    texts = [item.text.replace("\u202f", " ") for item in items]
+    return {label: f"{share} %" for label, share in (text[:-2].rsplit(" ", 1) for text in texts)}

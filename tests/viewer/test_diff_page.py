@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from selenium.webdriver.common.by import By
+
+from hprofiler._flamegraph import Profile
 from hprofiler.report.diff import compare_paths, two_runs
+from tests.viewer.block import described
+from tests.viewer.made_profile import made_profile
 from tests.viewer.made_run import MadeHost, make_run
 
 JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
@@ -16,9 +22,23 @@ def page(tmp_path):
     for name, hot in (("monday", ""), ("tuesday", f"{JOB};com/acme/Mask.mask_[j] 900\n")):
         text = f"{JOB};com/acme/Row.read_[j] 3000\n{hot}"
         sides.append(make_run(tmp_path / name, [MadeHost("n1", {1: text}), MadeHost("n2", {2: text})]).path)
+    return diff_page(sides, tmp_path / "x.html")
+
+
+def diff_page(sides: list, page: Path) -> Path:
     made = two_runs(*sides)
-    made.write(compare_paths(*sides, None, False, lambda side, done, of: None, made), tmp_path / "x.html")
-    return tmp_path / "x.html"
+    made.write(compare_paths(*sides, None, False, lambda side, done, of: None, made), page)
+    return page
+
+
+@pytest.mark.parametrize("other", [300, 99])
+def test_samples_are_told_in_seconds_where_both_runs_have_the_same_of_them(tmp_path, other):
+    sides = []
+    for name, frequency in (("before", 300), ("after", other)):
+        profile = made_profile("cpu", f"{JOB} {10 * frequency}\n", frequency).to_pprof()
+        sides.append(make_run(tmp_path / name, [MadeHost("n1", {1: profile})]).path)
+    second = described(diff_page(sides, tmp_path / "x.html"))["events"][0]["second"]
+    assert (second is not None) == (other == 300)
 
 
 def test_it_opens_on_the_comparison_of_both_runs(viewer, page):
@@ -27,6 +47,53 @@ def test_it_opens_on_the_comparison_of_both_runs(viewer, page):
     assert viewer.element("compare-panel").is_displayed()
     assert "com/acme/Mask.mask" in told and "+23.1 points" in told
     assert "Appeared: only in tuesday" in told
+    assert value(viewer, "scope") == "tuesday: Cluster, sum"
+    assert value(viewer, "compare-with") == "monday: Cluster, sum"
+    assert told.splitlines()[:2] == ["tuesday: Cluster, sum", "compared with"]
+    viewer.element("compare-swap").click()
+    assert value(viewer, "scope") == "monday: Cluster, sum"
+    told = viewer.element("compare-panel").text.replace("\u202f", " ")
+    assert told.splitlines()[:2] == ["monday: Cluster, sum", "compared with"]
+    assert "−23.1 points" in told and "Appeared" not in told
+
+
+def test_a_file_has_its_run_s_name_once(viewer, tmp_path):
+    old, new = (Profile.from_bytes(f"main;hot {hot}\nmain;cold 40\n".encode(), "folded") for hot in (60, 90))
+    old.diff(new).write(tmp_path / "x.html", None, title="x")
+    viewer.open(tmp_path / "x.html")
+    assert [value(viewer, one) for one in ("compare-with", "scope")] == ["before", "after"]
+    run = make_run(tmp_path / "tuesday", [MadeHost(name, {1: "main;hot 60\n"}) for name in ("n1", "n2")]).path
+    (tmp_path / "monday.folded").write_text("main;hot 60\n")
+    viewer.open(diff_page([tmp_path / "monday.folded", run], tmp_path / "y.html"))
+    names = [value(viewer, one) for one in ("compare-with", "scope")]
+    assert names == ["monday.folded", "tuesday: Cluster, sum"]
+
+
+def test_what_changed_in_all_stands_below_the_comparison_of_all_alone(viewer, page):
+    viewer.open(page)
+    tables = viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest")
+    assert tables.is_displayed()
+    viewer.element("compare-swap").click()
+    assert not tables.is_displayed()
+    viewer.open(page, "view=graph")
+    assert not viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest").is_displayed()
+
+
+def value(viewer, id):
+    return viewer.element(f"{id}-input").get_attribute("value")
+
+
+def test_threads_are_compared_with_those_of_the_run_before(viewer, tmp_path):
+    sides = []
+    for name, hot in (("monday", 10), ("tuesday", 30)):
+        text = f"[worker];hot {hot}\n[worker];cold 60\n[other];idle 30\n"
+        sides.append(make_run(tmp_path / name, [MadeHost("n1", {1: text})]).path)
+    viewer.open(diff_page(sides, tmp_path / "x.html"), "scope=1/thread:0")
+    assert viewer.element("compare-with-input").get_attribute("value") == "monday: worker"
+    viewer.element("compare-with-input").click()
+    assert {"monday: other", "tuesday: other", "monday: worker"} <= set(
+        viewer.text("compare-with-list").splitlines()
+    )
 
 
 def test_a_link_to_another_view_shows_that(viewer, page):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import time
 from pathlib import Path
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Set
 from xml.etree import ElementTree
 
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
@@ -58,6 +62,10 @@ def expected(hosts: List[str]) -> bytes:
     return Profile.merged([Profile.from_bytes(text.encode(), "folded") for text in texts]).to_folded()
 
 
+def frames_of(folded: bytes) -> Set[str]:
+    return {frame for line in folded.decode().splitlines() for frame in line.rpartition(" ")[0].split(";")}
+
+
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("kind", FORMATS)
 def test_what_is_saved_reads_back_equal(
@@ -69,9 +77,24 @@ def test_what_is_saved_reads_back_equal(
     profile = Profile.open(file)
     assert profile.values[0] == (("samples", "count") if kind != "folded" else profile.values[0])
     assert profile.to_folded() == expected(STATES[state])
+    if kind == "speedscope":
+        frames = json.loads(file.read_text())["shared"]["frames"]
+        assert {frame["name"] for frame in frames} == frames_of(expected(STATES[state]))
     if kind == "pprof":
+        raw = gzip.decompress(file.read_bytes())
+        assert (b"sys_read" in raw) == (b"sys_read" in expected(STATES[state]))
         assert profile.values[1] == ("cpu", "nanoseconds")
         assert abs(profile.total("cpu") - profile.total() * 10**9 / 300) <= profile.total()
+
+
+def test_classes_are_saved_as_engines_write_them(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
+    allocated = "a/B.copy_[i];byte[]_[i] 3\na/B.run_[0];java.lang.String_[k] 1\n"
+    host = MadeHost("n1", {}, events={"alloc": {1: allocated}})
+    page = make_report(make_run(tmp_path / "run", [host], events=("alloc",)).path).page
+    viewer.open(page)
+    assert sorted(save(viewer, downloads, "folded").read_text().splitlines()) == sorted(
+        allocated.splitlines()
+    )
 
 
 def test_a_mean_is_saved_in_whole_numbers(viewer: Viewer, page: Path, downloads: Path) -> None:
@@ -102,6 +125,46 @@ def test_the_picture_is_what_is_seen(viewer: Viewer, page: Path, downloads: Path
     assert set(names) >= {"x", "y"} and "a" not in names
     assert names["y"] == pytest.approx(0.75 * names["x"], abs=1.5)
     assert any("y (13.5\u202f%, 15 samples" in title for title in frames)
+
+
+def test_the_picture_of_a_comparison_tells_both_sides(viewer: Viewer, page: Path, downloads: Path) -> None:
+    viewer.open(page, "view=compare&scope=host:0&with=host:1")
+    told = [title.replace("\u202f", " ") for title in titles(save(viewer, downloads, "svg"))]
+    assert "k (n1 12.3 %, n2 0 %, Difference only in n1)" in told
+    assert not any("sample" in title for title in told)
+
+
+@pytest.mark.parametrize(
+    ("state", "kind", "name"),
+    [
+        ("view=reversed", "svg", "-cpu-Cluster-sum-reversed.svg"),
+        ("view=compare&scope=host:0&with=host:1", "svg", "-cpu-n1-compared-with-n2-compare.svg"),
+        ("view=compare&scope=host:0&with=host:1", "folded", "-cpu-n1.folded"),
+    ],
+)
+def test_names_of_files_tell_what_is_in_them(
+    viewer: Viewer, page: Path, downloads: Path, state: str, kind: str, name: str
+) -> None:
+    viewer.open(page, state)
+    assert save(viewer, downloads, kind).name.endswith(name)
+
+
+@pytest.mark.parametrize(
+    ("state", "offered"),
+    [("view=methods", False), ("view=sandwich", False), ("view=sandwich&method=y", True)],
+)
+def test_a_picture_is_offered_where_there_is_one(
+    viewer: Viewer, page: Path, state: str, offered: bool
+) -> None:
+    viewer.open(page, state)
+    viewer.element("save-button").click()
+    items = viewer.element("save-list").find_elements(By.TAG_NAME, "li")
+    assert [item.get_attribute("id") for item in items] == [
+        *(["save-svg"] if offered else []),
+        *("save-folded", "save-pprof", "save-speedscope"),
+    ]
+    viewer.press(Keys.END)
+    assert viewer.driver.switch_to.active_element.get_attribute("id") == "save-speedscope"
 
 
 def test_hostile_names_in_a_picture_are_text(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:

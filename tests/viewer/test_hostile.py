@@ -146,7 +146,7 @@ def test_links_made_by_others_do_no_harm(unharmed: Viewer, page: Path) -> None:
         f"q={quote(IMAGE)}&regexp=1",
         f"scope={quote('label:' + IMAGE)}&with=host:999999&event={quote(IMAGE)}",
         "zoom=99999999&view=__proto__&color=constructor&sort=__proto__",
-        "q=(a%2B)%2B%24&regexp=1&zoom=-1",
+        "q=(l%2B)%2Bx&regexp=1&zoom=-1",  # on the name of 10,000 letters it never ends
         "%",
     ):
         unharmed.open(page, state)

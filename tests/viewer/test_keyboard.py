@@ -8,7 +8,8 @@ import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from hprofiler.report import make_report
+from hprofiler._flamegraph import Profile
+from hprofiler.report import make_report, write_page
 from tests.viewer.browser import ROW, Viewer
 from tests.viewer.conftest import prefer
 from tests.viewer.made_run import MadeHost, make_run
@@ -62,6 +63,45 @@ def test_a_host_is_chosen_and_its_hottest_frame_zoomed(viewer: Viewer, page: Pat
     viewer.until("return !location.hash.includes('zoom=')")
 
 
+def test_escape_leaves_a_field_and_nothing_else(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "q=hot")
+    viewer.click(0.2, 1)
+    state = viewer.state()
+    assert "zoom=" in state
+    viewer.press("w", Keys.ESCAPE)
+    assert focused(viewer) == "scope-input" and not viewer.element("scope-list").is_displayed()
+    viewer.press(Keys.ESCAPE)
+    assert focused(viewer) == "" and viewer.state() == state
+    viewer.press("/", Keys.ESCAPE)
+    viewer.until("return !location.hash.includes('q=')")
+    assert focused(viewer) == "" and "zoom=" in viewer.state()
+    viewer.press("/", Keys.ESCAPE)
+    assert focused(viewer) == "" and "zoom=" in viewer.state()
+    viewer.press(Keys.ESCAPE)
+    viewer.until("return !location.hash.includes('zoom=')")
+
+
+def test_keys_are_the_pages_again_once_a_scope_is_chosen(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.press("w", "h2", Keys.ENTER)
+    viewer.until_text("scope-note", "35 of 100 samples")
+    viewer.press("m")
+    viewer.until("return !document.getElementById('methods-panel').hidden")
+
+
+def test_arrows_stay_in_what_is_zoomed(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.click(0.2, 1)
+    viewer.until_text("frame-name", "a")
+    viewer.driver.execute_script("document.getElementById('graph-scroller').focus()")
+    viewer.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    assert viewer.text("frame-name") == "a"
+    viewer.press(Keys.ARROW_DOWN, Keys.ARROW_LEFT, Keys.ARROW_LEFT)
+    assert viewer.text("frame-name") == "cold"
+    viewer.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    assert viewer.text("frame-name") == "hot"
+
+
 def test_views_are_a_row_of_tabs(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     tab_to(viewer, "view-graph")
@@ -87,6 +127,17 @@ def test_back_leads_out_of_graphs_that_zoom_by_themselves(viewer: Viewer, page: 
     assert "view=reversed" in viewer.state()
     viewer.press(Keys.BACKSPACE)
     viewer.until("return !document.getElementById('graph-panel').hidden")
+
+
+def test_keys_of_views_lead_into_their_graphs(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    for key, scroller in (("r", "reversed-scroller"), ("g", "graph-scroller")):
+        viewer.press(key)
+        assert focused(viewer) == scroller
+    viewer.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    assert viewer.text("frame-name") == "hot"
+    viewer.press("s")
+    assert focused(viewer) == "callers-scroller" and "method=hot" in viewer.state()
 
 
 def test_copies_the_whole_stack(viewer: Viewer, page: Path) -> None:
@@ -118,6 +169,22 @@ def test_an_event_is_chosen_by_keys(viewer: Viewer, page: Path) -> None:
     viewer.press(Keys.SPACE)
     viewer.until("return location.hash.includes('event=alloc')")
     viewer.until_text("wider", "allocated memory")
+
+
+def test_paper_begins_at_the_root_and_is_as_long_as_it_must_be(viewer: Viewer, tmp_path: Path) -> None:
+    path = tmp_path / "deep.html"
+    stack = ";".join(f"f{depth}" for depth in range(500))
+    write_page(Profile.from_bytes(f"{stack} 10\n".encode(), "folded"), path, "deep")
+    viewer.open(path, "flame=1")
+    viewer.element("expand").click()
+    viewer.driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert viewer.color(0.5, 399) == [230, 232, 235]  # the root's, at the bottom
+    viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        height = "return document.getElementById('explorer').getBoundingClientRect().height"
+        assert viewer.driver.execute_script(height) > 400 * ROW
+    finally:
+        viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
 def test_paper_has_all_rows_in_light_colours_and_every_table(viewer: Viewer, page: Path) -> None:

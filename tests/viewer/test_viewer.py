@@ -69,6 +69,20 @@ def test_tooltip_tells_name_self_total_unit_and_kind(viewer: Viewer, small_page:
     assert "Java, interpreted" in viewer.hover(0.1, 2)
 
 
+def test_zooming_glides_for_those_who_like_it(viewer: Viewer, small_page: Path) -> None:
+    motion = [{"name": "prefers-reduced-motion", "value": "no-preference"}]
+    viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": motion})
+    viewer.open(small_page)
+    before = viewer.color(0.3, 1)
+    viewer.click(0.9, 1)
+    assert viewer.text("frame-name") == "x"
+    assert viewer.hover(0.3, 1).splitlines()[0] == "x" and viewer.color(0.3, 1) != before
+    assert viewer.hover(0.3, 2).splitlines()[0] == "y"
+    viewer.press(Keys.ESCAPE)
+    viewer.still()
+    assert viewer.hover(0.3, 1).splitlines()[0] == "a" and viewer.color(0.3, 1) == before
+
+
 def test_zoom_back_and_reset(viewer: Viewer, small_page: Path) -> None:
     viewer.open(small_page)
     assert not viewer.element("back").is_enabled()
@@ -112,6 +126,32 @@ def test_search_tells_the_matched_share_once(
         viewer.element("search-regexp").click()
     viewer.element("search").send_keys(query)
     viewer.until_text("search-result", result)
+
+
+@pytest.mark.parametrize(
+    ("query", "share"),
+    [
+        ("java.util.regex", "75.0 % matched"),
+        ("java/util/regex", "75.0 % matched"),
+        ('"java.util.regex.Pattern.compile"', "50.0 % matched"),
+        ('"java/util/regex/Pattern.compile"', "50.0 % matched"),
+        ('"java.util.regex.Pattern"', "no match"),
+    ],
+)
+def test_names_are_found_as_java_writes_them(viewer: Viewer, tmp_path: Path, query: str, share: str) -> None:
+    folded = "java/util/regex/Pattern.compile_[j] 50\njava.util.regex.Matcher::find 25\nread 25\n"
+    page = tmp_path / "java.html"
+    write_page(Profile.from_bytes(folded.encode(), "folded"), page, "java")
+    viewer.open(page)
+    viewer.element("search").send_keys(query)
+    viewer.until_text("search-result", share)
+
+
+def test_an_expression_that_came_with_a_link_waits_for_enter(viewer: Viewer, small_page: Path) -> None:
+    viewer.open(small_page, "q=%5E%5Bbc%5D%24&regexp=1")
+    assert viewer.text("search-result") == "from a link: Enter here runs it"
+    viewer.press("/", Keys.ENTER)
+    viewer.until_text("search-result", "80.0 % matched")
 
 
 def test_search_within_a_zoom_tells_both_shares(viewer: Viewer, small_page: Path) -> None:
@@ -364,13 +404,19 @@ def test_without_javascript_tables_and_a_picture_remain(viewer: Viewer, spark_pa
         viewer.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
-def test_damaged_data_is_told(viewer: Viewer, small_page: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", ["data", "hprofiler-page"])
+def test_damaged_data_is_told_and_the_picture_remains(
+    viewer: Viewer, spark_page: Path, tmp_path: Path, part: str
+) -> None:
     page = tmp_path / "damaged.html"
-    text = small_page.read_text()
-    start = text.index('id="data">') + len('id="data">')
+    text = spark_page.read_text()
+    start = text.index(f'id="{part}">') + len(f'id="{part}">')
     page.write_text(f"{text[:start]}{text[start : start + 20]}{text[text.index('</script>', start) :]}")
     viewer.open(page)
     assert viewer.text("failure").startswith("This picture cannot be shown")
+    assert viewer.driver.find_element(By.CSS_SELECTOR, ".still img").is_displayed()
+    assert viewer.driver.find_element(By.CSS_SELECTOR, "section.hosts").is_displayed()
+    assert not viewer.element("search").is_displayed()
 
 
 def test_what_was_pruned_is_grey_and_named(viewer: Viewer, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, List, Set
+from typing import List, Set
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -13,66 +13,26 @@ from selenium.webdriver.remote.webelement import WebElement
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
-from tests.viewer.made_run import MadeHost, make_run
-
-# Of 300 samples 120 are under b (its recursion counted once), all in c; 150 are in d, 30 in y.
-HOSTS = {
-    "hot": "a;b_[0];c_[j] 60\na;b_[j];b_[j];c_[j] 20\nx;y 20\n",
-    "cool1": "a;b_[j];c_[j] 20\na;d 80\n",
-    "cool2": "a;b_[j];c_[j] 20\na;d 70\nx;y 10\n",
-}
-HOT = "scope=host:0"
+from tests.viewer.made_run import TASK, MadeHost, make_run
+from tests.viewer.seeing import (
+    box,
+    choose,
+    copied_stack,
+    is_match,
+    lines,
+    names,
+    rows_by_name,
+    show,
+    sorted_by,
+    table,
+    three_hosts,
+    told,
+)
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three hosts, on one of which b is four times as hot as on the others."""
-    hosts = [MadeHost(name, {pid: folded}) for pid, (name, folded) in enumerate(HOSTS.items(), 11)]
-    hosts[2].fails("degraded", "sampled with ctimer", "sysctl kernel.perf_event_paranoid=1", pid=13)
-    return make_report(make_run(tmp_path_factory.mktemp("views") / "run", hosts).path).page
-
-
-def show(viewer: Viewer, page: Path, view: str, state: str = "") -> None:
-    """Opens a view by its tab, and points at its graph."""
-    viewer.open(page, state)
-    viewer.element(f"view-{view}").click()
-    if view in ("reversed", "compare"):
-        viewer.canvas = f"{view}-canvas"
-        viewer.still()
-
-
-def table(viewer: Viewer, id: str) -> List[List[str]]:
-    """The texts of a table's rows."""
-    rows = viewer.driver.execute_script(
-        "return [...document.querySelectorAll(`#${arguments[0]}-body tr`)].map("
-        "row => [...row.cells].map(cell => cell.innerText.trim()))",
-        id,
-    )
-    return [[cell.replace("\u202f", " ") for cell in row] for row in rows]
-
-
-def names(viewer: Viewer, id: str, column: int) -> List[str]:
-    return [row[column] for row in table(viewer, id)]
-
-
-def sorted_by(viewer: Viewer, id: str, key: str) -> str:
-    """Clicks a head; how its column is sorted then."""
-    viewer.element(f"{id}-sort-{key}").click()
-    head = viewer.element(f"{id}-sort-{key}").find_element(By.XPATH, "..")
-    return str(head.get_attribute("aria-sort"))
-
-
-def lines(viewer: Viewer, share: float, depth: int) -> List[str]:
-    """A frame's tooltip."""
-    return viewer.hover(share, depth).splitlines()
-
-
-def told(viewer: Viewer, share: float, depth: int) -> Dict[str, str]:
-    """A frame's tooltip: its name as "", and each of its lines."""
-    viewer.hover(share, depth)
-    cells = [cell.text for cell in viewer.driver.find_elements(By.CSS_SELECTOR, "#tooltip dt, #tooltip dd")]
-    cells = [cell.replace("\u202f", " ") for cell in cells]
-    return {"": viewer.text("tooltip").splitlines()[0], **dict(zip(cells[::2], cells[1::2]))}
+    return three_hosts(tmp_path_factory.mktemp("views") / "run")
 
 
 def test_the_reversed_graph_begins_with_what_costs_by_itself(viewer: Viewer, page: Path) -> None:
@@ -104,6 +64,34 @@ def test_the_reversed_graph_zooms_searches_and_goes_back(viewer: Viewer, page: P
     viewer.element("search").send_keys("b")
     viewer.until_text("search-result", "40.0 % matched")
     assert is_match(viewer.color(0.7, 2)) and not is_match(viewer.color(0.25, 2))
+
+
+def test_the_line_below_merged_graphs_has_parts_of_the_whole(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "reversed")
+    viewer.click(0.7, 1)
+    viewer.click(0.7, 2)  # b, of c's 120 samples in all of them
+    assert viewer.text("frame-name") == "b"
+    assert viewer.text("frame-cost") == "Total 40.0 % · 120 samples · 400 ms · 0.0067 cores"
+    viewer.click(0.9, 3)
+    assert copied_stack(viewer) == "b;b;c 20"
+    viewer.open(page, "view=sandwich&method=b")
+    viewer.canvas = "callers-canvas"
+    viewer.click(0.5, 0)
+    assert viewer.text("frame-name") == "a"
+    assert viewer.text("frame-cost").startswith("Total 40.0 % · 120 samples")
+    assert copied_stack(viewer) == "a;b 120"
+    viewer.open(page, "view=sandwich&method=b")
+    viewer.canvas = "callees-canvas"
+    viewer.click(0.2, 1)
+    assert copied_stack(viewer) == "b;c 100"
+
+
+def test_only_what_the_zoomed_frame_calls_is_part_of_the_view(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.click(0.2, 2)
+    viewer.until_text("frame-name", "b")
+    assert "Of view" in told(viewer, 0.2, 3)
+    assert told(viewer, 0.2, 1)[""] == "a" and "Of view" not in told(viewer, 0.2, 1)
 
 
 def test_the_reversed_graph_by_keyboard(viewer: Viewer, page: Path) -> None:
@@ -227,9 +215,20 @@ def test_methods_sort_by_columns_both_ways(
 
 @pytest.mark.parametrize(("key", "first"), [("hosts", {"a", "b", "c"}), ("most", {"c", "d"})])
 def test_methods_sort_by_what_hosts_have(viewer: Viewer, page: Path, key: str, first: Set[str]) -> None:
-    show(viewer, page, "methods", f"sort={key}")
+    viewer.open(page, f"view=methods&sort={key}")
     viewer.until("return document.getElementById('methods-body').innerText.includes('of 3')")
     assert set(names(viewer, "methods", 2)[: len(first)]) == first
+
+
+def test_each_view_is_sorted_by_itself(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "methods")
+    assert sorted_by(viewer, "methods", "name") == "ascending"
+    viewer.element("view-compare").click()
+    assert "sort" not in viewer.state()
+    assert names(viewer, "changes", 4)[:1] != ["a"]
+    viewer.driver.back()
+    viewer.until("return !document.getElementById('methods-panel').hidden")
+    assert names(viewer, "methods", 2) == ["a", "b", "c", "d", "x", "y"]
 
 
 def test_methods_are_searched_and_lead_to_the_sandwich(viewer: Viewer, page: Path) -> None:
@@ -248,6 +247,33 @@ def test_methods_are_searched_and_lead_to_the_sandwich(viewer: Viewer, page: Pat
     assert box(viewer, "sandwich-method") == "c"
 
 
+def test_a_click_anywhere_in_a_row_of_methods_leads_to_the_sandwich(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "methods", "scope=host:0")
+    viewer.driver.find_element(By.CSS_SELECTOR, "#methods-body tr .total .bar").click()
+    viewer.until("return !document.getElementById('sandwich-panel').hidden")
+    assert box(viewer, "sandwich-method") == "c" and box(viewer, "scope") == "hot"
+
+
+def test_the_hottest_methods_lead_to_the_sandwich(viewer: Viewer, tmp_path: Path) -> None:
+    host = MadeHost("one", {1: "a;b 90\n"}, events={"alloc": {1: "a;make 1048576\nkeep 1048576\n"}})
+    viewer.open(make_report(make_run(tmp_path / "run", [host], events=("cpu", "alloc")).path).page)
+    viewer.element("events").find_elements(By.TAG_NAME, "button")[1].click()
+    viewer.until("return location.hash.includes('event=alloc')")
+    rows = viewer.driver.find_elements(By.CSS_SELECTOR, ".hottest tbody tr")
+    row = next(row for row in rows if row.is_displayed() and "make" in row.text)
+    row.find_element(By.CSS_SELECTOR, ".self .bar").click()
+    viewer.until("return !document.getElementById('sandwich-panel').hidden")
+    assert box(viewer, "sandwich-method") == "make" and "event=alloc" in viewer.state()
+
+
+def test_the_hottest_methods_are_told_of_the_whole_alone(viewer: Viewer, page: Path) -> None:
+    for state in ("scope=host:0", "scope=mean", "view=reversed", "view=methods"):
+        viewer.open(page, state)
+        assert not viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest").is_displayed(), state
+    viewer.open(page)
+    assert viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest").is_displayed()
+
+
 def test_fifty_thousand_methods_come_a_page_at_a_time(viewer: Viewer, tmp_path: Path) -> None:
     path = tmp_path / "many.html"
     stacks = "".join(f"a;m{number} {1 + number}\n" for number in range(50_000))
@@ -256,82 +282,24 @@ def test_fifty_thousand_methods_come_a_page_at_a_time(viewer: Viewer, tmp_path: 
     assert names(viewer, "methods", 2)[:2] == ["m49999", "m49998"] and len(table(viewer, "methods")) == 100
     viewer.element("methods-more").click()
     assert len(table(viewer, "methods")) == 200
+    row = "document.querySelectorAll('#methods-body button')[150]"
+    viewer.driver.execute_script(f"{row}.focus()")
+    viewer.press("p")  # what changes nothing here leaves the reader where he is
+    viewer.until("return location.hash.includes('color=package')")
+    assert len(table(viewer, "methods")) == 200
+    assert viewer.driver.execute_script(f"return document.activeElement === {row}")
     sorted_by(viewer, "methods", "name")
     assert names(viewer, "methods", 2)[:3] == ["a", "m0", "m1"] and len(table(viewer, "methods")) == 100
 
 
-def test_a_host_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "compare", HOT)
-    assert box(viewer, "compare-with") == "All but hot"
-    # b has 80 % of hot and 20 % of the rest, and is as wide as 50 %; d is on the others only
-    assert told(viewer, 0.25, 2) == {
-        "": "b",
-        "hot": "80.0 %",
-        "All but hot": "20.0 %",
-        "Difference": "60.0 points more in hot, 4.0 times as much",
-    }
-    assert told(viewer, 0.7, 2)["Difference"] == "only in All but hot"
-    assert is_red(viewer.color(0.25, 2)) and is_blue(viewer.color(0.7, 2))
-    assert rows_by_name(viewer) == {
-        "b": ["+60.0 points", "0", "20.0 %", "80.0 %"],
-        "c": ["+60.0 points", "+60.0 points", "20.0 %", "80.0 %"],
-        "d": ["−75.0 points", "−75.0 points", "75.0 %", "0 %"],
-        "a": ["−15.0 points", "0", "95.0 %", "80.0 %"],
-        "x": ["+15.0 points", "0", "5.0 %", "20.0 %"],
-        "y": ["+15.0 points", "+15.0 points", "5.0 %", "20.0 %"],
-    }
-    assert names(viewer, "changes", 4)[0] == "d"
-    assert viewer.text("only-there").splitlines()[1:] == ["75.0 % d called by a"]
-    assert viewer.text("only-here").splitlines()[1:] == ["20.0 % b called by b ← a"]
-
-
-def rows_by_name(viewer: Viewer) -> Dict[str, List[str]]:
-    return {row[4]: row[:4] for row in table(viewer, "changes")}
-
-
-def test_amounts_are_compared_when_asked_for(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "compare", f"{HOT}&with=host:1")
-    viewer.driver.find_element(By.XPATH, "//*[@id='compare-measure']/button[.='Amounts']").click()
-    viewer.until("return location.hash.includes('normalize=0')")
-    assert rows_by_name(viewer)["b"] == ["+60 samples", "0", "20 samples", "80 samples"]
-    assert told(viewer, 0.25, 2)["Difference"] == "60 samples more in hot, 4.0 times as much"
-
-
-def test_sides_are_chosen_and_swapped_and_kept_in_the_address(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "compare", HOT)
-    choose(viewer, "compare-with", "cool2", 0)
-    viewer.until("return location.hash.includes('with=host')")
-    assert rows_by_name(viewer)["b"] == ["+60.0 points", "0", "20.0 %", "80.0 %"]
-    viewer.element("compare-swap").click()
-    assert rows_by_name(viewer)["b"] == ["−60.0 points", "0", "80.0 %", "20.0 %"]
-    state = viewer.state().lstrip("#")
-    viewer.open(page, state)
-    assert rows_by_name(viewer)["b"] == ["−60.0 points", "0", "80.0 %", "20.0 %"]
-    assert is_blue(viewer.color(0.25, 2))
-
-
-def test_a_lone_path_is_zoomed_into(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "compare", HOT)
-    viewer.driver.find_element(By.CSS_SELECTOR, "#only-there button").click()
+def test_a_chosen_frame_stays_chosen_in_the_line(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.driver.execute_script("document.getElementById('graph-scroller').focus()")
+    viewer.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
     viewer.until_text("frame-name", "d")
-    assert lines(viewer, 0.5, 2)[0] == "d" and "zoom=" in viewer.state()
-
-
-def test_the_host_that_is_least_alike_is_compared_with_the_cluster(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "compare")
-    assert viewer.text("compare-panel").splitlines()[:2] == ["hot", "compared with"]
-    assert box(viewer, "compare-with") == "Cluster, sum"
-    assert rows_by_name(viewer)["b"] == ["+40.0 points", "0", "40.0 %", "80.0 %"]
-    viewer.element("compare-swap").click()
-    assert rows_by_name(viewer)["b"] == ["−40.0 points", "0", "80.0 %", "40.0 %"]
-
-
-def test_a_process_is_compared_with_all_others(viewer: Viewer, page: Path) -> None:
-    show(viewer, page, "compare", "scope=process:1")
-    assert box(viewer, "compare-with").startswith("All but ") and "cool1" in box(viewer, "compare-with")
-    assert rows_by_name(viewer)["d"] == ["+45.0 points", "+45.0 points", "35.0 %", "80.0 %"]
-    viewer.element("compare-swap").click()
-    assert rows_by_name(viewer)["d"] == ["−45.0 points", "−45.0 points", "80.0 %", "35.0 %"]
+    viewer.press("p")
+    viewer.until("return location.hash.includes('color=package')")
+    assert viewer.text("frame-name") == "d"
 
 
 def test_hosts_sort_and_lead_to_their_scope(viewer: Viewer, page: Path) -> None:
@@ -350,7 +318,7 @@ def test_what_differs_on_a_host_is_compared_with_the_rest(viewer: Viewer, spark_
     show(viewer, spark_page, "hosts")
     row = viewer.driver.find_element(By.CSS_SELECTOR, "#hosts-panel tbody tr")
     assert row.text.startswith("worker08.prod.example")
-    assert "Pattern.sequence 43.1 % here, 15.5 % elsewhere" in row.text.replace("\u202f", " ")
+    assert "Pattern.sequence 43.1 % here, 15.5 % usually" in row.text.replace("\u202f", " ")
     row.find_element(By.XPATH, ".//li/button[.='Pattern.sequence']").click()
     viewer.until("return !document.getElementById('compare-panel').hidden")
     assert box(viewer, "scope") == "worker08.prod.example"
@@ -376,6 +344,34 @@ def test_the_run_is_a_view_of_its_own(viewer: Viewer, page: Path) -> None:
     assert "sampled with ctimer" in run and "sysctl kernel.perf_event_paranoid=1" in run
 
 
+def test_hosts_that_nothing_is_compared_with_lead_to_no_comparison(viewer: Viewer, tmp_path: Path) -> None:
+    """The other host has only what trimming leaves out, and is on the page because of another event."""
+    task = ";".join(TASK)
+    hosts = [
+        MadeHost("one", {1: f"{task};z 90\n"}, events={"alloc": {1: f"{task};make 1048576\n"}}),
+        MadeHost("other", {2: "idle 90\n"}, events={"alloc": {2: f"{task};make 1048576\n"}}),
+    ]
+    run = make_run(tmp_path / "run", hosts, events=("alloc", "cpu"))
+    viewer.open(make_report(run.path, trim=True).page, "view=hosts&event=cpu")
+    rows = viewer.driver.find_elements(By.CSS_SELECTOR, "#hosts-panel tbody tr")
+    shown = [row.text for row in rows if row.is_displayed()]
+    assert [row.split()[0] for row in shown] == ["one", "other"]  # as written, not by the hottest method
+    assert not any("Compare" in row for row in shown)
+    viewer.element("events").find_elements(By.TAG_NAME, "button")[0].click()
+    viewer.until("return !location.hash.includes('event=cpu')")
+    assert viewer.driver.find_element(By.CSS_SELECTOR, "[aria-label='Compare other with the rest']")
+
+
+def test_hosts_named_by_address_sort_by_it(viewer: Viewer, tmp_path: Path) -> None:
+    hosts = {"10.0.0.10": 1_000_002, "10.0.0.9": 1_000_003, "10.0.0.2": 1_000_001}
+    made = [MadeHost(name, {7: f"a {count}\n"}) for name, count in hosts.items()]
+    show(viewer, make_report(make_run(tmp_path / "run", made).path).page, "hosts")
+    head(viewer, "Host").click()
+    assert host_names(viewer) == ["10.0.0.2", "10.0.0.9", "10.0.0.10"]
+    head(viewer, "Samples").click()
+    assert host_names(viewer) == ["10.0.0.9", "10.0.0.10", "10.0.0.2"]
+
+
 def host_names(viewer: Viewer) -> List[str]:
     cells = viewer.driver.find_elements(By.CSS_SELECTOR, "#hosts-panel tbody td:first-child")
     return [cell.text for cell in cells]
@@ -383,36 +379,3 @@ def host_names(viewer: Viewer) -> List[str]:
 
 def head(viewer: Viewer, label: str) -> WebElement:
     return viewer.driver.find_element(By.XPATH, f"//*[@id='hosts-panel']//th/button[.='{label}']")
-
-
-def test_one_process_has_nothing_to_be_compared_with(viewer: Viewer, tmp_path: Path) -> None:
-    path = tmp_path / "one.html"
-    write_page(Profile.from_bytes(b"a;b 1\n", "folded"), path, "one")
-    viewer.open(path, "view=compare")
-    assert "There is nothing to compare with" in viewer.text("compare-panel")
-
-
-def box(viewer: Viewer, id: str) -> str:
-    return str(viewer.element(f"{id}-input").get_attribute("value"))
-
-
-def choose(viewer: Viewer, id: str, typed: str, down: int) -> None:
-    """Types into a box and takes what is found, that many below the first."""
-    viewer.element(f"{id}-input").click()
-    viewer.element(f"{id}-input").send_keys(Keys.CONTROL, "a")
-    viewer.element(f"{id}-input").send_keys(typed)
-    viewer.press(*[Keys.ARROW_DOWN] * down, Keys.ENTER)
-
-
-def is_match(color: List[int]) -> bool:
-    """Violet: what a search found."""
-    red, green, blue = color
-    return red > green + 20 and blue > green + 20
-
-
-def is_red(color: List[int]) -> bool:
-    return color[0] > color[2] + 40
-
-
-def is_blue(color: List[int]) -> bool:
-    return color[2] > color[0] + 40

@@ -213,13 +213,22 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Where threads of the JVM's and the engine's own wait for something to do, whatever they call for that: somebody
+/// who attaches, a signal, the end of the recording.
+const ATTENDANTS: &[&str] = &[
+    "*AttachListener::dequeue*",
+    "os::signal_wait*",
+    "Profiler::timerLoop",
+];
+/// What the JVM itself calls for nothing but that.
+const ATTACH: &[&str] = &["*accept", "*accept4"];
+
 /// Where the JVM's own threads wait for something to do, and the launcher for the JVM; by its file's name
 /// where it has no symbols.
 const OF_THE_JVM: &[&str] = &[
     "*Monitor::wait*",
     "*Semaphore::wait*",
     "*/libjvm.so",
-    "Profiler::timerLoop",
     "JLI_Launch",
 ];
 const STRIPPED_JVM: &str = "*/libjvm.so";
@@ -236,6 +245,9 @@ pub(super) fn wait_of(stack: &[Waiting<'_>]) -> &'static str {
         return LOCK;
     }
     if any(callers, IDLE_METHODS) || waits_in_a_loop(callers) {
+        return IDLE;
+    }
+    if callers.is_empty() && attends(native) {
         return IDLE;
     }
     if let Some(&(wait, _)) = METHODS.iter().find(|(_, names)| any(callers, names)) {
@@ -267,6 +279,12 @@ fn waits_in_a_loop(callers: &[Waiting<'_>]) -> bool {
     let end = callers.iter().position(works);
     let end = end.map_or(callers.len(), |working| working + 1);
     any(&callers[..end], IDLE_LOOPS)
+}
+
+fn attends(native: &[Waiting<'_>]) -> bool {
+    let attach =
+        |pair: &[Waiting<'_>]| fits_any(pair[0].name, ATTACH) && fits(pair[1].name, STRIPPED_JVM);
+    any(native, ATTENDANTS) || native.windows(2).any(attach)
 }
 
 impl Waiting<'_> {
@@ -408,6 +426,12 @@ mod tests {
             (format!("{FUTEX} < Monitor::wait < CompileQueue::get < start_thread"), IDLE),
             (format!("{FUTEX} < PosixSemaphore::wait < GangWorker::loop"), IDLE),
             (format!("{STRIPPED} < /lib/libc.so.6"), IDLE),
+            ("__libc_accept < LinuxAttachListener::dequeue < attach_listener_thread_entry".into(), IDLE),
+            ("accept < PosixAttachListener::dequeue < AttachListenerThread::thread_entry".into(), IDLE),
+            ("__GI_accept < /jre/libjvm.so < /jre/libjvm.so < start_thread".into(), IDLE),
+            ("accept < server_loop < start_thread".into(), NETWORK),
+            ("sem_wait < os::signal_wait < signal_thread_entry".into(), IDLE),
+            ("clock_nanosleep < Profiler::timerLoop".into(), IDLE),
         ] {
             assert_eq!(wait(&stack), expected, "{stack}");
         }

@@ -81,7 +81,9 @@ impl ViewerWriter {
             grafted.event,
             selves.map(|(&amount, &node)| (node, amount as u64)),
         );
-        self.push(column)
+        let number = self.push(column);
+        self.bound()?;
+        Ok(number)
     }
 
     /// Adds one value of a profile as a column for each group of threads: the outermost frame in brackets,
@@ -112,18 +114,24 @@ impl ViewerWriter {
             made.push(ThreadColumn {
                 name,
                 total: amounts.iter().map(|&(_, amount)| amount).sum(),
-                column: self.push(Column::of(grafted.event, amounts))?,
+                column: self.push(Column::of(grafted.event, amounts)),
             });
         }
+        self.bound()?;
         Ok(made)
     }
 
-    fn push(&mut self, column: Column) -> Result<usize> {
+    fn push(&mut self, column: Column) -> usize {
         self.columns.push(column);
+        self.columns.len() - 1
+    }
+
+    /// Numbers the nodes anew where there are too many: only once all columns of what was grafted are there.
+    fn bound(&mut self) -> Result<()> {
         if self.union.tree.len() > self.most_nodes.saturating_mul(GROWTH) {
             self.keep_most(self.most_nodes)?;
         }
-        Ok(self.columns.len() - 1)
+        Ok(())
     }
 
     /// Makes every node that has a total exist in the union; frames of threads only with `thread_frames`.

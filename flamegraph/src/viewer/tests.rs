@@ -312,6 +312,31 @@ fn the_thinnest_go_first_and_every_event_counts() {
 }
 
 #[test]
+fn groups_of_threads_stay_where_they_were_when_nodes_are_numbered_anew() {
+    let thin: Vec<String> = (0..30).map(|number| format!("x{number}")).collect();
+    let before = thin[..10].iter().map(|name| (name.as_str(), 1));
+    let before: Vec<_> = before.chain([("m;hot", 1000)]).collect();
+    let groups: Vec<String> = thin.iter().map(|name| format!("[c];{name}")).collect();
+    let groups = groups.iter().map(|stack| (stack.as_str(), 1));
+    let groups: Vec<_> = groups
+        .chain([("[a];m;hot", 500), ("[b];m;hot", 300)])
+        .collect();
+    let mut writer = ViewerWriter::with_most(4);
+    writer.add(&profile("samples", &before), 0).unwrap();
+    let made = writer
+        .add_threads(&profile("samples", &groups), 0, 5, false)
+        .unwrap();
+    assert_eq!(
+        made.iter().map(|one| one.column).collect::<Vec<_>>(),
+        [1, 2, 3]
+    );
+    let columns = told(&mut writer).columns;
+    assert_eq!(columns[1], stacks(&[("/m;0/hot;0", 500)]));
+    assert_eq!(columns[2], stacks(&[("/m;0/hot;0", 300)]));
+    assert_eq!(columns[3], stacks(&[("/(30 smaller frames);0", 30)]));
+}
+
+#[test]
 fn what_was_put_together_before_is_counted_as_what_it_was() {
     let mut writer = ViewerWriter::with_most(4);
     for number in 0..40 {

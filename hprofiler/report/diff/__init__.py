@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import List, Optional
 
 from hprofiler.errors import UsageError
+from hprofiler.measures import Column
 from hprofiler.report.diff.changes import Changes, MethodChange, compare
 from hprofiler.report.diff.page import TwoRuns
+from hprofiler.report.diff.several import WHY, told_apart
 from hprofiler.report.diff.sides import Listener, RunSource, Source, open_side
 from hprofiler.report.diff.texts import lines, record
 from hprofiler.store import replacing
 
 __all__ = [
+    "WHY",
     "Changes",
     "Listener",
     "MethodChange",
@@ -21,6 +24,7 @@ __all__ = [
     "compare_paths",
     "lines",
     "record",
+    "told_apart",
     "two_runs",
     "write_picture",
 ]
@@ -45,7 +49,8 @@ def compare_paths(
         facts = [one.facts.of(chosen) for one in sources if isinstance(one, RunSource)]
         page.begin(chosen, sources[0].events[chosen], facts)
     takers = [None if page is None else partial(page.take, run) for run in (0, 1)]
-    first, second = (one.read(chosen, listener, taker) for one, taker in zip(sources, takers))
+    column = _value(sources, chosen, absolute)
+    first, second = (one.read(chosen, column, listener, taker) for one, taker in zip(sources, takers))
     return compare(chosen, first, second, absolute)
 
 
@@ -60,10 +65,16 @@ def _event(sources: tuple[Source, Source], wanted: Optional[str]) -> str:
     if wanted in both:
         return wanted
     if wanted is None and both:
-        return both[0]
+        return next((event for event in both if before.has(event) and after.has(event)), both[0])
     what = "they have no event in common" if wanted is None else f"not both have the event {wanted!r}"
     has = "; ".join(f"{one.name} has {', '.join(one.events) or 'none'}" for one in sources)
     raise UsageError(f"{before.name} and {after.name} cannot be compared: {what}", has)
+
+
+def _value(sources: tuple[Source, Source], event: str, absolute: bool) -> Column:
+    """Amounts of time are times where both sides know them: a sample stands for more at 99 Hz than at 300."""
+    before, after = (one.column(event, absolute) for one in sources)
+    return before if before is not None and after is not None else sources[0].events[event]
 
 
 def write_picture(changes: Changes, path: Path, title: str = "") -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Callable, List, Optional, Tuple
 
 from hprofiler._flamegraph import Change, Diff
+from hprofiler.report.diff.room import Room
 from hprofiler.report.diff.sides import Side
 from hprofiler.report.diff.spread import Noise, Spread
 
 _EVERYTHING = 2**31 - 1
 # A total that changed by as much as the own cost did, but for so small a part of the whole.
 _SAME = 1e-9
-# A share of less tells little of how much larger or smaller all shares are.
-_TELLING = 0.005
 
 
 @dataclass(frozen=True)
@@ -93,16 +93,11 @@ class Changes:
         changed = [one for one in self.methods if one.of(kind).change]
         return sorted(changed, key=lambda one: (-abs(one.of(kind).change), one.name))
 
-    @property
-    def unchanged(self) -> float:
-        """How many times its share before the usual method has: the median of what matters on both sides.
-
-        Shares add up to one: where something costs less, all else has a larger share without costing more.
-        """
-        shares = [] if self.absolute else [one.own for one in self.methods]
-        telling = (one for one in shares if min(one.before, one.after) >= _TELLING)
-        times = sorted(one.after / one.before for one in telling)
-        return times[(len(times) - 1) // 2] if times else 1.0
+    @cached_property
+    def room(self) -> Room:
+        """How many times its share before a method has that costs what it did."""
+        shares = [] if self.absolute else [(one.name, one.own.before, one.own.after) for one in self.methods]
+        return Room(shares, self.before.spread.samples, self.after.spread.samples)
 
     def grew_over(self, limit: float) -> List[MethodChange]:
         """Methods whose own cost or total grew by more than this part of the whole, and beyond noise.
@@ -110,24 +105,29 @@ class Changes:
         What only fills the room that others left has not grown. Where nobody knows what noise is, the limit
         alone counts.
         """
-        room = max(1.0, self.unchanged)
 
-        def over(moved: Moved) -> bool:
+        def over(moved: Moved, room: float = 1.0) -> bool:
             known = moved.noise is None or moved.beyond
             return known and moved.after - moved.before * room > limit * self.whole
 
-        found = [one for one in self.methods if over(one.own) or over(one.total)]
+        def grew(one: MethodChange) -> bool:
+            if not over(one.own) and not over(one.total):
+                return False
+            room = max(1.0, self.room.without(one.name))
+            return over(one.own, room) or over(one.total, room)
+
+        found = [one for one in self.methods if grew(one)]
         return sorted(found, key=lambda one: (-one.own.change, -one.total.change, one.name))
 
     def appeared(self, limit: int) -> List[Change]:
         """Paths that are only after, and more than chance, the largest first."""
-        least = self.noise.least(self.after.spread)
+        least = self.noise.least(self.after.spread, self.before.spread)
         found = self.diff.appeared(_EVERYTHING) if least is not None else []
         return [one for one in found if one.total_after > (least or 0)][:limit]
 
     def vanished(self, limit: int) -> List[Change]:
         """Paths that are only before; where shares are compared their amounts are of the whole after."""
-        least = self.noise.least(self.before.spread)
+        least = self.noise.least(self.before.spread, self.after.spread)
         scale = self.diff.after_total / self.diff.before_total if self.diff.normalized else 1.0
         found = self.diff.vanished(_EVERYTHING) if least is not None else []
         return [one for one in found if one.total_before > (least or 0) * scale][:limit]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import List, Optional, Sequence, Tuple
@@ -11,7 +12,7 @@ from hprofiler.measures import Column, measure_of
 from hprofiler.report import page as pages
 from hprofiler.report.description import PageData, PageEvent, PageProcess
 from hprofiler.report.diff.changes import Changes, MethodChange
-from hprofiler.report.diff.texts import HEADS, amount_of, change_of, kinds_of, noise_of
+from hprofiler.report.diff.texts import AS_LONG, HEADS, amount_of, change_of, kinds_of, noise_of
 from hprofiler.report.diff.words import findings
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.gather import page_event
@@ -20,6 +21,8 @@ from hprofiler.report.html import method, table, text
 
 _LISTED = 12
 _FILE = "profile"
+# Amounts are told with three digits.
+_ROUNDING = 1e-3
 
 
 class TwoRuns:
@@ -34,12 +37,14 @@ class TwoRuns:
     def begin(self, event: str, column: Column, facts: Sequence[RunFacts]) -> None:
         """What is compared; `facts` are those of the sides that are runs."""
         measure = measure_of(event)
-        told = PageEvent(event, measure.title, *column, measure.share_of)
+        told = PageEvent(event, measure.title, *column, measure.wider)
         if len(facts) == len(self._names):
             of_runs = [page_event(one) for one in facts]
             told = of_runs[0]
-            if of_runs[0].seconds != of_runs[1].seconds:  # there is no one length to tell cores by
+            lengths = [one.seconds for one in of_runs]
+            if not math.isclose(*lengths, rel_tol=AS_LONG):  # there is no one length to tell cores by
                 told = replace(told, seconds=0.0)
+            told = replace(told, second=_common_second(of_runs))
         self._event = self._data.event(told)
 
     def take(
@@ -66,15 +71,25 @@ class TwoRuns:
         found = findings(changes)
         self._data.tell(self._event, (), found)
         sides = [changes.before.in_words(), changes.after.in_words()]
+        both = (changes.before, changes.after)
+        partial = [f"{one.name} is of {one.partial}" for one in both if one.partial]
         title = self._data.title
         section = pages.event_section(
             self._event,
-            findings_header(changes.event, found, [f"<b>{text(side)}</b>" for side in sides]),
+            findings_header(changes.event, found, [f"<b>{text(side)}</b>" for side in (*sides, *partial)]),
             _tables(changes),
             pages.still_picture(changes.diff.profile, title, " → ".join(sides)),
         )
         parts = {"top": top(title), "events": section}
         pages.write(pages.Page(f"{title} · hprofiler", parts, self._data), out)
+
+
+def _common_second(events: Sequence[PageEvent]) -> Optional[Tuple[str, str, float]]:
+    """What a sample stands for, where it stands for the same in both runs: not at 99 Hz and at 300 Hz."""
+    known = [one.second for one in events if one.second is not None]
+    if not known or not math.isclose(known[0][2], known[-1][2], rel_tol=_ROUNDING):
+        return None
+    return known[0]
 
 
 def _tables(changes: Changes) -> str:

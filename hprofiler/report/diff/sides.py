@@ -14,6 +14,7 @@ from hprofiler.model import Outcome
 from hprofiler.report.diff.spread import Spread
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts, read_facts
 from hprofiler.report.reading import Names, Reader, unreadable
+from hprofiler.report.words import coverage
 from hprofiler.store import RUN_FILE, RunFolder
 
 # Told the side, how many profiles of it were read, and of how many.
@@ -21,7 +22,7 @@ Listener = Callable[[str, int, int], None]
 # Takes each process's profile, with groups of threads as outermost frames; of a file its one profile.
 Taker = Callable[[Profile, Optional[HostFacts], Optional[RecordingFacts]], None]
 _NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
-# Of these the first value counts samples.
+# Of these the first value counts samples, and the second is the time that they stand for.
 _TIMES = ("cpu", "wall", "offcpu")
 _EVENTS = (*_TIMES, "lock", "alloc", "live", "nativemem")
 # What is counted in these stands for more than the samples were.
@@ -59,6 +60,23 @@ class Side:
     def column(self) -> Column:
         return self.profile.values[0]
 
+    @property
+    def seconds(self) -> float:
+        """How long the longest recording took, which an interrupt may have ended; 0 where nobody knows."""
+        if self.facts is None:
+            return 0.0
+        recorded = (one.seconds for host in self.facts.hosts for one in host.recordings)
+        return max(recorded, default=0.0) or self.facts.duration
+
+    @property
+    def partial(self) -> str:
+        """ "1 of 40 processes on 1 of 10 hosts, interrupted"; "" for all that there was."""
+        if self.facts is None:
+            return ""
+        covered, complete = coverage(self.facts, len(self.problems))
+        interrupted = ", interrupted" if self.facts.interrupted else ""
+        return "" if complete and not interrupted else f"{covered}{interrupted}"
+
     def in_words(self) -> str:
         """ "results (39,123 samples, 4 processes)"."""
         told = [amount(self.spread.total, self.column)]
@@ -76,20 +94,30 @@ class RunSource:
         self.name = str(path)
         self._folder = RunFolder.open(path)
         self.facts = read_facts(self._folder.run)
-        self.events: Dict[str, Column] = {
-            event: measure_of(event).column
-            for event in self.facts.events
-            if any(host.recordings for host in self.facts.of(event).hosts)
-        }
+        self.events: Dict[str, Column] = {event: measure_of(event).column for event in self.facts.events}
 
-    def read(self, event: str, listener: Listener, taker: Optional[Taker] = None) -> Side:
+    def has(self, event: str) -> bool:
+        """There are recordings of it, which may be without a sample."""
+        return any(host.recordings for host in self.facts.of(event).hosts)
+
+    def column(self, event: str, in_time: bool) -> Optional[Column]:
+        """What of an event is compared; None where it is not known in time."""
+        return _column(event, in_time)
+
+    def read(self, event: str, column: Column, listener: Listener, taker: Optional[Taker] = None) -> Side:
         """Everything of an event. Raises ProfileError where there is not one sample."""
         facts = self.facts.of(event)
         reader = Reader(self._folder, facts, Names(threads=taker is not None))
-        return _with_samples(_read_run(Side(self.name, None, facts), reader, listener, taker), event)
+        side = Side(self.name, None, facts)
+        _read_run(side, reader, column, listener, taker)
+        return _with_samples(side, event)
 
 
-def _read_run(side: Side, reader: Reader, listener: Listener, taker: Optional[Taker]) -> Side:
+def _column(event: str, in_time: bool) -> Column:
+    return measure_of(event).columns[1] if in_time and event in _TIMES else measure_of(event).column
+
+
+def _read_run(side: Side, reader: Reader, column: Column, listener: Listener, taker: Optional[Taker]) -> None:
     facts = side.facts
     assert facts is not None
     recordings = [(host, one) for host in facts.hosts for one in host.recordings]
@@ -100,10 +128,11 @@ def _read_run(side: Side, reader: Reader, listener: Listener, taker: Optional[Ta
             if taker is not None:
                 taker(profile, host, recording)
                 profile = profile.without_threads()
-            side.add(profile.select(0), _behind(facts.event, recording, profile), _kind(recording))
+            part = profile.select(column[0])
+            side.add(part, _behind(facts.event, recording, profile), _kind(recording))
         except (OSError, ValueError, RuntimeError) as error:
             side.problems.append(unreadable(recording, error))
-    return side
+    listener(side.name, len(recordings), len(recordings))
 
 
 def _kind(recording: RecordingFacts) -> str:
@@ -134,13 +163,26 @@ class FileSource:
         for column in values:
             self.events.setdefault(column[0], column)
 
-    def read(self, event: str, listener: Listener, taker: Optional[Taker] = None) -> Side:
+    def has(self, event: str) -> bool:
+        return event in self.events
+
+    def column(self, event: str, in_time: bool) -> Optional[Column]:
+        """What of an event is compared; None where it is not known in time."""
+        if not in_time or event not in _TIMES:
+            return self.events[event]
+        column = _column(event, in_time)
+        return column if self._profile_has(column) else None
+
+    def _profile_has(self, column: Column) -> bool:
+        return column in self._profile.values and self._profile.total(column[0]) > 0
+
+    def read(self, event: str, column: Column, listener: Listener, taker: Optional[Taker] = None) -> Side:
         """The file's value of an event, whose name may be the value's own."""
         side = Side(self.name)
-        profile = self._profile.canonical().select(self.events[event][0])
+        profile = self._profile.canonical()
         if taker is not None:
-            taker(profile, None, None)
-        side.add(profile, self._samples(event))
+            taker(profile.select(self.events[event][0]), None, None)
+        side.add(profile.select(column[0]), self._samples(event))
         return _with_samples(side, event)
 
     def _samples(self, event: str) -> int:

@@ -169,14 +169,35 @@ class Noise:
         """A change beyond this is none of chance's; None where nobody knows how many samples there were."""
         if not self.known:
             return None
-        variance = 0.0
-        for side in self._sides:
-            variance += side.by_chance(which, name, self.absolute) * self._times(side, which, name)
-        return self._limit * math.sqrt(variance)
+        times = [self._times(side, which, name) for side in self._sides]
+        own = (side.by_chance(which, name, self.absolute) for side in self._sides)
+        alike = self._alike(which, name)
+        return self._limit * math.sqrt(max(_scaled(own, times), _scaled(alike, times)))
 
-    def least(self, side: Spread) -> Optional[float]:
+    def _alike(self, which: str, name: str) -> List[float]:
+        """Each side's variance if the method costs the same on both, as both together tell.
+
+        A side of few samples that has none of it is as uncertain as the other makes it.
+        """
+        weights = [self._certainty(side) for side in self._sides]
+        costs = (side.cost(which, name) / self._whole(side) for side in self._sides)
+        same = sum(cost * weight for cost, weight in zip(costs, weights)) / sum(weights)
+        spread = same if self.absolute else same * max(0.0, 1 - same)
+        return [spread / weight for weight in weights]
+
+    def _whole(self, side: Spread) -> int:
+        return 1 if self.absolute else side.total
+
+    def _certainty(self, side: Spread) -> float:
+        """By how many samples a cost of 1 is told."""
+        return self._whole(side) / side.per_sample
+
+    def least(self, side: Spread, other: Spread) -> Optional[float]:
         """What of the side's value is no chance where there is nothing on the other side."""
-        return self._limit**2 * self._pooled * side.per_sample if self.known else None
+        if not self.known:
+            return None
+        fewer = max(1.0, self._certainty(side) / self._certainty(other))
+        return self._limit**2 * self._pooled * side.per_sample * fewer
 
     def _times(self, side: Spread, which: str, name: str) -> float:
         """Its own word on how much it varies, and that of all methods together; at least chance's."""
@@ -184,6 +205,10 @@ class Noise:
         if own is None:
             return self._pooled
         return max(1.0, (_POOLED * self._pooled + side.freedom * own) / (_POOLED + side.freedom))
+
+
+def _scaled(variances: Iterable[float], times: Iterable[float]) -> float:
+    return sum(variance * often for variance, often in zip(variances, times))
 
 
 def _pooled(kinds: Iterable[Kind]) -> float:

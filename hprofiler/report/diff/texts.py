@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from hprofiler._flamegraph import Change
-from hprofiler.measures import amount, measure_of
+from hprofiler.measures import amount, duration, measure_of
 from hprofiler.report.diff.changes import Changes, MethodChange, Moved
+from hprofiler.report.diff.several import WHY
 from hprofiler.report.diff.sides import Side
 from hprofiler.report.words import percent, plain, printable, short_name
 
@@ -14,6 +16,8 @@ _WITHIN_SHOWN = 3
 HEADS = ("before", "after", "change", "noise")
 _KINDS = {"own": "by itself", "total": "with all it calls"}
 _LONGEST_NAME = 160
+# What was recorded for the same time was recorded for as long but for so much.
+AS_LONG = 0.02
 # How much larger or smaller the shares of what did not change must be to be worth a line.
 _ROOM = 0.05
 
@@ -48,10 +52,13 @@ def _head(compared: Changes) -> List[str]:
         f"{printable(compared.event)}: {printable(sides)}",
         f"{printable(what)}; {_about_noise(compared)}",
     ]
-    seconds = [side.facts.duration for side in (compared.before, compared.after) if side.facts]
-    if compared.absolute and len(set(seconds)) > 1:
-        text.append(f"recorded for {seconds[0]:g} s and {seconds[1]:g} s: amounts differ for that alone")
-    room = compared.unchanged
+    sides_of = (compared.before, compared.after)
+    text += [f"{printable(side.name)} is of {printable(side.partial)}" for side in sides_of if side.partial]
+    before, after = (side.seconds for side in sides_of)
+    if compared.absolute and before and after and not math.isclose(before, after, rel_tol=AS_LONG):
+        times = f"{duration(before)} and {duration(after)}"
+        text.append(f"recorded for {times}: amounts differ for that alone")
+    room = compared.room.usual
     if abs(room - 1) >= _ROOM:
         others = "less" if room > 1 else "more"
         text.append(
@@ -64,7 +71,9 @@ def _about_noise(compared: Changes) -> str:
     if not compared.noise.known:
         return "noise is not known: the profiles do not tell how many samples they are of"
     if compared.noise.counted_alone:
-        return "noise is what counting samples makes of it: with one process of a kind nothing tells more"
+        return (
+            "noise is what counting samples makes of it: one process of a kind and another may differ by more"
+        )
     return "noise is what samples, and the spread over processes, make of it"
 
 
@@ -144,7 +153,9 @@ def _name(name: str) -> str:
     return printable(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…")
 
 
-def record(compared: Changes, top: int, failed: Sequence[MethodChange]) -> Dict[str, object]:
+def record(
+    compared: Changes, top: int, failed: Sequence[MethodChange], unsure: Sequence[MethodChange] = ()
+) -> Dict[str, object]:
     """The same for JSON: every method that changed beyond noise, or the `top` where none did."""
     name, unit = compared.after.column
     beyond = [one for one in compared.methods if one.own.beyond or one.total.beyond]
@@ -160,6 +171,7 @@ def record(compared: Changes, top: int, failed: Sequence[MethodChange]) -> Dict[
         "appeared": [_path(compared, one) for one in compared.appeared(top)],
         "vanished": [_path(compared, one) for one in compared.vanished(top)],
         "failed": [one.name for one in failed],
+        "unsure": [{"method": one.name, "reason": WHY} for one in unsure],
     }
 
 
@@ -174,6 +186,7 @@ def _side(side: Side) -> Dict[str, object]:
         "samples": side.spread.samples if side.spread.known else None,
         "processes": side.spread.parts if side.facts else None,
         "unusable": len(side.problems),
+        "partial": side.partial or None,
     }
 
 

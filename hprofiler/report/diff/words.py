@@ -8,7 +8,7 @@ from hprofiler.measures import measure_of
 from hprofiler.report.diff.changes import Changes, MethodChange
 from hprofiler.report.diff.texts import amount_of, points_of
 from hprofiler.report.findings import MOST, Finding
-from hprofiler.report.findings.answers import shown
+from hprofiler.report.findings.answers import about
 from hprofiler.report.words import percent
 
 
@@ -42,4 +42,4 @@ def _finding(changes: Changes, one: MethodChange, kind: str) -> Finding:
     calls = " with all it calls" if kind == "total" else ""
     before, after = _amount(changes, moved.before), _amount(changes, moved.after)
     of = "" if changes.absolute else f" of {measure_of(changes.event).share_of}"
-    return Finding(f"{shown(one.name)} takes {size} {more}{of}{calls}: {after} after {before}.", one.name)
+    return about("", one.name, f" takes {size} {more}{of}{calls}: {after} after {before}.")

@@ -7,7 +7,7 @@ gives its findings, or none.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import List, Sequence
+from typing import Callable, List, Sequence
 
 from hprofiler._flamegraph import Profile
 from hprofiler.model import Outcome
@@ -53,8 +53,16 @@ def findings(
     subject = Subject(facts, cluster, compared, evidence, problems)
     found = [answers.answer(subject)]
     for rule in RULES:
-        found += rule(subject)
+        found += _told_by(rule, subject)
     return [_bounded(one) for one in found[:MOST]]
+
+
+def _told_by(rule: Callable[[Subject], List[Finding]], subject: Subject) -> List[Finding]:
+    """Its findings. What a host made up that no rule expects costs a sentence, not the report."""
+    try:
+        return rule(subject)
+    except (ArithmeticError, LookupError, RuntimeError, ValueError):
+        return []
 
 
 def plain_findings(profile: Profile) -> List[Finding]:

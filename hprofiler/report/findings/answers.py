@@ -21,13 +21,11 @@ def answer(subject: Subject) -> Finding:
     if owner is not None:
         told = f"{percent(owner.method.total_value, subject.total)}{_of(subject)} {_verb(subject)}"
         points = f"{100 * owner.cost / subject.total:.1f} points {owner.family.points}"
-        return Finding(f"{told} {shown(owner.method.name)}, of which {points}.", owner.method.name)
+        return about(f"{told} ", owner.method.name, f", of which {points}.", with_calls=True)
     share = percent(hottest.self_value, subject.total)
     if hottest.self_value < _WORTH_A_HEADLINE * subject.total:
-        text = f"No method stands out: the hottest, {shown(hottest.name)}, takes {share}{_of(subject)}."
-    else:
-        text = f"{share}{_of(subject)} {_verb(subject)} {shown(hottest.name)}{_for_whom(subject)}."
-    return Finding(text, hottest.name)
+        return about("No method stands out: the hottest, ", hottest.name, f", takes {share}{_of(subject)}.")
+    return about(f"{share}{_of(subject)} {_verb(subject)} ", hottest.name, f"{_for_whom(subject)}.")
 
 
 def _for_whom(subject: Subject) -> str:
@@ -46,11 +44,13 @@ def who_does_it(subject: Subject) -> List[Finding]:
     share = cost / subject.total
     if subject.surely(share) < _DOER:
         return []
-    return [Finding(f"{_DOES[subject.event]} {shown(name)}: {percent(share, 1)}.", name)]
+    return [about(f"{_DOES[subject.event]} ", name, f": {percent(share, 1)}.")]
 
 
 def families(subject: Subject) -> List[Finding]:
     """Well-known code that takes much of the whole, and that the answer does not tell."""
+    if not subject.of_doing:
+        return []
     told = subject.owner.family if subject.owner else None
     for family, cost in subject.walk.families.most_common(2):
         if family != told and subject.surely(cost / subject.total) >= _FAMILY:
@@ -66,7 +66,12 @@ def hottest_itself(subject: Subject) -> List[Finding]:
     if told or subject.surely(share) < _WORTH_A_HEADLINE:
         return []
     what = "class" if subject.of_classes else "method by itself"
-    return [Finding(f"The hottest {what} is {shown(hottest.name)}: {percent(share, 1)}.", hottest.name)]
+    return [about(f"The hottest {what} is ", hottest.name, f": {percent(share, 1)}.")]
+
+
+def about(before: str, name: str, after: str, with_calls: bool = False) -> Finding:
+    """A finding whose sentence has the method's name in it."""
+    return Finding(f"{before}{shown(name)}{after}", name, with_calls=with_calls, at=len(before))
 
 
 def shown(name: str) -> str:

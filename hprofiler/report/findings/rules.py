@@ -70,10 +70,20 @@ def _failed(host: HostFacts) -> bool:
     )
 
 
+def _told_missing(host: HostFacts) -> List[Outcome]:
+    """What failed there, and what is said of processes that are not recorded, were it a note."""
+    recorded = {one.pid for one in host.recordings}
+    return [
+        one
+        for one in host.outcomes
+        if one.status is Status.FAILED
+        or (one.status is Status.DEGRADED and one.pid is not None and one.pid not in recorded)
+    ]
+
+
 def _because(subject: Subject) -> str:
-    outcomes = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.outcomes]
-    failed = [one for one in (*outcomes, *subject.problems) if one.status is Status.FAILED and one.reason]
-    reasons = Counter(one.reason for one in failed)
+    outcomes = [one for host in (subject.facts.hosts if subject.facts else ()) for one in _told_missing(host)]
+    reasons = Counter(one.reason for one in (*outcomes, *subject.problems) if one.reason)
     if not reasons:
         return ""
     ((reason, times),) = reasons.most_common(1)
@@ -159,10 +169,13 @@ def kernel(subject: Subject) -> List[Finding]:
     found = _own_work(subject, "kernel", _KERNEL, "kernel code takes {share} of CPU time{caller}.")
     if not found:
         return []
-    caller, cost = subject.walk.kernel_callers.most_common(1)[0]
+    # Of what pruning put together nobody knows who called it.
+    ((caller, cost),) = subject.walk.kernel_callers.most_common(1) or [("", 0)]
     named = caller and 2 * cost > sum(subject.walk.kernel_callers.values())
     called = f", most of it called by {shown(caller)}" if named else ""
-    return [Finding(found[0].text.replace("{caller}", called), caller if named else None)]
+    before, after = found[0].text.split("{caller}")
+    at = len(before) + len(called) - len(shown(caller))
+    return [Finding(f"{before}{called}{after}", caller, at=at) if named else Finding(before + after)]
 
 
 def _own_work(subject: Subject, kind: str, least: float, text: str) -> List[Finding]:
@@ -179,10 +192,12 @@ def idle(subject: Subject) -> List[Finding]:
     """Processes that hardly use the CPU."""
     recordings = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.recordings]
     seconds, cpu = _seconds(recordings)
-    if subject.event != "cpu" or not seconds or not 0 < cpu < _CORES * seconds:
+    if subject.event != "cpu" or not seconds or not cpu:
         return []
-    each = " each" if len(recordings) > 1 else ""
-    text = f"Mostly idle: {counted(len(recordings), 'processes')} used {cpu / seconds:.2g} CPUs{each}."
+    if any(one.cpu_seconds > _CORES * one.seconds for one in recordings):
+        return []
+    average = " on average" if len(recordings) > 1 else ""
+    text = f"Mostly idle: {counted(len(recordings), 'processes')} used {cpu / seconds:.2g} CPUs{average}."
     return [Finding(f"{text} What they wait for: -e offcpu.")]
 
 

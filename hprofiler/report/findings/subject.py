@@ -24,21 +24,25 @@ _EVERYTHING = 2**31 - 1
 _OF_WHICH = 0.25
 _POINTS = 0.03
 _OWNERS = 3
-# Events whose stacks end in a class, and those of which a method's cost is its own doing.
+# Events whose stacks end in a class, those of which a method's cost is its own doing, and those of waits.
 _CLASSES = ("alloc", "live", "lock")
 _DOING = ("cpu", "alloc", "live")
+_WAITS = ("wall", "offcpu", "lock")
 
 
 @dataclass(frozen=True)
 class Finding:
     """A sentence; the whole name of the method that it speaks of, and its host's key in the run folder.
 
-    A method stands in the text by its name without the package.
+    A method stands in the text by its name without the package; `with_calls` says that its share is that of
+    all it calls, too, and `at` where in the text it stands: a word may be called like a method.
     """
 
     text: str
     method: Optional[str] = None
     host: Optional[str] = None
+    with_calls: bool = False
+    at: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ class Subject:
     @property
     def of_doing(self) -> bool:
         """A method's cost is its own doing, not somebody's it waits for."""
-        return self.facts is None or self.event in _DOING
+        return self.event in _DOING or (self.facts is None and self.event not in _WAITS)
 
     @property
     def hottest(self) -> Method:

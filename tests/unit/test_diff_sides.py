@@ -1,0 +1,116 @@
+"""Sides that are less than they seem: partial, of another frequency or length, empty, hostile."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hprofiler.report.diff import lines
+from tests.unit.test_diff import by_name, compare, described, hprofiler, run_of
+from tests.viewer.made_profile import made_profile
+from tests.viewer.made_run import MadeHost, make_run
+
+JOB = "main;a 3000\nmain;b 6000\n"
+
+
+def changed(path, change):
+    """The run folder with another run.json."""
+    content = json.loads((path / "run.json").read_text())
+    change(content)
+    (path / "run.json").write_text(json.dumps(content))
+    return path
+
+
+def lasted(path, seconds):
+    def shorten(content):
+        for recording in content["hosts"][0]["recordings"]:
+            recording["seconds"] = seconds
+
+    return changed(path, shorten)
+
+
+def test_amounts_of_cpu_time_are_times_whatever_the_frequency(tmp_path):
+    often, seldom = run_of(tmp_path / "a", JOB), run_of(tmp_path / "b", JOB)
+    third = made_profile("cpu", "main;a 1000\nmain;b 2000\n", 100)
+    third.write(seldom / "hosts/h0/1/cpu.pb.gz", "pprof", thread_label=True)
+    changes = compare(often, seldom, absolute=True)
+    b = by_name(changes)["b"].own
+    assert (b.before, b.after) == (pytest.approx(20e9, rel=1e-6), 20e9) and not b.beyond
+    assert "(30.0 s" in lines(changes, 5)[0]
+    files = compare(*(side / "hosts/h0/1/cpu.pb.gz" for side in (often, seldom)), absolute=True)
+    assert by_name(files)["b"].own.after == b.after
+    (tmp_path / "x.folded").write_text(JOB)
+    text = compare(often, tmp_path / "x.folded", absolute=True)
+    assert by_name(text)["b"].own.after == 6000, "folded text knows no time"
+
+
+def test_lengths_are_those_of_the_recordings(tmp_path):
+    before, after = run_of(tmp_path / "a", JOB), run_of(tmp_path / "b", JOB)
+    lasted(before, 60.004)
+    lasted(after, 60.019)
+    assert "recorded for" not in "\n".join(lines(compare(before, after, absolute=True), 5))
+    page = tmp_path / "x.html"
+    assert hprofiler(before, after, "-o", page).returncode == 0
+    assert described(page)[0]["events"][0]["seconds"] == pytest.approx(60, rel=0.01)
+    lasted(after, 12.5)
+    told = "\n".join(lines(compare(before, after, absolute=True), 5))
+    assert "recorded for 60.0 s and 12.5 s: amounts differ for that alone" in told
+    assert hprofiler(before, after, "-o", page).returncode == 0
+    assert not described(page)[0]["events"][0].get("seconds")
+
+
+def test_a_side_that_is_not_all_is_told(tmp_path):
+    before = run_of(tmp_path / "a", JOB)
+    hosts = [MadeHost("h", {1: JOB})]
+    for pid in range(2, 41):
+        hosts[0].fails("failed", "it went away", pid=pid)
+    after = make_run(tmp_path / "b", hosts).path
+    changed(after, lambda content: content.update(interrupted=True))
+    partial = "1 of 40 processes on 1 of 1 host, interrupted"
+    done = hprofiler(before, after, "-o", tmp_path / "x.html")
+    assert f"{after} is of {partial}" in done.stdout.splitlines()
+    assert partial in (tmp_path / "x.html").read_text()
+    told = json.loads(hprofiler(before, after, "--json").stdout)
+    assert (told["before"]["partial"], told["after"]["partial"]) == (None, partial)
+
+
+def test_a_run_that_recorded_nothing_is_nothing_to_compare(tmp_path):
+    before, after = run_of(tmp_path / "a", JOB), run_of(tmp_path / "b", JOB)
+    changed(after, lambda content: content["hosts"][0].update(recordings=[]))
+    for words in ([], ["-e", "cpu"]):
+        done = hprofiler(before, after, *words)
+        assert (done.returncode, done.stdout) == (4, "") and "no samples of cpu in" in done.stderr
+
+
+def test_the_event_that_both_have_recordings_of_comes_first(tmp_path):
+    sides = []
+    for name in "ab":
+        hosts = [MadeHost("h", {1: JOB}, events={"wall": {1: JOB}})]
+        sides.append(make_run(tmp_path / name, hosts, events=("cpu", "wall")).path)
+    changed(sides[1], lambda content: content["hosts"][0]["recordings"].pop(0))
+    assert compare(*sides).event == "wall"
+
+
+def test_stacks_without_frames_are_not_compared(tmp_path):
+    before, after = run_of(tmp_path / "a", JOB), run_of(tmp_path / "b", JOB, "[main] 500\n")
+    for words in ([], ["-o", tmp_path / "x.html"]):
+        done = hprofiler(before, after, *words)
+        assert done.returncode == 3 and "no stack in it has a frame" in done.stderr
+        assert "9,000 samples, 1 process)" in done.stdout.splitlines()[0].split("→")[1]
+
+
+def test_a_run_file_of_brackets_is_bad_usage(tmp_path):
+    before, after = run_of(tmp_path / "a", JOB), run_of(tmp_path / "b", JOB)
+    (after / "run.json").write_text("[" * 200_000)
+    done = hprofiler(before, after)
+    assert done.returncode == 2 and "cannot read" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_nothing_from_a_run_moves_the_terminal(tmp_path):
+    before, after = run_of(tmp_path / "a", JOB), run_of(tmp_path / "b", JOB, JOB)
+    host = "h\x9b31m\nnot compared: forged"
+    changed(after, lambda content: content["hosts"][1].update(name=host))
+    done = hprofiler(before, after)
+    assert done.returncode == 3 and "\x9b" not in done.stdout + done.stderr
+    assert sum(line.startswith("not compared:") for line in done.stderr.splitlines()) == 1

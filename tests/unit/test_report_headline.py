@@ -1,0 +1,60 @@
+"""The line below the answer: where the answer's own method is, by the measure of the answer."""
+
+from __future__ import annotations
+
+import re
+
+from hprofiler._flamegraph import Profile
+from hprofiler.report import make_report, write_page
+from tests.viewer.made_run import MadeHost, make_run
+
+JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
+CLEAN = f"{JOB};com/acme/Job.clean_[j];java/util/regex/Pattern.compile_[j]"
+OTHER = f"{JOB};com/acme/Other.work_[j]"
+
+
+def seconds(page):
+    """The second lines of a page, without markup."""
+    found = re.findall(r'<p class="second">(.*?)</p>', page.read_text())
+    return [re.sub("<[^>]+>", "", one).replace("\u202f", " ") for one in found]
+
+
+def page_of(path, *hosts):
+    made = [MadeHost(f"node{number}", {number: text}) for number, text in enumerate(hosts, 1)]
+    return make_report(make_run(path, made).path).page
+
+
+def test_hosts_are_told_of_the_answer_with_all_it_calls(tmp_path):
+    """The hottest by itself is on node2, where the answer's method is not."""
+    page = page_of(
+        tmp_path / "run", f"{CLEAN};java/util/regex/Pattern.curly_[j] 500\n{CLEAN} 480\n", f"{OTHER} 900\n"
+    )
+    text = re.sub("<[^>]+>", "", page.read_text()).replace("\u202f", " ")
+    assert "52.1 % of CPU time is spent in com/acme/Job.clean" in text
+    assert seconds(page) == ["Most on node1, where it takes 100 %, against 0 % on node2."]
+
+
+def test_hosts_are_told_of_an_answer_by_itself(tmp_path):
+    page = page_of(tmp_path / "run", f"{OTHER} 600\n{JOB} 400\n", f"{OTHER} 580\n{JOB} 420\n")
+    assert seconds(page) == ["About the same on all 2 hosts: 58.0 % to 60.0 %."]
+
+
+def test_what_follows_is_told_where_the_answer_is_by_itself(tmp_path):
+    page = page_of(tmp_path / "one", f"{OTHER} 600\n{JOB} 400\n")
+    assert seconds(page) == ["Then Job.run (40.0 %)."]
+    assert seconds(page_of(tmp_path / "calls", f"{CLEAN} 700\n{OTHER} 300\n")) == []
+
+
+def test_a_page_of_one_profile_mixes_no_measures(tmp_path):
+    out = tmp_path / "x.html"
+    write_page(Profile.from_bytes(f"{OTHER} 600\n{JOB} 400\n".encode(), "folded"), out, "x")
+    assert seconds(out) == ["Then Job.run (40.0 %)."]
+    write_page(Profile.from_bytes(f"{CLEAN} 700\n{OTHER} 300\n".encode(), "folded"), out, "x")
+    assert seconds(out) == []
+
+
+def test_a_method_that_a_host_is_not_known_to_have_is_not_told(tmp_path):
+    """Only so many methods are remembered of a host: one that is not among them may be there."""
+    crowd = "".join(f"{JOB};com/acme/Other.m{number}_[j] 10\n" for number in range(300))
+    page = page_of(tmp_path / "run", f"{CLEAN} 9000\n", f"{crowd}{CLEAN} 1\n")
+    assert seconds(page) == []

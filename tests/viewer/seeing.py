@@ -1,0 +1,112 @@
+"""What a view shows, read and used as a reader does; and a run of three hosts whose shares are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, List
+
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from hprofiler.report import make_report
+from tests.viewer.browser import Viewer
+from tests.viewer.made_run import MadeHost, make_run
+
+# Of 300 samples 120 are under b (its recursion counted once), all in c; 150 are in d, 30 in y.
+HOSTS = {
+    "hot": "a;b_[0];c_[j] 60\na;b_[j];b_[j];c_[j] 20\nx;y 20\n",
+    "cool1": "a;b_[j];c_[j] 20\na;d 80\n",
+    "cool2": "a;b_[j];c_[j] 20\na;d 70\nx;y 10\n",
+}
+HOT = "scope=host:0"
+
+
+def three_hosts(folder: Path) -> Path:
+    """The page of three hosts, on one of which b is four times as hot as on the others."""
+    hosts = [MadeHost(name, {pid: folded}) for pid, (name, folded) in enumerate(HOSTS.items(), 11)]
+    hosts[2].fails("degraded", "sampled with ctimer", "sysctl kernel.perf_event_paranoid=1", pid=13)
+    return make_report(make_run(folder, hosts).path).page
+
+
+def show(viewer: Viewer, page: Path, view: str, state: str = "") -> None:
+    """Opens a view by its tab, and points at its graph."""
+    viewer.open(page, state)
+    viewer.element(f"view-{view}").click()
+    if view in ("reversed", "compare"):
+        viewer.canvas = f"{view}-canvas"
+        viewer.still()
+
+
+def copied_stack(viewer: Viewer) -> str:
+    """What the button copies, pasted into the search."""
+    viewer.element("copy-stack").click()
+    viewer.until_text("copy-stack", "Copied")
+    viewer.press("/")
+    ActionChains(viewer.driver).key_down(Keys.CONTROL).send_keys("v").key_up(Keys.CONTROL).perform()
+    viewer.until("return document.getElementById('search').value !== ''")
+    return str(viewer.element("search").get_attribute("value"))
+
+
+def table(viewer: Viewer, id: str) -> List[List[str]]:
+    """The texts of a table's rows."""
+    rows = viewer.driver.execute_script(
+        "return [...document.querySelectorAll(`#${arguments[0]}-body tr`)].map("
+        "row => [...row.cells].map(cell => cell.innerText.trim()))",
+        id,
+    )
+    return [[cell.replace("\u202f", " ") for cell in row] for row in rows]
+
+
+def names(viewer: Viewer, id: str, column: int) -> List[str]:
+    return [row[column] for row in table(viewer, id)]
+
+
+def sorted_by(viewer: Viewer, id: str, key: str) -> str:
+    """Clicks a head; how its column is sorted then."""
+    viewer.element(f"{id}-sort-{key}").click()
+    head = viewer.element(f"{id}-sort-{key}").find_element(By.XPATH, "..")
+    return str(head.get_attribute("aria-sort"))
+
+
+def lines(viewer: Viewer, share: float, depth: int) -> List[str]:
+    """A frame's tooltip."""
+    return viewer.hover(share, depth).splitlines()
+
+
+def told(viewer: Viewer, share: float, depth: int) -> Dict[str, str]:
+    """A frame's tooltip: its name as "", and each of its lines."""
+    viewer.hover(share, depth)
+    cells = [cell.text for cell in viewer.driver.find_elements(By.CSS_SELECTOR, "#tooltip dt, #tooltip dd")]
+    cells = [cell.replace("\u202f", " ") for cell in cells]
+    return {"": viewer.text("tooltip").splitlines()[0], **dict(zip(cells[::2], cells[1::2]))}
+
+
+def rows_by_name(viewer: Viewer) -> Dict[str, List[str]]:
+    return {row[4]: row[:4] for row in table(viewer, "changes")}
+
+
+def box(viewer: Viewer, id: str) -> str:
+    return str(viewer.element(f"{id}-input").get_attribute("value"))
+
+
+def choose(viewer: Viewer, id: str, typed: str, down: int) -> None:
+    """Types into a box and takes what is found, that many below the first."""
+    viewer.element(f"{id}-input").click()
+    viewer.element(f"{id}-input").send_keys(Keys.CONTROL, "a")
+    viewer.element(f"{id}-input").send_keys(typed)
+    viewer.press(*[Keys.ARROW_DOWN] * down, Keys.ENTER)
+
+
+def is_match(color: List[int]) -> bool:
+    """Violet: what a search found."""
+    red, green, blue = color
+    return red > green + 20 and blue > green + 20
+
+
+def is_red(color: List[int]) -> bool:
+    return color[0] > color[2] + 40
+
+
+def is_blue(color: List[int]) -> bool:
+    return color[2] > color[0] + 40

@@ -1,0 +1,187 @@
+"""The view that compares two scopes, in a real browser; shares and amounts are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from hprofiler._flamegraph import Profile
+from hprofiler.report import make_report, write_page
+from tests.viewer.browser import Viewer
+from tests.viewer.conftest import prefer
+from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.seeing import (
+    HOT,
+    box,
+    choose,
+    copied_stack,
+    is_blue,
+    is_red,
+    lines,
+    names,
+    rows_by_name,
+    show,
+    three_hosts,
+    told,
+)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return three_hosts(tmp_path_factory.mktemp("compare") / "run")
+
+
+def test_a_host_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare", HOT)
+    assert box(viewer, "compare-with") == "All but hot"
+    # b has 80 % of hot and 20 % of the rest, and is as wide as 50 %; d is on the others only
+    assert told(viewer, 0.25, 2) == {
+        "": "b",
+        "hot": "80.0 %",
+        "All but hot": "20.0 %",
+        "Difference": "60.0 points more in hot, 4.0 times as much",
+    }
+    assert told(viewer, 0.7, 2)["Difference"] == "only in All but hot"
+    assert is_red(viewer.color(0.25, 2)) and is_blue(viewer.color(0.7, 2))
+    assert rows_by_name(viewer) == {
+        "b": ["+60.0 points", "0", "20.0 %", "80.0 %"],
+        "c": ["+60.0 points", "+60.0 points", "20.0 %", "80.0 %"],
+        "d": ["−75.0 points", "−75.0 points", "75.0 %", "0 %"],
+        "a": ["−15.0 points", "0", "95.0 %", "80.0 %"],
+        "x": ["+15.0 points", "0", "5.0 %", "20.0 %"],
+        "y": ["+15.0 points", "+15.0 points", "5.0 %", "20.0 %"],
+    }
+    assert names(viewer, "changes", 4)[0] == "d"
+    assert viewer.text("only-there").splitlines()[1:] == ["75.0 % d called by a"]
+    assert viewer.text("only-here").splitlines()[1:] == ["20.0 % b called by b ← a"]
+
+
+def test_a_comparison_has_no_amounts_of_its_own(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare", HOT)
+    viewer.click(0.25, 2)
+    assert viewer.text("frame-name") == "b"
+    assert viewer.text("frame-cost") == (
+        "hot 80.0 %, All but hot 20.0 %, Difference 60.0 points more in hot, 4.0 times as much"
+    )
+    assert copied_stack(viewer) == "a;b"
+
+
+@pytest.mark.parametrize("way", ["Escape", "0", "reset", "back"])
+def test_out_of_a_zoomed_comparison(viewer: Viewer, page: Path, way: str) -> None:
+    show(viewer, page, "compare", HOT)
+    viewer.click(0.25, 2)
+    viewer.until("return location.hash.includes('zoom=')")
+    if len(way) == 1 or way == "Escape":
+        viewer.press(Keys.ESCAPE if way == "Escape" else way)
+    else:
+        viewer.element(way).click()
+    viewer.until("return !location.hash.includes('zoom=')")
+    viewer.until("return document.getElementById('frame-chosen').hidden")
+    viewer.element("view-graph").click()
+    viewer.canvas = "graph-canvas"
+    assert viewer.hover(0.95, 1).splitlines()[0] == "x"
+
+
+def test_a_comparison_is_light_on_paper(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare", HOT)
+    light = viewer.color(0.25, 2)
+    prefer(viewer.driver, "dark")
+    viewer.until("return matchMedia('(prefers-color-scheme: dark)').matches")
+    assert viewer.color(0.25, 2) != light
+    viewer.driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert viewer.color(0.25, 2) == light
+
+
+def test_paper_tells_what_is_compared_and_has_no_controls(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare", HOT)
+    viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        for hidden in ("compare-swap", "compare-measure"):
+            assert not viewer.element(hidden).is_displayed(), hidden
+        assert viewer.element("compare-with-input").is_displayed()
+        heading = viewer.driver.find_element(By.CSS_SELECTOR, "#only-here h3")
+        assert heading.value_of_css_property("break-after") == "avoid"
+    finally:
+        viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_bars_are_as_long_as_their_change(viewer: Viewer, tmp_path: Path) -> None:
+    # In two places m changes by 20 and 40 points: no frame does by as much as the method.
+    hosts = {"one": "a;m 40\nb;m 20\nc 40\n", "other": "a;x 20\na;y 20\nb;z 20\nc 40\n"}
+    made = [MadeHost(name, {7: folded}) for name, folded in hosts.items()]
+    show(viewer, make_report(make_run(tmp_path / "run", made).path).page, "compare", HOT)
+    shares = viewer.driver.execute_script(
+        "return [...document.querySelectorAll('#changes-body .delta')].map("
+        "(bar) => Number(bar.style.getPropertyValue('--share')))"
+    )
+    by_name = dict(zip(names(viewer, "changes", 4), shares))
+    assert by_name == {
+        "m": 1.0,
+        **dict.fromkeys("xyz", pytest.approx(1 / 3)),
+        **dict.fromkeys("abc", pytest.approx(0.0)),
+    }
+
+
+def test_amounts_are_compared_when_asked_for(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare", f"{HOT}&with=host:1")
+    viewer.driver.find_element(By.XPATH, "//*[@id='compare-measure']/button[.='Amounts']").click()
+    viewer.until("return location.hash.includes('normalize=0')")
+    assert rows_by_name(viewer)["b"] == ["+60 samples", "0", "20 samples", "80 samples"]
+    assert told(viewer, 0.25, 2)["Difference"] == "60 samples more in hot, 4.0 times as much"
+
+
+def test_sides_are_chosen_and_swapped_and_kept_in_the_address(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare", HOT)
+    choose(viewer, "compare-with", "cool2", 0)
+    viewer.until("return location.hash.includes('with=host')")
+    assert rows_by_name(viewer)["b"] == ["+60.0 points", "0", "20.0 %", "80.0 %"]
+    viewer.element("compare-swap").click()
+    assert rows_by_name(viewer)["b"] == ["−60.0 points", "0", "80.0 %", "20.0 %"]
+    state = viewer.state().lstrip("#")
+    viewer.open(page, state)
+    assert rows_by_name(viewer)["b"] == ["−60.0 points", "0", "80.0 %", "20.0 %"]
+    assert is_blue(viewer.color(0.25, 2))
+
+
+def test_a_lone_path_is_zoomed_into(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare", HOT)
+    viewer.driver.find_element(By.CSS_SELECTOR, "#only-there button").click()
+    viewer.until_text("frame-name", "d")
+    assert lines(viewer, 0.5, 2)[0] == "d" and "zoom=" in viewer.state()
+
+
+def test_the_host_that_is_least_alike_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare")
+    assert viewer.text("compare-panel").splitlines()[:2] == ["hot", "compared with"]
+    assert box(viewer, "compare-with") == "All but hot"
+    assert rows_by_name(viewer)["b"] == ["+60.0 points", "0", "20.0 %", "80.0 %"]
+    viewer.element("compare-swap").click()
+    assert rows_by_name(viewer)["b"] == ["−60.0 points", "0", "80.0 %", "20.0 %"]
+
+
+def test_a_comparison_begins_with_all_there_is(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.click(0.2, 2)
+    viewer.until("return location.hash.includes('zoom=')")
+    viewer.element("view-compare").click()
+    viewer.canvas = "compare-canvas"
+    assert "zoom=" not in viewer.state()
+    assert lines(viewer, 0.5, 0)[0] == "both, on average"
+
+
+def test_a_process_is_compared_with_all_others(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare", "scope=process:1")
+    assert box(viewer, "compare-with").startswith("All but ") and "cool1" in box(viewer, "compare-with")
+    assert rows_by_name(viewer)["d"] == ["+45.0 points", "+45.0 points", "35.0 %", "80.0 %"]
+    viewer.element("compare-swap").click()
+    assert rows_by_name(viewer)["d"] == ["−45.0 points", "−45.0 points", "80.0 %", "35.0 %"]
+
+
+def test_one_process_has_nothing_to_be_compared_with(viewer: Viewer, tmp_path: Path) -> None:
+    path = tmp_path / "one.html"
+    write_page(Profile.from_bytes(b"a;b 1\n", "folded"), path, "one")
+    viewer.open(path, "view=compare")
+    assert "There is nothing to compare with" in viewer.text("compare-panel")
