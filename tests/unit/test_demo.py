@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from html import escape
 from pathlib import Path
 from typing import List
 
@@ -75,11 +76,12 @@ def test_the_command_makes_a_report_of_its_own_jvms(tmp_path: Path) -> None:
     report = tmp_path / "run/report.html"
     assert "report: run/report.html" in done.stdout
     page = report.read_text(encoding="utf-8")
-    stacks = Profile.open(str(tmp_path / "run/cluster/cpu.pb.gz")).to_folded(0).decode().splitlines()
+    profile = Profile.open(str(tmp_path / "run/cluster/cpu.pb.gz"))
+    stacks = profile.to_folded(0).decode().splitlines()
     for method in HOT_METHODS.values():
         # Of each JVM's time nearly all is spent there: a picture without it is another program's.
         assert any(method.replace(".", "/", method.count(".") - 1) in stack for stack in stacks), method
-        assert f"{method.rsplit('.', 2)[1]}." in page
+    assert escape(profile.top(1)[0].name.rpartition("/")[2]) in page
 
 
 def test_the_jvms_end_when_their_parent_is_killed(temp: Path) -> None:

@@ -5,6 +5,7 @@ There is no kube-proxy: services are found by the lab's name server only.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import shlex
@@ -255,7 +256,10 @@ class KubeCluster:
         """What runs in a container."""
         _, identity = self.containers(name, namespace)[container]
         pids = [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if identity in _group_of(entry)]
-        spaces = {procs.namespace_of(pid) for pid in pids}
+        spaces = set()
+        for pid in pids:
+            with contextlib.suppress(FileNotFoundError):  # it ended while we looked
+                spaces.add(procs.namespace_of(pid))
         return [seen for space in spaces for seen in procs.inside(space) if seen.pid in pids]
 
 
