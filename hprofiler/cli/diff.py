@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Dict, Iterator, List, Optional
 
 from hprofiler.cli.exits import Exit
-from hprofiler.errors import UsageError
+from hprofiler.errors import PicturesError, UsageError
 
 if TYPE_CHECKING:
     from hprofiler.report.diff import Changes, Listener, MethodChange, TwoRuns
@@ -61,6 +61,8 @@ def _write(changes: Changes, page: Optional[TwoRuns], path: Path, title: str) ->
     except OSError as error:
         reason = f"cannot write {path}: {error.strerror or error}"
         raise UsageError(reason, "choose another file with -o") from error
+    except RuntimeError as error:  # of more nodes and names than it has room for
+        raise PicturesError(f"cannot make {path}: {error}", "compare without -o") from error
 
 
 def _print(

@@ -14,9 +14,9 @@ examples:
   hprofiler diff before.jfr after.jfr --top 20           two files of any format that `convert` reads
   hprofiler diff base new --fail-over 5%                 in CI: exit code 1 if a method grew by 5 points
 
-exit status: 0 compared, 1 a method grew by more than --fail-over (which needs 3 processes of a role a side),
-2 bad usage, 3 compared without some stored profiles, which cannot be used, 4 nothing to compare; what the
-numbers mean: docs/diff.md
+exit status: 0 compared, 1 a method grew by more than --fail-over (which needs 3 processes of a role on
+each side), 2 bad usage, 3 compared without some stored profiles, which cannot be used, 4 nothing to
+compare; what the numbers mean: docs/diff.md
 """
 
 

@@ -46,6 +46,12 @@ class Shares:
         """The method's own part of what tells; 0 for a method that is not among the remembered."""
         return self.hottest.get(method, 0) / self.telling
 
+    @property
+    def forgot(self) -> float:
+        """What no method that is not among the remembered has more of; 0 where all are."""
+        least = min(self.hottest.values()) if len(self.hottest) >= _REMEMBERED else 0
+        return least / self.telling
+
     def share_of(self, told: Finding) -> Optional[float]:
         """What the finding's method takes here, as it is told; None where that is not known."""
         known = self.widest if told.with_calls else self.hottest

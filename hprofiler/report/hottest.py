@@ -82,7 +82,8 @@ def _strip(event: str, one: Method, hosts: Sequence[Shares], largest: float) -> 
     for host in hosts:
         share = host.share(one.name)
         heat = share / largest if largest else 0.0
-        title = text(f"{host.name}: {percent(share, 1)}")
+        told = percent(share, 1) if share or not host.forgot else f"less than {percent(host.forgot, 1)}"
+        title = text(f"{host.name}: {told}")
         link = view_link(event, f"host:{host.number}", one.name)
         cells.append(f'<a href="{link}" title="{title}" aria-label="{title}" style="--share:{heat:.3f}"></a>')
     kind = "strip dense" if len(hosts) > _MOST_SPACED else "strip"
