@@ -84,10 +84,12 @@ impl Containers {
     }
 
     /// From lines of `N:controllers:/hadoop-yarn/container_…` or `0::/kubepods.slice/…/cri-containerd-HEX.scope`.
+    /// Where kubelet alone leaves the groups to systemd the last part is `kubepods-….slice:cri-containerd:HEX`.
     fn in_cgroup(&self, text: &str) -> Option<&str> {
         let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
         paths.flat_map(|path| path.split('/')).find_map(|part| {
             let unit = part.strip_suffix(".scope").unwrap_or(part);
+            let unit = unit.rsplit(':').next().unwrap_or(unit);
             let id = SCOPES.iter().find_map(|scope| unit.strip_prefix(scope));
             self.known(id.unwrap_or(unit))
         })
@@ -161,6 +163,20 @@ mod tests {
             (format!("0::/hadoop-yarn/{YARN}1"), None),
             (
                 format!("11:memory:/kubepods/burstable/pod12-34/{POD}"),
+                Some(POD),
+            ),
+            (
+                format!(
+                    "12:pids:/kubepods.slice/kubepods-pod1.slice/cri-containerd-{POD}.scope\n0::/"
+                ),
+                Some(POD),
+            ),
+            (
+                format!("1:name=systemd:/kubepods.slice/kubepods-pod1.slice/docker-{POD}.scope"),
+                Some(POD),
+            ),
+            (
+                format!("7:cpu,cpuacct:/system.slice/containerd.service/kubepods-pod1.slice:cri-containerd:{POD}"),
                 Some(POD),
             ),
             (
