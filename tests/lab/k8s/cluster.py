@@ -13,7 +13,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from tests.lab import hosts, procs
 from tests.lab.hosts import Host, Lab, LabError
@@ -190,9 +190,11 @@ class KubeCluster:
 
     def audit(self, user: str) -> List[Object]:
         """What the API server wrote down of a user's requests, in order."""
+        return [event for event in self.whole_audit() if event["user"].get("username") == user]
+
+    def whole_audit(self) -> List[Object]:
         lines = self.lab.coord.path("/data/audit.log").read_text().splitlines(keepends=True)
-        events = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [event for event in events if event["user"].get("username") == user]
+        return [json.loads(line) for line in lines if line.endswith("\n")]
 
     # Pods
 
@@ -218,6 +220,33 @@ class KubeCluster:
             return reason in [status["state"].get("waiting", {}).get("reason") for status in statuses]
 
         procs.wait_for(reasons, seconds, f"{name}: {reason}")
+
+    def wait_for_pods_of(self, manifest: Object, count: int) -> Set[str]:
+        """Wait until so many pods of a workload in the default namespace run; their names."""
+        what = f"{count} pods of the {manifest['kind']}"
+        procs.wait_for(lambda: len(self._running_of(manifest)) == count, UP_SECONDS, what)
+        return self._running_of(manifest)
+
+    def _running_of(self, manifest: Object) -> Set[str]:
+        uid = self.api.get(f"{pods.collection(manifest)}/{manifest['metadata']['name']}")["metadata"]["uid"]
+        listed = self.api.get("/api/v1/namespaces/default/pods")["items"]
+        own = [
+            one["metadata"]["name"]
+            for one in listed
+            if uid in [owner["uid"] for owner in one["metadata"].get("ownerReferences", [])]
+        ]
+        return {name for name in own if self._runs(name, "default")}
+
+    def drop(self, *manifests: Object) -> None:
+        """Delete workloads; their pods go in the background."""
+        for one in manifests:
+            path = f"{pods.collection(one)}/{one['metadata']['name']}"
+            self.api.delete(path, {"propagationPolicy": "Background"})
+
+    def restarted(self, name: str, namespace: str = "default") -> bool:
+        """Whether a container of the pod has ended since it was made."""
+        statuses = (self.pod(name, namespace) or {}).get("status", {}).get("containerStatuses", [])
+        return any(one["restartCount"] or "running" not in one["state"] for one in statuses)
 
     def remove(self, *names: str, namespace: str = "default") -> None:
         """Delete pods at once, and wait until they are gone."""

@@ -7,6 +7,7 @@ import re
 from typing import Dict, Iterable, Iterator, Set, Tuple
 
 from tests.lab.k8s.cluster import KubeCluster
+from tests.lab.procs import wait_for
 
 LARGE = ("proc", "sys", "burner", "opt")
 """Folders in a container's root in which nothing can be left, or which are read-only."""
@@ -15,15 +16,32 @@ OF_THE_JVM = re.compile(r"/tmp(/\.java_pid\d+|/hsperfdata_\w+(/\d+)?)?|/dev/term
 """What a JVM or the kubelet may have put into a container."""
 
 
-def files(kube: KubeCluster, names: Iterable[str]) -> Dict[str, Set[str]]:
-    """Every path in each container of these pods, as it is in there."""
-    found = {}
-    for name in names:
-        for container in kube.containers(name):
-            inside = kube.processes(name, container)
-            root = f"/proc/{min(seen.pid for seen in inside)}/root"
-            found[f"{name}/{container}"] = set(_walk(root))
-    return found
+class Left:
+    """What is in the containers of some pods; what comes after that should not be left there."""
+
+    def __init__(self, kube: KubeCluster, names: Iterable[str]) -> None:
+        self._kube = kube
+        self._containers = [(name, container) for name in names for container in kube.containers(name)]
+        self._processes, self._files = self._all_processes(), self._all_files()
+
+    def check(self) -> None:
+        """There are no other processes and files, but for what JVMs made themselves."""
+        wait_for(lambda: self._all_processes() == self._processes, 60, "the processes of before")
+        for container, found in self._all_files().items():
+            new = {path for path in found - self._files[container] if not OF_THE_JVM.fullmatch(path)}
+            assert not new, (container, new)
+
+    def _all_processes(self) -> Dict[Tuple[str, str], Set[Tuple[int, str]]]:
+        return {
+            one: {(seen.pid, seen.command) for seen in self._kube.processes(*one)} for one in self._containers
+        }
+
+    def _all_files(self) -> Dict[Tuple[str, str], Set[str]]:
+        found = {}
+        for one in self._containers:
+            root = f"/proc/{min(seen.pid for seen in self._kube.processes(*one))}/root"
+            found[one] = set(_walk(root))
+        return found
 
 
 def _walk(root: str) -> Iterator[str]:
@@ -32,12 +50,3 @@ def _walk(root: str) -> Iterator[str]:
         if not inner:
             folders[:] = [name for name in folders if name not in LARGE]
         yield from (f"{inner}/{name}" for name in folders + names)
-
-
-def processes(kube: KubeCluster, names: Iterable[str]) -> Dict[str, Set[Tuple[int, str]]]:
-    """What runs in each container of these pods."""
-    return {
-        f"{name}/{container}": {(seen.pid, seen.command) for seen in kube.processes(name, container)}
-        for name in names
-        for container in kube.containers(name)
-    }

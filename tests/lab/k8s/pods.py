@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from tests.burners import build
 from tests.lab.k8s.api import Api, Object
-from tests.lab.k8s.images import JAVA, JVM
+from tests.lab.k8s.images import JAVA, JVM, USUAL
 
 HARDENED: Object = {
     "runAsUser": 9999,
@@ -21,6 +21,7 @@ HARDENED: Object = {
 """What a strict cluster asks of a container."""
 _COLLECTIONS = {
     "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
+    "DaemonSet": "/apis/apps/v1/namespaces/{namespace}/daemonsets",
     "StatefulSet": "/apis/apps/v1/namespaces/{namespace}/statefulsets",
     "Job": "/apis/batch/v1/namespaces/{namespace}/jobs",
     "Pod": "/api/v1/namespaces/{namespace}/pods",
@@ -84,16 +85,24 @@ def pod(
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": content}
 
 
-def deployment(name: str, replicas: int, one: Object) -> Object:
-    """A deployment of pods like `one`, which needs labels."""
+def workload(kind: str, name: str, one: Object, **spec: Any) -> Object:
+    """A workload of pods like `one`, which needs labels."""
     metadata, labels = one["metadata"], one["metadata"]["labels"]
     template = {"metadata": {"labels": labels}, "spec": one["spec"]}
+    if kind == "Job":  # it chooses a selector of its own, and a pod of it ends some time
+        template["spec"] = {**one["spec"], "restartPolicy": "Never"}
+    else:
+        spec["selector"] = {"matchLabels": labels}
     return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
+        "apiVersion": "batch/v1" if kind == "Job" else "apps/v1",
+        "kind": kind,
         "metadata": {"name": name, "namespace": metadata["namespace"]},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+        "spec": {**spec, "template": template},
     }
+
+
+def deployment(name: str, replicas: int, one: Object) -> Object:
+    return workload("Deployment", name, one, replicas=replicas)
 
 
 def grant(api: Api, account: str, namespace: str, rules: Sequence[Mapping[str, Any]]) -> None:
@@ -116,7 +125,9 @@ def shapes(node: str) -> Dict[str, Object]:
         "hardened": [container(java, security=HARDENED, writable="/tmp")],
         "sealed": [container(java, security=HARDENED)],
         "shell-less": [container(java, image=JAVA)],
+        "strict": [container(java, image=JAVA, security=HARDENED, writable="/tmp")],
         "two": [container(java), container(burner("beta", 0.04), name="side")],
+        "usual": [container(java, image=USUAL)],
         "tini": [container(["init", *java])],
         "shell": [container(["sh", "-c", '"$@"; echo ended', "sh", *java])],
     }

@@ -15,6 +15,7 @@ from tests.lab import cache
 from tests.lab.coordinator import Result
 from tests.lab.folded import Stacks
 from tests.lab.k8s.api import Object
+from tests.lab.k8s.cluster import KubeCluster
 
 
 def recorded(result: Result) -> Dict[str, Dict[str, Any]]:
@@ -68,6 +69,27 @@ def readmes_recipe(application: str, namespace: str) -> List[str]:
     text = (cache.CHECKOUT / "README.md").read_text(encoding="utf-8")
     (recipe,) = re.findall(r"^hprofiler (.* -j k8s:spark-role.*) -o etl$", text, re.M)
     return str(recipe.replace("=etl", f"={application}").replace("-n analytics", f"-n {namespace}")).split()
+
+
+ASKED = {
+    ("list", "pods"),
+    ("get", "pods/exec"),
+    ("patch", "pods/ephemeralcontainers"),
+    *(("get", workloads) for workloads in ("deployments", "replicasets", "statefulsets", "daemonsets")),
+}
+"""All that hprofiler ever asks an API server for."""
+_CLIENT = "python-httpx/"
+"""What its requests name themselves, but for exec, which nobody else asks for."""
+
+
+def check_all_that_was_asked(kube: KubeCluster) -> None:
+    """Of the API server, by whichever account, verb and way."""
+    done = {
+        (event["verb"], "/".join(resource(event)))
+        for event in kube.whole_audit()
+        if event.get("userAgent", "").startswith(_CLIENT) or resource(event)[1:] == ["exec"]
+    }
+    assert ("get", "pods/exec") in done and done <= ASKED, done - ASKED
 
 
 def resource(event: Object) -> List[str]:

@@ -13,8 +13,8 @@ SERVICES = "10.96.0.0/16"
 API_ADDRESS = "10.96.0.1"
 """Where pods find the API server."""
 CONTROLLERS = (
-    "deployment,replicaset,statefulset,job,endpointslice,serviceaccount,root-ca-cert-publisher,namespace,"
-    "garbage-collector-controller,node-lifecycle-controller"
+    "deployment,replicaset,statefulset,daemonset,job,endpointslice,serviceaccount,root-ca-cert-publisher,"
+    "namespace,garbage-collector-controller,node-lifecycle-controller"
 )
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
