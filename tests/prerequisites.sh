@@ -44,6 +44,7 @@ test)
   need npm npm
   need zstd zstd
   need chromedriver chromium-driver
+  need firefox-esr firefox-esr
   need qemu-aarch64-static qemu-user-static
   need go golang-go
   need musl-gcc "musl-tools musl"
