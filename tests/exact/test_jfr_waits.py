@@ -63,7 +63,9 @@ def test_each_kind_of_wait_is_told_apart(jdk: int, tmp_path: Path) -> None:
     found = waits(profile)
     assert {group: found[group].most_common(1)[0][0] for group in WAITS} == WAITS
     for group, wait in WAITS.items():
-        assert found[group][wait] > 0.9 * sum(found[group].values()), (group, found[group])
+        # On a busy machine the JVM's own thread sleeps, too, until all others have come to a safepoint.
+        most = 0.5 if group == "[VM Thread]" else 0.9
+        assert found[group][wait] > most * sum(found[group].values()), (group, found[group])
     run = sum(found["[run]"].values())
     alone = Profile.open(recording, threads="groups").filter(include=r"^\[run\]$")
     assert run < 0.2 * alone.total("wall_samples")

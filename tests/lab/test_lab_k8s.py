@@ -154,10 +154,11 @@ def test_the_hot_methods(request: pytest.FixtureRequest, way: str) -> None:
 def test_the_two_ways_see_the_same(by_exec: Result, by_ssh: Result) -> None:
     seen = set(recorded(by_exec))
     assert seen <= set(recorded(by_ssh)) and len(seen) > 6
-    one, other = by_exec.stacks("cluster/cpu"), by_ssh.stacks("cluster/cpu")
-    for method in ("Burner.hotAlpha", "Burner.hotGamma", "Burner.warm", "Burner.cool"):
-        deviation = 100 * (0.25 / one.total + 0.25 / other.total) ** 0.5
-        assert abs(one.share(method) - other.share(method)) < 5 * deviation + 5, method
+    # Pod by pod: how the machine shares its processors among them is another matter each time.
+    for container in ("plain/main", "elsewhere/main"):
+        one, other = stacks_of(by_exec, container), stacks_of(by_ssh, container)
+        for method in ("Burner.hotAlpha", "Burner.hotGamma", "Burner.warm", "Burner.cool"):
+            assert abs(one.share(method) - other.share(method)) < one.tolerance() + other.tolerance(), method
 
 
 @pytest.mark.parametrize("way", ["by_exec", "by_ssh"])
