@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Callable, Iterator
-
 import pytest
 
-from hprofiler.kubernetes import Access, KubernetesError
-from hprofiler.resolvers import KubernetesOptions, Located, TargetOptions, resolve
-from tests.unit.kubernetes_server import ApiServer, pod, serving, waiting
+from hprofiler.kubernetes import KubernetesError
+from tests.unit.conftest import Locate
+from tests.unit.kubernetes_server import ApiServer, pod, waiting
 
-Locate = Callable[..., Located]
 KILLED = {"reason": "OOMKilled", "exitCode": 137}
-
-
-@pytest.fixture
-def server() -> Iterator[ApiServer]:
-    with serving() as made:
-        yield made
-
-
-@pytest.fixture
-def locate(server: ApiServer, tmp_path: Path) -> Locate:
-    def located(*asked: str, **options: Any) -> Located:
-        kubernetes = KubernetesOptions(access=Access(server.kubeconfig(tmp_path)), **options)
-        return resolve(TargetOptions(pods=asked or ("app=x",), kubernetes=kubernetes))
-
-    return located
 
 
 def test_by_ssh_processes_are_called_by_their_pods(server: ApiServer, locate: Locate) -> None:

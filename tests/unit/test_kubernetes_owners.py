@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Callable, Iterator, Set
+from typing import Set
 
 import pytest
 
 from hprofiler.errors import UsageError
-from hprofiler.kubernetes import Access, KubernetesError
-from hprofiler.resolvers import KubernetesOptions, Located, TargetOptions, resolve
+from hprofiler.kubernetes import KubernetesError
 from hprofiler.resolvers.kubernetes.listing import label_selector
-from tests.unit.kubernetes_server import ApiServer, of, pod, serving, status
-
-Locate = Callable[..., Located]
-
-
-@pytest.fixture
-def server() -> Iterator[ApiServer]:
-    with serving() as made:
-        yield made
-
-
-@pytest.fixture
-def locate(server: ApiServer, tmp_path: Path) -> Locate:
-    def located(*asked: str, **options: Any) -> Located:
-        kubernetes = KubernetesOptions(access=Access(server.kubeconfig(tmp_path)), **options)
-        return resolve(TargetOptions(pods=asked or ("app=x",), kubernetes=kubernetes))
-
-    return located
+from tests.unit.conftest import Locate
+from tests.unit.kubernetes_server import ApiServer, of, pod, status
 
 
 def test_a_deployment_knows_its_pods(server: ApiServer, locate: Locate) -> None:

@@ -4,38 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Dict, List
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hprofiler.errors import HprofilerError, UsageError
-from hprofiler.kubernetes import Access, KubernetesError
+from hprofiler.kubernetes import KubernetesError
 from hprofiler.model import Status
-from hprofiler.resolvers import KubernetesOptions, Located, TargetOptions, TooMany, resolve
+from hprofiler.resolvers import TooMany
 from hprofiler.resolvers.host_names import HostEntry
 from hprofiler.resolvers.kubernetes.asked import Asked, parse
 from hprofiler.resolvers.kubernetes.pods import read
-from tests.unit.kubernetes_server import ApiServer, of, pod, serving, status, waiting
-
-Locate = Callable[..., Located]
-
-
-@pytest.fixture
-def server() -> Iterator[ApiServer]:
-    with serving() as made:
-        yield made
-
-
-@pytest.fixture
-def locate(server: ApiServer, tmp_path: Path) -> Locate:
-    def located(*asked: str, **options: Any) -> Located:
-        kubernetes = KubernetesOptions(access=Access(server.kubeconfig(tmp_path)), **options)
-        return resolve(TargetOptions(pods=asked or ("app=x",), kubernetes=kubernetes))
-
-    return located
+from tests.unit.conftest import Locate
+from tests.unit.kubernetes_server import ApiServer, of, pod, status, waiting
 
 
 @pytest.mark.parametrize(

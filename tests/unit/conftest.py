@@ -1,0 +1,29 @@
+"""What several files of tests ask for: pods of a pretended API server, as a run finds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+
+from hprofiler.kubernetes import Access
+from hprofiler.resolvers import KubernetesOptions, Located, TargetOptions, resolve
+from tests.unit.kubernetes_server import ApiServer, serving
+
+Locate = Callable[..., Located]
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    with serving() as made:
+        yield made
+
+
+@pytest.fixture
+def locate(server: ApiServer, tmp_path: Path) -> Locate:
+    def located(*asked: str, **options: Any) -> Located:
+        kubernetes = KubernetesOptions(access=Access(server.kubeconfig(tmp_path)), **options)
+        return resolve(TargetOptions(pods=asked or ("app=x",), kubernetes=kubernetes))
+
+    return located
