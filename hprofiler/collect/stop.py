@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import signal
+import socket
 import threading
 from contextlib import contextmanager
 from typing import Callable, Iterator, List
@@ -42,16 +43,33 @@ class Stop:
 
 @contextmanager
 def on_interrupt(action: Callable[[], None]) -> Iterator[None]:
-    """While the block runs, Ctrl-C (SIGINT) calls `action` and raises nothing.
+    """While the block runs, Ctrl-C (SIGINT) calls `action` on a thread of its own and raises nothing.
 
     A KeyboardInterrupt may come up where Python throws exceptions away (a callback, a `__del__`) and be
-    lost. Only the main thread may set a handler; elsewhere this does nothing.
+    lost; and a main thread that is just going to sleep on a lock runs no handler before it is woken up.
+    Only the main thread may set a handler; elsewhere this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, lambda number, frame: action())
+    heard, told = socket.socketpair()
+    told.setblocking(False)
+    thread = threading.Thread(target=_hear, args=(heard, action), name="hprofiler-interrupt", daemon=True)
+    thread.start()
+    woken_before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+    handler_before = signal.signal(signal.SIGINT, lambda number, frame: None)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler_before)
+        signal.set_wakeup_fd(woken_before)
+        told.close()
+        thread.join()
+        heard.close()
+
+
+def _hear(heard: socket.socket, action: Callable[[], None]) -> None:
+    """Call `action` for each SIGINT that the interpreter writes down, as a byte, the moment it comes."""
+    while numbers := heard.recv(64):
+        for _ in range(numbers.count(signal.SIGINT)):
+            action()

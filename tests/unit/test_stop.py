@@ -1,0 +1,67 @@
+"""Ctrl-C is heard whichever thread it reaches, and whatever the main thread is waiting for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+
+from hprofiler.collect import Stop, on_interrupt
+
+PATIENCE = 30
+
+
+def wait_until_asleep(thread: int) -> None:
+    """Until a thread of this process was found asleep many times in a row: not only waiting for a turn."""
+    asleep = 0
+    until = time.monotonic() + PATIENCE
+    while asleep < 1000 and time.monotonic() < until:
+        state = Path(f"/proc/self/task/{thread}/stat").read_text().rpartition(")")[2].split()[0]
+        asleep = asleep + 1 if state == "S" else 0
+
+
+def test_a_signal_that_another_thread_takes_is_heard_while_the_main_thread_sleeps() -> None:
+    """So it is, too, when the signal comes just before the main thread goes to sleep."""
+    heard, over, going = threading.Event(), threading.Event(), threading.Event()
+
+    def take() -> None:
+        going.wait(PATIENCE)
+        wait_until_asleep(os.getpid())
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        over.wait(PATIENCE)
+
+    with on_interrupt(heard.set):
+        taker = threading.Thread(target=take)
+        taker.start()
+        going.set()
+        assert heard.wait(PATIENCE)
+        over.set()
+        taker.join()
+
+
+def test_only_the_innermost_hears_and_the_outer_one_hears_again_afterwards() -> None:
+    outer, inner = threading.Event(), threading.Event()
+    with on_interrupt(outer.set):
+        with on_interrupt(inner.set):
+            os.kill(os.getpid(), signal.SIGINT)
+            assert inner.wait(PATIENCE)
+        assert not outer.is_set()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert outer.wait(PATIENCE)
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+        threading.Event().wait(PATIENCE)
+
+
+def test_each_request_is_a_level_of_its_own() -> None:
+    stop = Stop()
+    levels: SimpleQueue[int] = SimpleQueue()
+    with stop.telling(levels.put), on_interrupt(stop.request):
+        for level in (1, 2):
+            os.kill(os.getpid(), signal.SIGINT)
+            assert levels.get(timeout=PATIENCE) == level
