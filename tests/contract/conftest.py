@@ -18,6 +18,7 @@ from hprofiler._flamegraph import Profile
 from tests.burners import build
 from tests.burners.burner import Burner
 from tests.contract.agent_driver import Agent, leftovers, near, wait_for
+from tests.contract.sshd import Site
 from tests.lab import attach, jdks, procs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -207,3 +208,11 @@ def namespace_tmp(burner: Burner) -> List[str]:
 
 def waits_until_gone(identity: procs.Identity, timeout: float = procs.PATIENCE) -> None:
     procs.wait_for(lambda: not identity.alive(), timeout, "the end of the process")
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    made = Site(tmp_path)
+    yield made
+    made.close()

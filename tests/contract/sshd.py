@@ -10,10 +10,14 @@ import subprocess
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import List, Optional, Sequence
+from typing import Any, List, Optional, Sequence
 
+import pytest
+
+from hprofiler.errors import HostError
 from hprofiler.model import Host
 from hprofiler.transports import SshConnector, SshOptions
+from hprofiler.transports.ssh import SshTransport
 from tests.lab import procs
 
 SSHD = "/usr/sbin/sshd"
@@ -155,3 +159,18 @@ class Site:
             connector.close()
         for server in self._servers:
             server.stop()
+
+
+def connected(site: Site, server: Sshd, **options: Any) -> SshTransport:
+    """A transport that is connected."""
+    transport = site.connector(**options).transport(site.host(server))
+    transport.connect()
+    return transport
+
+
+def refused(site: Site, server: Sshd, **options: Any) -> HostError:
+    """Why a connection did not come about."""
+    with pytest.raises(HostError) as caught:
+        connected(site, server, **options)
+    assert caught.value.stage == "connect"
+    return caught.value

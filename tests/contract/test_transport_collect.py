@@ -20,7 +20,7 @@ from hprofiler.transports import LocalTransport
 from tests.burners.burner import Burner
 from tests.contract import real
 from tests.contract.real import Profiles, of_host, of_processes
-from tests.contract.sshd import SSHD, Site, Sshd, free_port
+from tests.contract.sshd import SSHD, Sshd, free_port
 
 pytestmark = [
     pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),
@@ -34,13 +34,6 @@ def burner():
     made = Burner(role="alpha", load=0.3, extra=[WORD])
     yield made
     made.kill()
-
-
-@pytest.fixture
-def site(tmp_path):
-    made = Site(tmp_path)
-    yield made
-    made.close()
 
 
 def recorded(hosts, transport_for, seconds=1.0, timeout=60.0, stop=None, listener=None, word=WORD):
