@@ -1,25 +1,21 @@
 //! One session: requests in, events out, until the work, the lease or the patience is over.
 
+mod answers;
+
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::audit;
 use crate::canary::Canary;
-use crate::clean;
-use crate::doctor;
 use crate::files::{read_regular, sha256};
-use crate::finding::Finding;
 use crate::host;
 use crate::inbox::{Happening, Inbox};
 use crate::outcome::Failure;
 use crate::output::Output;
-use crate::proc::scan::{self, Seen};
+use crate::proc::scan;
 use crate::proc::{read_text, stat};
-use crate::protocol::{
-    Event, Exclude, Find, HostFacts, Input, Prepare, Request, Watched, PROTOCOL,
-};
-use crate::recording::{Libraries, Library, Report};
+use crate::protocol::{Event, Exclude, HostFacts, Input, Request, PROTOCOL};
+use crate::recording::Report;
 use crate::recordings::Recordings;
 use crate::store::Store;
 use crate::threads::unbroken;
@@ -237,137 +233,6 @@ impl Session {
             host: self.host.clone(),
             blobs: self.store.blobs(),
         });
-        Ok(())
-    }
-
-    fn put(&mut self, name: &str, hash: String, bytes: Vec<u8>) -> Result<(), Failure> {
-        self.store.put(&hash, bytes).map_err(|failure| {
-            Failure::new(format!("{name}: {}", failure.reason), failure.remedy)
-        })?;
-        self.output.send(&Event::Stored { sha256: hash });
-        Ok(())
-    }
-
-    fn list(&mut self) -> Result<(), Failure> {
-        let seen = scan::processes(&self.excluded);
-        let limit = COMMAND.min(ALL_COMMANDS / seen.len().max(1));
-        let tell = |process: Seen| {
-            let label = process.plain_label();
-            process.tell(label, Default::default(), limit)
-        };
-        self.output.send(&Event::Processes {
-            processes: seen.into_iter().map(tell).collect(),
-        });
-        Ok(())
-    }
-
-    fn find(&mut self, request: Find) -> Result<(), Failure> {
-        let finding = Finding::new(request)?;
-        let seen = scan::processes(&self.excluded);
-        self.output.send(&finding.among(seen, &self.excluded));
-        Ok(())
-    }
-
-    fn prepare(&mut self, request: Prepare) -> Result<(), Failure> {
-        self.refuse_busy("prepare")?;
-        let libraries = self.libraries(&request)?;
-        self.recordings = Some(Recordings::prepare(
-            request,
-            libraries,
-            &self.host.name,
-            &self.name,
-            &self.inbox,
-        )?);
-        self.advance();
-        Ok(())
-    }
-
-    fn libraries(&self, request: &Prepare) -> Result<Libraries, Failure> {
-        let (blobs, versions) = (&request.blobs, &request.versions);
-        Ok(Libraries {
-            async_profiler: self.library(
-                blobs.async_profiler.as_deref(),
-                versions.async_profiler.as_deref(),
-            )?,
-            perfmap: self.library(blobs.perfmap.as_deref(), None)?,
-        })
-    }
-
-    fn canary(&mut self, request: Prepare) -> Result<(), Failure> {
-        self.refuse_busy("canary")?;
-        let libraries = self.libraries(&request)?;
-        let chosen = match request.processes.as_slice() {
-            [one] => one.clone(),
-            _ => return Err(Failure::plain("a canary is one process")),
-        };
-        match Canary::begin(&chosen, request, libraries) {
-            Ok(canary) => self.canary = Some(canary),
-            Err(outcome) => self.output.send(&Event::Watched(Watched {
-                outcome,
-                left: Vec::new(),
-            })),
-        }
-        Ok(())
-    }
-
-    fn refuse_busy(&self, asked: &str) -> Result<(), Failure> {
-        match self.recordings.is_some() || self.canary.is_some() {
-            true => Err(Failure::plain(format!(
-                "{asked} was asked for while a recording goes on"
-            ))),
-            false => Ok(()),
-        }
-    }
-
-    fn check(&mut self, request: Prepare) -> Result<(), Failure> {
-        self.refuse_busy("check")?;
-        let checked = doctor::check(request, &self.host.name, &self.name)?;
-        self.output.send(&Event::Checked(checked));
-        Ok(())
-    }
-
-    /// A file that was put before.
-    fn library(
-        &self,
-        hash: Option<&str>,
-        version: Option<&str>,
-    ) -> Result<Option<Arc<Library>>, Failure> {
-        let stored = |hash: &str| {
-            Ok(Arc::new(Library {
-                bytes: self.store.get(hash)?,
-                sha256: hash.to_owned(),
-                version: version.map(str::to_owned),
-            }))
-        };
-        hash.map(stored).transpose()
-    }
-
-    fn start(&mut self) -> Result<(), Failure> {
-        let recordings = self
-            .recordings
-            .as_mut()
-            .ok_or_else(|| Failure::plain("start was asked for before prepare"))?;
-        recordings.start()?;
-        self.advance();
-        Ok(())
-    }
-
-    fn stop(&mut self) -> Result<(), Failure> {
-        // After the end of a recording a late stop has nothing to do.
-        if let Some(recordings) = &mut self.recordings {
-            recordings.stop();
-        }
-        self.advance();
-        Ok(())
-    }
-
-    fn clean(&mut self, kept: bool) -> Result<(), Failure> {
-        self.refuse_busy("clean")?;
-        let mut cleaned = clean::clean(&self.excluded);
-        if !kept {
-            self.store.remove(&mut cleaned);
-        }
-        self.output.send(&Event::Cleaned(cleaned));
         Ok(())
     }
 

@@ -1,0 +1,147 @@
+//! What a session answers to requests.
+
+use std::sync::Arc;
+
+use super::{Session, ALL_COMMANDS, COMMAND};
+use crate::canary::Canary;
+use crate::clean;
+use crate::doctor;
+use crate::finding::Finding;
+use crate::outcome::Failure;
+use crate::proc::scan::{self, Seen};
+use crate::protocol::{Event, Find, Prepare, Watched};
+use crate::recording::{Libraries, Library};
+use crate::recordings::Recordings;
+
+impl Session {
+    pub(super) fn put(&mut self, name: &str, hash: String, bytes: Vec<u8>) -> Result<(), Failure> {
+        self.store.put(&hash, bytes).map_err(|failure| {
+            Failure::new(format!("{name}: {}", failure.reason), failure.remedy)
+        })?;
+        self.output.send(&Event::Stored { sha256: hash });
+        Ok(())
+    }
+
+    pub(super) fn list(&mut self) -> Result<(), Failure> {
+        let seen = scan::processes(&self.excluded);
+        let limit = COMMAND.min(ALL_COMMANDS / seen.len().max(1));
+        let tell = |process: Seen| {
+            let label = process.plain_label();
+            process.tell(label, Default::default(), limit)
+        };
+        self.output.send(&Event::Processes {
+            processes: seen.into_iter().map(tell).collect(),
+        });
+        Ok(())
+    }
+
+    pub(super) fn find(&mut self, request: Find) -> Result<(), Failure> {
+        let finding = Finding::new(request)?;
+        let seen = scan::processes(&self.excluded);
+        self.output.send(&finding.among(seen, &self.excluded));
+        Ok(())
+    }
+
+    pub(super) fn prepare(&mut self, request: Prepare) -> Result<(), Failure> {
+        self.refuse_busy("prepare")?;
+        let libraries = self.libraries(&request)?;
+        self.recordings = Some(Recordings::prepare(
+            request,
+            libraries,
+            &self.host.name,
+            &self.name,
+            &self.inbox,
+        )?);
+        self.advance();
+        Ok(())
+    }
+
+    fn libraries(&self, request: &Prepare) -> Result<Libraries, Failure> {
+        let (blobs, versions) = (&request.blobs, &request.versions);
+        Ok(Libraries {
+            async_profiler: self.library(
+                blobs.async_profiler.as_deref(),
+                versions.async_profiler.as_deref(),
+            )?,
+            perfmap: self.library(blobs.perfmap.as_deref(), None)?,
+        })
+    }
+
+    pub(super) fn canary(&mut self, request: Prepare) -> Result<(), Failure> {
+        self.refuse_busy("canary")?;
+        let libraries = self.libraries(&request)?;
+        let chosen = match request.processes.as_slice() {
+            [one] => one.clone(),
+            _ => return Err(Failure::plain("a canary is one process")),
+        };
+        match Canary::begin(&chosen, request, libraries) {
+            Ok(canary) => self.canary = Some(canary),
+            Err(outcome) => self.output.send(&Event::Watched(Watched {
+                outcome,
+                left: Vec::new(),
+            })),
+        }
+        Ok(())
+    }
+
+    fn refuse_busy(&self, asked: &str) -> Result<(), Failure> {
+        match self.recordings.is_some() || self.canary.is_some() {
+            true => Err(Failure::plain(format!(
+                "{asked} was asked for while a recording goes on"
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn check(&mut self, request: Prepare) -> Result<(), Failure> {
+        self.refuse_busy("check")?;
+        let checked = doctor::check(request, &self.host.name, &self.name)?;
+        self.output.send(&Event::Checked(checked));
+        Ok(())
+    }
+
+    /// A file that was put before.
+    fn library(
+        &self,
+        hash: Option<&str>,
+        version: Option<&str>,
+    ) -> Result<Option<Arc<Library>>, Failure> {
+        let stored = |hash: &str| {
+            Ok(Arc::new(Library {
+                bytes: self.store.get(hash)?,
+                sha256: hash.to_owned(),
+                version: version.map(str::to_owned),
+            }))
+        };
+        hash.map(stored).transpose()
+    }
+
+    pub(super) fn start(&mut self) -> Result<(), Failure> {
+        let recordings = self
+            .recordings
+            .as_mut()
+            .ok_or_else(|| Failure::plain("start was asked for before prepare"))?;
+        recordings.start()?;
+        self.advance();
+        Ok(())
+    }
+
+    pub(super) fn stop(&mut self) -> Result<(), Failure> {
+        // After the end of a recording a late stop has nothing to do.
+        if let Some(recordings) = &mut self.recordings {
+            recordings.stop();
+        }
+        self.advance();
+        Ok(())
+    }
+
+    pub(super) fn clean(&mut self, kept: bool) -> Result<(), Failure> {
+        self.refuse_busy("clean")?;
+        let mut cleaned = clean::clean(&self.excluded);
+        if !kept {
+            self.store.remove(&mut cleaned);
+        }
+        self.output.send(&Event::Cleaned(cleaned));
+        Ok(())
+    }
+}
