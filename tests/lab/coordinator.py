@@ -86,12 +86,19 @@ class Running:
     def wait_to_hear(self, pattern: str, times: int = 1, timeout: float = 60) -> None:
         """Wait until so many lines of stderr match."""
 
+        assert self.hears(pattern, times, timeout), (
+            f"did not say {pattern!r} {times} times:\n{''.join(self._err)}"
+        )
+
+    def hears(self, pattern: str, times: int = 1, timeout: float = 60) -> bool:
+        """Whether so many lines of stderr match, before it has nothing more to say."""
+
         def heard() -> bool:
             return sum(bool(re.search(pattern, line)) for line in self._err) >= times
 
         with self._heard:
-            said = self._heard.wait_for(lambda: heard() or not self._readers[1].is_alive(), timeout)
-        assert said and heard(), f"did not say {pattern!r} {times} times:\n{''.join(self._err)}"
+            self._heard.wait_for(lambda: heard() or not self._readers[1].is_alive(), timeout)
+            return heard()
 
     def wait_until_recording(self, hosts: int = 3) -> None:
         """Wait until so many hosts have begun to sample."""

@@ -1,0 +1,74 @@
+"""Random trials: `python -m tests.lab.chaos --runs 200 --seed 1`."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from pathlib import Path
+from typing import List, Sequence, Tuple
+
+from tests.lab import hosts
+from tests.lab.chaos import ground as grounds
+from tests.lab.chaos import report
+from tests.lab.chaos.fault import Fault
+from tests.lab.chaos.faults import ALL
+from tests.lab.chaos.ground import Ground
+from tests.lab.chaos.trial import Verdict, take
+
+TWO_AT_ONCE = 0.25
+
+
+def drawn(ground: Ground, seed: int, number: int, only: Sequence[str]) -> Tuple[Fault, ...]:
+    """The faults of the trial of this number: one, or two of different kinds. Always the same ones."""
+    chance = random.Random(f"{seed} {number}")
+    names = sorted(only or ALL)
+    weights = [ALL[name].weight for name in names]
+    first = ALL[chance.choices(names, weights)[0]](ground, chance)
+    others = [name for name in names if name != first.name and not ALL[name].alone]
+    if chance.random() >= TWO_AT_ONCE or first.alone or not others:
+        return (first,)
+    second = chance.choices(others, [ALL[name].weight for name in others])[0]
+    return (first, ALL[second](ground, chance))
+
+
+def main(words: Sequence[str]) -> int:
+    options = _options(words)
+    reason = hosts.why_not()
+    if reason:
+        print(reason, file=sys.stderr)
+        return 2
+    lines: List[report.Line] = []
+    with grounds.made() as ground:
+        for number in range(options.first, options.first + options.runs):
+            began = time.time()
+            verdict = take(ground, drawn(ground, options.seed, number, options.only))
+            lines.append(report.Line(options.seed, number, began, verdict))
+            _tell(number, verdict)
+            if options.report:
+                report.write(options.report, lines)
+    failed = [line for line in lines if not line.verdict.passed]
+    print(f"{len(lines)} runs, {len(failed)} failed: {', '.join(str(line.number) for line in failed)}")
+    return 1 if failed else 0
+
+
+def _tell(number: int, verdict: Verdict) -> None:
+    word = "ok" if verdict.passed else "FAILED"
+    print(f"{number:4} {word} {verdict.seconds:5.1f} s  {' + '.join(verdict.faults)}", flush=True)
+    for complaint in verdict.complaints:
+        print(f"     {complaint}", flush=True)
+
+
+def _options(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.chaos", description=__doc__)
+    parser.add_argument("--runs", type=int, default=200, help="how many (200)")
+    parser.add_argument("--seed", type=int, default=1, help="what chance begins with (1)")
+    parser.add_argument("--from", dest="first", type=int, default=1, help="number of the first run (1)")
+    parser.add_argument("--only", action="append", default=[], choices=sorted(ALL), help="nothing but this")
+    parser.add_argument("--report", type=Path, help="FILE.md, and FILE.json beside it")
+    return parser.parse_args(words)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

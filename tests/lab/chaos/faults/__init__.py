@@ -1,0 +1,17 @@
+"""Every fault there is, by name. A new one is a class in a file here and a word in its list."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Type
+
+from tests.lab.chaos.fault import Fault
+from tests.lab.chaos.faults import clocks, freezing, interrupts, network, processes
+
+_EVERY: List[Type[Fault]] = [
+    *processes.FAULTS,
+    *interrupts.FAULTS,
+    *network.FAULTS,
+    *freezing.FAULTS,
+    *clocks.FAULTS,
+]
+ALL: Dict[str, Type[Fault]] = {fault.name: fault for fault in _EVERY}

@@ -1,0 +1,65 @@
+"""Hosts that stand still for a while: SIGSTOP, then SIGCONT."""
+
+from __future__ import annotations
+
+import random
+import signal
+from typing import List, Optional, Type
+
+from tests.lab import procs
+from tests.lab.chaos.fault import Excuse, Fault
+from tests.lab.chaos.faults.processes import AGENT, SESSION, matching
+from tests.lab.chaos.ground import Ground
+from tests.lab.coordinator import Running
+
+
+class FrozenSession(Fault):
+    """The agent and its sshd stand still, for less time than the run waits."""
+
+    name = "agent and sshd frozen"
+
+    def __init__(self, ground: Ground, chance: random.Random) -> None:
+        super().__init__(ground, chance)
+        self.lasts = chance.uniform(0.5, 4.0)
+        self._still: List[procs.Identity] = []
+
+    def victims(self) -> List[procs.Identity]:
+        host = self.ground.host(self.host)
+        return matching(host, SESSION) + matching(host, AGENT)
+
+    def begin(self, running: Optional[Running]) -> None:
+        self._still = self.victims()
+        for process in self._still:
+            process.kill(signal.SIGSTOP)
+
+    def end(self) -> None:
+        for process in self._still:
+            process.kill(signal.SIGCONT)
+
+    def excuse(self) -> Excuse:
+        return Excuse(frozenset({self.host}))
+
+
+class FrozenHost(FrozenSession):
+    """Everything on a host stands still, its JVM too."""
+
+    name = "host frozen"
+
+    def victims(self) -> List[procs.Identity]:
+        host = self.ground.host(self.host)
+        everything = [procs.Identity.of(seen.pid) for seen in host.processes() if seen.inner_pid != 1]
+        return [identity for identity in everything if identity]
+
+
+class FrozenForLong(FrozenHost):
+    """A host that stands still for longer than the run waits for it."""
+
+    name = "host frozen, for long"
+    weight = 0.15
+
+    def __init__(self, ground: Ground, chance: random.Random) -> None:
+        super().__init__(ground, chance)
+        self.lasts = None
+
+
+FAULTS: List[Type[Fault]] = [FrozenSession, FrozenHost, FrozenForLong]

@@ -1,0 +1,147 @@
+"""Processes that are killed: agent, ssh session, JVM, coordinator; and a second coordinator."""
+
+from __future__ import annotations
+
+import random
+import re
+import signal
+from typing import List, Optional, Type
+
+from tests.lab import procs
+from tests.lab.chaos.fault import Circumstances, Excuse, Fault, Moment, any_moment
+from tests.lab.chaos.ground import Ground
+from tests.lab.coordinator import Result, Running
+from tests.lab.hosts import Host
+
+AGENT = re.compile(r"^\S*/agent-[0-9a-f]{64}\b")
+SESSION = re.compile(r"^sshd: \S+@")
+
+
+def matching(host: Host, pattern: re.Pattern[str]) -> List[procs.Identity]:
+    """The host's processes whose command line matches."""
+    found = [procs.Identity.of(seen.pid) for seen in host.processes() if pattern.search(seen.command)]
+    return [identity for identity in found if identity]
+
+
+class KilledAgent(Fault):
+    """kill -9 of the agent: it cannot tidy up."""
+
+    name = "agent killed"
+
+    def begin(self, running: Optional[Running]) -> None:
+        for agent in matching(self.ground.host(self.host), AGENT):
+            agent.kill()
+
+    def excuse(self) -> Excuse:
+        return Excuse(frozenset({self.host}))
+
+
+class KilledSession(Fault):
+    """kill -9 of the host's sshd that serves the connection."""
+
+    name = "ssh session killed"
+
+    def begin(self, running: Optional[Running]) -> None:
+        for session in matching(self.ground.host(self.host), SESSION):
+            session.kill()
+
+    def excuse(self) -> Excuse:
+        return Excuse(frozenset({self.host}))
+
+
+class KilledJvm(Fault):
+    """kill -9 of a JVM while it is recorded."""
+
+    name = "JVM killed"
+
+    def begin(self, running: Optional[Running]) -> None:
+        self.ground.burners[self.host].kill()
+
+    def excuse(self) -> Excuse:
+        return Excuse(frozenset({self.host}), ended=frozenset({self.host}))
+
+
+class _EndedCoordinator(Fault):
+    """A signal that ends the coordinator; afterwards a second run works."""
+
+    number = signal.SIGKILL
+
+    def begin(self, running: Optional[Running]) -> None:
+        assert running
+        running.signal(self.number)
+
+    def where(self) -> str:
+        return "the coordinator"
+
+    def excuse(self) -> Excuse:
+        return Excuse(frozenset(self.ground.names), frozenset({-self.number}), everything=True)
+
+    def complaints(self) -> List[str]:
+        again = self.ground.run()
+        return [] if again.code == 0 else [f"the run after it: {again}"]
+
+
+class KilledCoordinator(_EndedCoordinator):
+    name = "coordinator killed"
+
+
+class TerminatedCoordinator(_EndedCoordinator):
+    name = "coordinator terminated"
+    number = signal.SIGTERM
+
+
+class HungUpCoordinator(_EndedCoordinator):
+    name = "coordinator hung up"
+    number = signal.SIGHUP
+
+
+class SecondCoordinator(Fault):
+    """The same command from a second coordinator: each JVM is recorded by one of them at least."""
+
+    name = "two coordinators"
+
+    def __init__(self, ground: Ground, chance: random.Random) -> None:
+        super().__init__(ground, chance)
+        self._second: Optional[Running] = None
+        self._result: Optional[Result] = None
+        self._circumstances = Circumstances()
+
+    def choose_moment(self) -> Optional[Moment]:
+        return any_moment(self.chance, Circumstances.duration)
+
+    def arrange(self, circumstances: Circumstances) -> None:
+        self._circumstances = circumstances
+
+    def begin(self, running: Optional[Running]) -> None:
+        self._second = self.ground.start(self._circumstances.duration, self._circumstances.timeout)
+
+    def end(self) -> None:
+        if self._second:
+            self._result = self._second.result()
+
+    def where(self) -> str:
+        return "all hosts"
+
+    def excuse(self) -> Excuse:
+        return Excuse(frozenset(self.ground.names))
+
+    def complaints(self) -> List[str]:
+        """The second one's ledger tells of every JVM that it has not."""
+        if self._result is None or self._result.folder is None:
+            return [f"the second coordinator has no run folder: {self._result}"] if self._result else []
+        return [
+            f"{name}: the second coordinator does not say why it has no recording"
+            for name in self.ground.names
+            if not self._result.pids(name) and not self._result.outcomes(name, "failed")
+        ]
+
+
+FAULTS: List[Type[Fault]] = [
+    KilledAgent,
+    KilledSession,
+    KilledJvm,
+    KilledCoordinator,
+    TerminatedCoordinator,
+    HungUpCoordinator,
+    SecondCoordinator,
+]

@@ -1,0 +1,128 @@
+"""Where trials take place: three hosts with a burner each, which stay up from one trial to the next."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Dict, Iterator, List, Optional, Set
+
+from tests.burners.burner import Burner, Counters
+from tests.lab import hosts, procs
+from tests.lab.coordinator import ALL, Coordinator, Result, Running
+from tests.lab.hosts import Host, Lab
+from tests.lab.witness import Witness, active_profilers
+
+JOB = "application_1700000000000_0008"
+LOAD = 0.3
+ROLES = {"host1": "alpha", "host2": "beta", "host3": "gamma"}
+FREQUENCY = 500
+USER = ["--user", "root"]
+_QUIET = 3e8
+
+
+class Ground:
+    """The lab, the coordinator and the burners; made by `made`."""
+
+    def __init__(self, lab: Lab, folder: Path) -> None:
+        self.lab = lab
+        self.coordinator = Coordinator(lab, folder)
+        self.names = list(ROLES)
+        self.burners: Dict[str, Burner] = {}
+        self._usual: Dict[str, float] = {}
+        self._sessions: Set[int] = set()
+        self.mend()
+
+    def host(self, name: str) -> Host:
+        return self.lab.hosts[name]
+
+    def mend(self) -> None:
+        """Everything as it was: a burner runs on each host, and no session of before is left."""
+        for name in self.names:
+            burner = self.burners.get(name)
+            if burner is None or not burner.outer.alive():
+                if burner is not None:
+                    burner.kill()
+                self.burners[name] = self._burner(name)
+        self.witness = Witness(self.lab.hosts.values())
+
+    def _burner(self, name: str) -> Burner:
+        host = self.host(name)
+        burner = Burner(
+            wrap=lambda argv: host.command(argv, "yarn"), role=ROLES[name], load=LOAD, extra=[JOB]
+        )
+        self._usual[name] = _pace(_burnt(burner, _QUIET))
+        return burner
+
+    def command(self, duration: float, timeout: float) -> List[str]:
+        """The main job on all hosts."""
+        sampling = ["-f", str(FREQUENCY), "-t", f"{duration:g}", "--timeout", f"{timeout:g}"]
+        return [*sampling, "-j", JOB, "-h", ALL, *USER]
+
+    def start(self, duration: float, timeout: float, *more: str, **options: Dict[str, str]) -> Running:
+        """Start the main job."""
+        return self.coordinator.start(*self.command(duration, timeout), *more, **options)  # type: ignore[arg-type]
+
+    def run(self) -> Result:
+        """The main job on all hosts to its end, with nothing in its way."""
+        return self.start(1.0, 10.0).result()
+
+    def usual_pace(self, name: str) -> float:
+        """Rounds of the burner's hot method in a second of its CPU time, when nothing else went on."""
+        return self._usual[name]
+
+    def pace_now(self, name: str) -> float:
+        """The same, of the next tenth of a second of CPU time. TimeoutError: it does not run any more."""
+        return _pace(_burnt(self.burners[name], 1e8))
+
+    def counters(self) -> Dict[str, Counters]:
+        """Of the burners that live."""
+        return {name: burner.counters() for name, burner in self.burners.items() if burner.outer.alive()}
+
+    def left(self) -> List[str]:
+        """What is left on the hosts: processes, files, sockets, profilers that run."""
+        living = [burner for burner in self.burners.values() if burner.outer.alive()]
+        return self.witness.leftovers() or active_profilers(living)
+
+    def wait_until_clean(self, seconds: float) -> List[str]:
+        """Wait so long for nothing to be left; what is."""
+        with contextlib.suppress(TimeoutError):
+            procs.wait_for(lambda: not self.left(), seconds, "clean hosts")
+        return self.left()
+
+    def end(self) -> None:
+        for burner in self.burners.values():
+            burner.kill()
+
+
+def _burnt(burner: Burner, nanos: float) -> Counters:
+    """What it burns until it has burnt so much more."""
+    before = burner.counters()
+    procs.wait_for(lambda: (burner.counters() - before).nanos > nanos, procs.PATIENCE, "CPU time of a burner")
+    return burner.counters() - before
+
+
+def _pace(burnt: Counters) -> float:
+    return burnt.rounds / max(1, burnt.hot) * 1e9
+
+
+@contextlib.contextmanager
+def made(keep: Optional[Path] = None) -> Iterator[Ground]:
+    """A ground for the block; the runs' folders are below `keep`, or gone afterwards."""
+    workshop = Path(tempfile.mkdtemp(prefix="hprofiler-chaos-"))
+    workshop.chmod(0o755)
+    folder = keep or workshop / "runs"
+    folder.mkdir(exist_ok=True)
+    lab = Lab(workshop / "lab", hosts.default_plans(), tied=True)
+    lab.folder.mkdir()
+    try:
+        lab.up()
+        ground = Ground(lab, folder)
+        try:
+            yield ground
+        finally:
+            ground.end()
+    finally:
+        lab.down()
+        shutil.rmtree(workshop)

@@ -1,0 +1,145 @@
+"""What has to be true of a run whatever went wrong: the meaning of "lost" and "wrong" in docs/chaos.md."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Mapping
+
+from tests.burners.burner import HOT, PATHS, Counters
+from tests.lab.chaos.fault import Excuse
+from tests.lab.chaos.ground import LOAD, ROLES, Ground
+from tests.lab.coordinator import Result
+from tests.lab.folded import LEAST_SAMPLES, Stacks
+
+HARMED = 0.25
+"""The part of its usual pace at which a burner is harmed: a busy machine and profiling cost far less."""
+STOOD_STILL = 0.1
+"""The part of its load that a burner has to have got while the trial went on."""
+_TRIES = 3
+
+
+def of_result(result: Result, ground: Ground, excuse: Excuse, pids: Mapping[str, int]) -> Iterator[str]:
+    """Complaints about what a run came to; `pids` are those of the burners when it began."""
+    if "Traceback" in result.err:
+        yield f"a traceback:\n{result.err}"
+    if result.folder is None or not (result.folder / "run.json").exists():
+        if not excuse.everything:
+            yield f"no run folder: {result}"
+        elif result.code not in excuse.codes:
+            yield f"exit code {result.code}: {result}"
+        return
+    follows = _code_that_follows(result.run)
+    if result.code != follows and result.code not in excuse.codes:
+        yield f"exit code {result.code} where {follows} follows from run.json: {result.err}"
+    if not (result.folder / "report.html").exists():
+        yield from _made_later(result, ground, excuse)
+    for name, pid in pids.items():
+        for complaint in _of_host(result, name, pid, name in excuse.hosts):
+            yield f"{name}: {complaint}"
+
+
+def _code_that_follows(run: Mapping[str, Any]) -> int:
+    coverage = run["coverage"]
+    if run["interrupted"]:
+        return 130
+    if not coverage["recordings"]["made"]:
+        return 4
+    complete = coverage["recordings"]["made"] == coverage["recordings"]["expected"]
+    return 0 if complete and not coverage["hosts"]["failed"] else 3
+
+
+def _made_later(result: Result, ground: Ground, excuse: Excuse) -> Iterator[str]:
+    """A run that ended before its report leaves what it needs to make it."""
+    if not excuse.codes:
+        yield f"no report: {result}"
+    later = ground.coordinator.run("report", str(result.folder))
+    if later.code not in (0, 4):
+        yield f"`hprofiler report` cannot make it: {later}"
+
+
+def _of_host(result: Result, name: str, pid: int, excused: bool) -> Iterator[str]:
+    entry = result.host(name)
+    recordings = [one for one in entry["recordings"] if one["process"]["pid"] == pid]
+    bad = _missing(entry, recordings, pid, result.run["sampling"]["duration"])
+    if bad and not excused:
+        yield f"{'; '.join(bad)}; ledger: {entry['outcomes']}"
+    if bad and excused and not _told(entry, pid) and not result.run["interrupted"]:
+        yield f"not told in the ledger: {'; '.join(bad)}"
+    folded = result.folder / f"hosts/{name}/cpu.folded" if result.folder else None
+    if recordings and folded and folded.exists():
+        yield from _wrong(Stacks(folded), ROLES[name], excused)
+
+
+def _missing(entry: Mapping[str, Any], recordings: List[Dict[str, Any]], pid: int, asked: float) -> List[str]:
+    """In what the data of a host fall short of everything."""
+    if not recordings:
+        return ["no recording"]
+    (recording,) = recordings
+    samples = recording["samples"]
+    short = [
+        f"{outcome['status']} at {outcome['stage']}: {outcome['reason']}"
+        for outcome in entry["outcomes"]
+        if outcome["status"] != "ok" and outcome["pid"] in (None, pid) and not _late(outcome)
+    ]
+    if recording["seconds"] < 0.95 * asked:
+        short.append(f"{recording['seconds']:.2f} s of {asked:g}")
+    # what the kernel does for a JVM, and timers that it holds back, take from what is expected
+    if not 0.5 * samples["expected"] < samples["taken"] < 1.2 * samples["expected"] + 10:
+        short.append(f"{samples['taken']} samples where {samples['expected']} were expected")
+    return short
+
+
+def _late(outcome: Mapping[str, Any]) -> bool:
+    """It began after the others, for all of its time: nothing is missing."""
+    return bool(outcome["stage"] == "start" and outcome["status"] == "degraded")
+
+
+def _told(entry: Mapping[str, Any], pid: int) -> bool:
+    return any(
+        outcome["status"] in ("failed", "degraded") and outcome["reason"] and outcome["pid"] in (None, pid)
+        for outcome in entry["outcomes"]
+    )
+
+
+def _wrong(stacks: Stacks, role: str, excused: bool) -> Iterator[str]:
+    """What is in the data has to be right, also where some are missing."""
+    others = [HOT[other] for other in ROLES.values() if other != role and stacks.count(HOT[other])]
+    if others:
+        yield f"shows {', '.join(others)} of another host"
+    if stacks.total < LEAST_SAMPLES:
+        if not excused:
+            yield f"{stacks.total} samples are too few"
+        return
+    for method, percent in {HOT[role]: 70, "Burner.warm": 20, "Burner.cool": 10}.items():
+        if abs(stacks.share(method) - percent) > stacks.tolerance():
+            yield f"{method} has {stacks.share(method):.1f} % of {stacks.total} samples and burns {percent} %"
+    for method, path in PATHS.items():
+        if stacks.count(method) >= LEAST_SAMPLES and stacks.path_share(path) < 90:
+            yield f"{method} shows its callers in {stacks.path_share(path):.0f} % of its samples"
+
+
+def of_burners(
+    ground: Ground, before: Mapping[str, Counters], after: Mapping[str, Counters], seconds: float
+) -> Iterator[str]:
+    """Complaints about burners that were harmed; `seconds` passed from `before` to `after`."""
+    for name, first in before.items():
+        if name not in after:
+            continue
+        burnt, usual = after[name] - first, ground.usual_pace(name)
+        if burnt.nanos < STOOD_STILL * LOAD * seconds * 1e9:
+            yield f"{name}: its JVM got {burnt.nanos / 1e9:.2f} s of CPU time in {seconds:.1f} s"
+        during = burnt.rounds / max(1, burnt.hot) * 1e9
+        if during < HARMED * usual:
+            yield f"{name}: its JVM went at {during:.0f} rounds a CPU second, {usual:.0f} is usual"
+        yield from _of_pace_now(ground, name, usual)
+
+
+def _of_pace_now(ground: Ground, name: str, usual: float) -> Iterator[str]:
+    try:
+        pace = 0.0
+        for _ in range(_TRIES):
+            pace = max(pace, ground.pace_now(name))
+            if pace >= HARMED * usual:
+                return
+        yield f"{name}: its JVM goes at {pace:.0f} rounds a CPU second now, {usual:.0f} is usual"
+    except (TimeoutError, RuntimeError) as error:
+        yield f"{name}: its JVM does not answer any more: {error}"

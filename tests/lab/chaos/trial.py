@@ -1,0 +1,137 @@
+"""One trial: a real run with faults in its way, and everything that has to hold all the same."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Dict, Iterator, List, Sequence
+
+from tests.burners.burner import Counters
+from tests.lab import procs
+from tests.lab.chaos import judge
+from tests.lab.chaos.fault import LEASE, Circumstances, Excuse, Fault
+from tests.lab.chaos.ground import Ground
+from tests.lab.coordinator import Result, Running
+
+A_LITTLE = 15.0
+"""Seconds after a lease in which a busy machine ends what has to end."""
+
+
+@dataclass
+class Verdict:
+    """How a trial went. `complaints` is empty where all that has to hold held."""
+
+    names: List[str]
+    faults: List[str] = field(default_factory=list)
+    excused: str = ""
+    code: int = 0
+    seconds: float = 0.0
+    quiet_after: float = 0.0
+    """Seconds from the end of the run until nothing was left on the hosts."""
+    complaints: List[str] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        return not self.complaints
+
+
+def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
+    """Run once with these faults, and judge. The ground is mended before, and after."""
+    ground.mend()
+    began = time.monotonic()
+    pids = {name: burner.pid for name, burner in ground.burners.items()}
+    before, paced = ground.counters(), time.monotonic()
+    verdict = Verdict([fault.name for fault in faults])
+    try:
+        result = _run(ground, faults, verdict)
+        _judge(ground, faults, verdict, result, pids)
+        ended = [name for name in pids if name in _excuse(faults).ended]
+        verdict.complaints += _harm(ground, before, paced, ended)
+    except Exception as error:  # one trial must not end two hundred
+        verdict.complaints.append(f"the trial broke: {type(error).__name__}: {error}")
+    verdict.faults = [fault.about() for fault in faults]
+    verdict.seconds = time.monotonic() - began
+    return verdict
+
+
+def _run(ground: Ground, faults: Sequence[Fault], verdict: Verdict) -> Result:
+    """The run from its start to its end, with what goes wrong; afterwards all is mended."""
+    circumstances = Circumstances()
+    try:
+        for fault in faults:
+            fault.arrange(circumstances)
+        for fault in faults:
+            if fault.moment is None:
+                fault.struck = True
+                fault.begin(None)
+        running = ground.start(
+            circumstances.duration,
+            circumstances.timeout,
+            *circumstances.options,
+            environment=circumstances.environment,
+        )
+        with _striking([fault for fault in faults if fault.moment], running, verdict):
+            result = running.result(timeout=2 * procs.PATIENCE)
+    finally:
+        for fault in faults:
+            fault.mend()
+    verdict.code = result.code
+    return result
+
+
+@contextlib.contextmanager
+def _striking(faults: Sequence[Fault], running: Running, verdict: Verdict) -> Iterator[None]:
+    """While the block runs each fault strikes at its moment, and is mended when it has lasted."""
+
+    def strike(fault: Fault) -> None:
+        assert fault.moment
+        try:
+            if not fault.moment.wait(running):
+                return
+            fault.struck = True
+            fault.begin(running)
+            if fault.lasts is not None:
+                over.wait(fault.lasts)
+                fault.mend()
+        except Exception as error:  # told with the trial, whose thread is another
+            verdict.complaints.append(f"{fault.name} could not strike: {type(error).__name__}: {error}")
+
+    over = threading.Event()
+    threads = [threading.Thread(target=strike, args=(fault,)) for fault in faults]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+def _excuse(faults: Sequence[Fault]) -> Excuse:
+    struck = [fault.excuse() for fault in faults if fault.struck]
+    return reduce(lambda one, other: one | other, struck, Excuse())
+
+
+def _judge(
+    ground: Ground, faults: Sequence[Fault], verdict: Verdict, result: Result, pids: Dict[str, int]
+) -> None:
+    over = time.monotonic()
+    excuse = _excuse(faults)
+    verdict.excused = str(excuse)
+    verdict.complaints += judge.of_result(result, ground, excuse, pids)
+    verdict.complaints += [f"left: {left}" for left in ground.wait_until_clean(LEASE + A_LITTLE)]
+    verdict.quiet_after = time.monotonic() - over
+    for fault in faults:
+        verdict.complaints += fault.complaints()
+
+
+def _harm(ground: Ground, before: Dict[str, Counters], since: float, ended: List[str]) -> List[str]:
+    dead = [name for name, burner in ground.burners.items() if not burner.outer.alive() and name not in ended]
+    after, seconds = ground.counters(), time.monotonic() - since
+    return [f"{name}: its JVM is gone" for name in dead] + list(
+        judge.of_burners(ground, before, after, seconds)
+    )
