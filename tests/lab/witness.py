@@ -1,8 +1,9 @@
-"""Sees to it that nothing of the product is left on the hosts: processes, files, profilers that run."""
+"""Sees to it that nothing is left on the hosts: processes, files, sockets, profilers that run."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Dict, Iterable, List, Set
 
 from tests.burners.burner import Burner
@@ -13,6 +14,7 @@ PRIVATE_FOLDER = re.compile(r"/(tmp|var/tmp|dev/shm)/\.hprofiler-\d+(/(agent-)?[
 """What may stay between runs, as agents/PROTOCOL.md has it."""
 OF_THE_JVM = re.compile(r"/tmp/(\.java_pid\d+|hsperfdata_\w+(/\d+)?)")
 """What a JVM puts into /tmp by itself, or when it is attached to, and takes away when it ends."""
+_LISTENS = "0A"
 
 
 class Witness:
@@ -22,13 +24,20 @@ class Witness:
         self.hosts = list(hosts)
         self._processes: Dict[str, Set[int]] = {}
         self._files: Dict[str, Set[str]] = {}
+        self._sockets: Dict[str, Set[str]] = {}
         for host in self.hosts:
             self._processes[host.name] = {process.pid for process in host.processes()}
             self._files[host.name] = host.temporary_files()
+            self._sockets[host.name] = sockets(host)
+
+    def adopt(self, host: Host, pid: int) -> None:
+        """This process belongs to the host, though it began later."""
+        self._processes[host.name].add(pid)
 
     def leftovers(self) -> List[str]:
-        """New processes and files now, each with its host; empty when the hosts are clean."""
-        return [left for host in self.hosts for left in (*self._new_processes(host), *self._new_files(host))]
+        """New processes, files and sockets now, each with its host; empty when the hosts are clean."""
+        looks = (self._new_processes, self._new_files, self._new_sockets)
+        return [left for host in self.hosts for look in looks for left in look(host)]
 
     def wait_until_clean(self, timeout: float = procs.PATIENCE) -> None:
         """Wait until nothing new is left; TimeoutError lists what is."""
@@ -45,6 +54,26 @@ class Witness:
     def _new_files(self, host: Host) -> List[str]:
         new = sorted(host.temporary_files() - self._files[host.name])
         return [f"{host.name}: file {path}" for path in new if not _may_stay(path)]
+
+    def _new_sockets(self, host: Host) -> List[str]:
+        new = sorted(sockets(host) - self._sockets[host.name])
+        return [f"{host.name}: socket {name}" for name in new]
+
+
+def sockets(host: Host) -> Set[str]:
+    """Names at which something can be reached: TCP ports that are listened at, abstract unix sockets.
+
+    Unix sockets with a path are files.
+    """
+    network = Path(f"/proc/{host.init.pid}/net")
+    found = set()
+    for protocol in ("tcp", "tcp6"):
+        for line in (network / protocol).read_text().splitlines()[1:]:
+            _, local, _, state = line.split()[:4]
+            if state == _LISTENS:
+                found.add(f"{protocol} port {int(local.rpartition(':')[2], 16)}")
+    names = [line.split()[7:] for line in (network / "unix").read_text().splitlines()[1:]]
+    return found | {f"unix {name[0]}" for name in names if name and name[0].startswith("@")}
 
 
 def _may_stay(path: str) -> bool:

@@ -6,14 +6,14 @@ from typing import Any, Dict, Iterator, List, Mapping
 
 from tests.burners.burner import HOT, PATHS, Counters
 from tests.lab.chaos.fault import Excuse
-from tests.lab.chaos.ground import LOAD, ROLES, Ground
+from tests.lab.chaos.ground import CONTROL, CONTROL_LOAD, LOAD, ROLES, Ground
 from tests.lab.coordinator import Result
 from tests.lab.folded import LEAST_SAMPLES, Stacks
 
 HARMED = 0.25
 """The part of its usual pace at which a burner is harmed: a busy machine and profiling cost far less."""
 STOOD_STILL = 0.1
-"""The part of its load that a burner has to have got while the trial went on."""
+"""The part of the control's share of the machine, load for load, at which a burner stood still."""
 _TRIES = 3
 
 
@@ -21,9 +21,9 @@ def of_result(result: Result, ground: Ground, excuse: Excuse, pids: Mapping[str,
     """Complaints about what a run came to; `pids` are those of the burners when it began."""
     if "Traceback" in result.err:
         yield f"a traceback:\n{result.err}"
-    if result.folder is None or not (result.folder / "run.json").exists():
+    if result.folder is None or "coverage" not in result.run:
         if not excuse.everything:
-            yield f"no run folder: {result}"
+            yield f"no run folder, or an unfinished one: {result}"
         elif result.code not in excuse.codes:
             yield f"exit code {result.code}: {result}"
         return
@@ -118,15 +118,16 @@ def _wrong(stacks: Stacks, role: str, excused: bool) -> Iterator[str]:
 
 
 def of_burners(
-    ground: Ground, before: Mapping[str, Counters], after: Mapping[str, Counters], seconds: float
+    ground: Ground, before: Mapping[str, Counters], after: Mapping[str, Counters]
 ) -> Iterator[str]:
-    """Complaints about burners that were harmed; `seconds` passed from `before` to `after`."""
-    for name, first in before.items():
-        if name not in after:
-            continue
-        burnt, usual = after[name] - first, ground.usual_pace(name)
-        if burnt.nanos < STOOD_STILL * LOAD * seconds * 1e9:
-            yield f"{name}: its JVM got {burnt.nanos / 1e9:.2f} s of CPU time in {seconds:.1f} s"
+    """Complaints about burners that were harmed from `before` to `after`, as the ground's counters tell."""
+    got = {name: after[name] - before[name] for name in before if name in after}
+    due = got.pop(CONTROL).nanos / CONTROL_LOAD * LOAD
+    for name, burnt in got.items():
+        usual = ground.usual_pace(name)
+        if burnt.nanos < STOOD_STILL * due:
+            seconds = f"{burnt.nanos / 1e9:.2f} s of CPU time where {due / 1e9:.2f} s were to be had"
+            yield f"{name}: its JVM got {seconds}"
         during = burnt.rounds / max(1, burnt.hot) * 1e9
         if during < HARMED * usual:
             yield f"{name}: its JVM went at {during:.0f} rounds a CPU second, {usual:.0f} is usual"

@@ -43,13 +43,13 @@ def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
     ground.mend()
     began = time.monotonic()
     pids = {name: burner.pid for name, burner in ground.burners.items()}
-    before, paced = ground.counters(), time.monotonic()
+    before = ground.counters()
     verdict = Verdict([fault.name for fault in faults])
     try:
         result = _run(ground, faults, verdict)
         _judge(ground, faults, verdict, result, pids)
         ended = [name for name in pids if name in _excuse(faults).ended]
-        verdict.complaints += _harm(ground, before, paced, ended)
+        verdict.complaints += _harm(ground, before, ended)
     except Exception as error:  # one trial must not end two hundred
         verdict.complaints.append(f"the trial broke: {type(error).__name__}: {error}")
     verdict.faults = [fault.about() for fault in faults]
@@ -129,9 +129,7 @@ def _judge(
         verdict.complaints += fault.complaints()
 
 
-def _harm(ground: Ground, before: Dict[str, Counters], since: float, ended: List[str]) -> List[str]:
+def _harm(ground: Ground, before: Dict[str, Counters], ended: List[str]) -> List[str]:
     dead = [name for name, burner in ground.burners.items() if not burner.outer.alive() and name not in ended]
-    after, seconds = ground.counters(), time.monotonic() - since
-    return [f"{name}: its JVM is gone" for name in dead] + list(
-        judge.of_burners(ground, before, after, seconds)
-    )
+    harmed = judge.of_burners(ground, before, ground.counters())
+    return [*(f"{name}: its JVM is gone" for name in dead), *harmed]

@@ -8,6 +8,9 @@ from typing import List, Optional, Type
 from tests.lab.chaos.fault import Excuse, Fault
 from tests.lab.coordinator import Running
 
+_CODES = frozenset({130, -signal.SIGINT})
+"""A shell says 130 either way; the second is that of an interpreter that begins or has done its work."""
+
 
 class Interrupt(Fault):
     """Ctrl-C: what was recorded is kept, and can be made into a report."""
@@ -23,7 +26,7 @@ class Interrupt(Fault):
         return "the coordinator"
 
     def excuse(self) -> Excuse:
-        return Excuse(frozenset(self.ground.names), frozenset({130}), everything=True)
+        return Excuse(frozenset(self.ground.names), _CODES, everything=True)
 
 
 class InterruptTwice(Interrupt):

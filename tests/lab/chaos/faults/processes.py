@@ -8,7 +8,7 @@ import signal
 from typing import List, Optional, Type
 
 from tests.lab import procs
-from tests.lab.chaos.fault import Circumstances, Excuse, Fault, Moment, any_moment
+from tests.lab.chaos.fault import Circumstances, Excuse, Fault, Moment, any_moment, while_recording
 from tests.lab.chaos.ground import Ground
 from tests.lab.coordinator import Result, Running
 from tests.lab.hosts import Host
@@ -23,30 +23,36 @@ def matching(host: Host, pattern: re.Pattern[str]) -> List[procs.Identity]:
     return [identity for identity in found if identity]
 
 
-class KilledAgent(Fault):
-    """kill -9 of the agent: it cannot tidy up."""
+class _KilledHelper(Fault):
+    """kill -9 of what serves the run on a host, mostly while there is something to lose."""
+
+    pattern = AGENT
+
+    def choose_moment(self) -> Optional[Moment]:
+        mostly = self.chance.random() < 0.7
+        return (while_recording if mostly else any_moment)(self.chance, Circumstances.duration)
+
+    def begin(self, running: Optional[Running]) -> None:
+        self.struck = False
+        for process in matching(self.ground.host(self.host), self.pattern):
+            self.struck = True
+            process.kill()
+
+    def excuse(self) -> Excuse:
+        return Excuse(frozenset({self.host}))
+
+
+class KilledAgent(_KilledHelper):
+    """It cannot tidy up."""
 
     name = "agent killed"
 
-    def begin(self, running: Optional[Running]) -> None:
-        for agent in matching(self.ground.host(self.host), AGENT):
-            agent.kill()
 
-    def excuse(self) -> Excuse:
-        return Excuse(frozenset({self.host}))
-
-
-class KilledSession(Fault):
-    """kill -9 of the host's sshd that serves the connection."""
+class KilledSession(_KilledHelper):
+    """The host's sshd that serves the connection."""
 
     name = "ssh session killed"
-
-    def begin(self, running: Optional[Running]) -> None:
-        for session in matching(self.ground.host(self.host), SESSION):
-            session.kill()
-
-    def excuse(self) -> Excuse:
-        return Excuse(frozenset({self.host}))
+    pattern = SESSION
 
 
 class KilledJvm(Fault):
