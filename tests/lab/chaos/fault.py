@@ -93,7 +93,7 @@ class Circumstances:
     """What a trial's command gets besides the usual."""
 
     duration: float = 2.0
-    timeout: float = 10.0
+    timeout: float = 20.0
     options: List[str] = field(default_factory=list)
     environment: Dict[str, str] = field(default_factory=dict)
 

@@ -69,7 +69,7 @@ class Ground:
 
     def run(self) -> Result:
         """The main job on all hosts to its end, with nothing in its way."""
-        return self.start(1.0, 10.0).result()
+        return self.start(1.0, 20.0).result()
 
     def usual_pace(self, name: str) -> float:
         """Rounds of the burner's hot method in a second of its CPU time, when nothing else went on."""

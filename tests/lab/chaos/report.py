@@ -17,7 +17,6 @@ class Line:
 
     seed: int
     number: int
-    began: float
     verdict: Verdict
 
 

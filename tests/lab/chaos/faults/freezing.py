@@ -7,7 +7,7 @@ import signal
 from typing import List, Optional, Type
 
 from tests.lab import procs
-from tests.lab.chaos.fault import Excuse, Fault
+from tests.lab.chaos.fault import Circumstances, Excuse, Fault
 from tests.lab.chaos.faults.processes import AGENT, SESSION, matching
 from tests.lab.chaos.ground import Ground
 from tests.lab.coordinator import Running
@@ -60,6 +60,9 @@ class FrozenForLong(FrozenHost):
     def __init__(self, ground: Ground, chance: random.Random) -> None:
         super().__init__(ground, chance)
         self.lasts = None
+
+    def arrange(self, circumstances: Circumstances) -> None:
+        circumstances.timeout = 10
 
 
 FAULTS: List[Type[Fault]] = [FrozenSession, FrozenHost, FrozenForLong]

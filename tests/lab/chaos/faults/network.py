@@ -36,6 +36,9 @@ class Cut(Unplugged):
     def choose_moment(self) -> Optional[Moment]:
         return any_moment(self.chance, Circumstances.duration)
 
+    def arrange(self, circumstances: Circumstances) -> None:
+        circumstances.timeout = 10
+
     def end(self) -> None:
         super().end()
         # the host's own sshd hangs on a connection that nobody has any more
