@@ -11,7 +11,7 @@ SOURCES := Cargo.toml Cargo.lock setup.py pyproject.toml agents/async-profiler.j
   $(wildcard agents/perfmap/*.c agents/perfmap/*.h agents/perfmap/*/*.h agents/perfmap/build.sh)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python lint bench fuzz dist lab-up lab-down lab-yarn lab-yarn-down lab-k8s lab-k8s-down clean prerequisites test-prerequisites
+.PHONY: help build demo test test-rust test-python lint bench fuzz chaos dist lab-up lab-down lab-yarn lab-yarn-down lab-k8s lab-k8s-down clean prerequisites test-prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,13 @@ bench: build test-prerequisites ## measure what README promises; writes build/be
 FUZZ_SECONDS ?= 60
 fuzz: build ## fuzz every reader, FUZZ_SECONDS each (60)
 	PYTHON=$(BIN)/python flamegraph/fuzz/run.sh $(FUZZ_SECONDS)
+
+CHAOS_RUNS ?= 200
+CHAOS_SEED ?= 1
+chaos: build test-prerequisites ## runs in which something breaks: every fault once, then CHAOS_RUNS (200) at random; writes build/chaos.md
+	$(BIN)/python -m pytest $(wildcard tests/lab/test_lab_chaos*.py)
+	$(BIN)/python -m tests.lab.chaos --each --report build/chaos-each.md
+	$(BIN)/python -m tests.lab.chaos --runs $(CHAOS_RUNS) --seed $(CHAOS_SEED) --report build/chaos.md
 
 dist: $(VENV)/.made ## the wheel, into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .

@@ -10,7 +10,7 @@ from typing import List, Optional, Type
 from tests.lab import procs
 from tests.lab.chaos.fault import Circumstances, Excuse, Fault, Moment, any_moment, while_recording
 from tests.lab.chaos.ground import Ground
-from tests.lab.coordinator import Result, Running
+from tests.lab.coordinator import Running
 from tests.lab.hosts import Host
 
 AGENT = re.compile(r"^\S*/agent-[0-9a-f]{64}\b")
@@ -105,25 +105,24 @@ class SecondCoordinator(Fault):
     """The same command from a second coordinator: each JVM is recorded by one of them at least."""
 
     name = "two coordinators"
+    alone = True
 
     def __init__(self, ground: Ground, chance: random.Random) -> None:
         super().__init__(ground, chance)
+        self._first: Optional[Running] = None
         self._second: Optional[Running] = None
-        self._result: Optional[Result] = None
         self._circumstances = Circumstances()
-
-    def choose_moment(self) -> Optional[Moment]:
-        return any_moment(self.chance, Circumstances.duration)
 
     def arrange(self, circumstances: Circumstances) -> None:
         self._circumstances = circumstances
 
     def begin(self, running: Optional[Running]) -> None:
+        self._first = running
         self._second = self.ground.start(self._circumstances.duration, self._circumstances.timeout)
 
     def end(self) -> None:
         if self._second:
-            self._result = self._second.result()
+            self._second.result()
 
     def where(self) -> str:
         return "all hosts"
@@ -132,13 +131,21 @@ class SecondCoordinator(Fault):
         return Excuse(frozenset(self.ground.names))
 
     def complaints(self) -> List[str]:
-        """The second one's ledger tells of every JVM that it has not."""
-        if self._result is None or self._result.folder is None:
-            return [f"the second coordinator has no run folder: {self._result}"] if self._result else []
-        return [
+        """A JVM that neither has, and one that the second has not and does not say why."""
+        if not self._first or not self._second:
+            return []
+        first, second = self._first.result(), self._second.result()
+        if second.folder is None:
+            return [f"the second coordinator has no run folder: {second}"]
+        silent = [
             f"{name}: the second coordinator does not say why it has no recording"
             for name in self.ground.names
-            if not self._result.pids(name) and not self._result.outcomes(name, "failed")
+            if not second.pids(name) and not second.outcomes(name, "failed")
+        ]
+        return silent + [
+            f"{name}: neither coordinator has a recording"
+            for name in self.ground.names
+            if not first.pids(name) and not second.pids(name)
         ]
 
 
