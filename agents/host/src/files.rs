@@ -139,7 +139,8 @@ pub fn make_private(path: &str, owner: u32) -> Result<OwnedFd, String> {
     }
 }
 
-fn check_private(path: &str, stat: &Stat, owner: u32) -> Result<(), String> {
+/// Whether only `owner` can enter a folder.
+pub fn check_private(path: &str, stat: &Stat, owner: u32) -> Result<(), String> {
     if stat.st_uid != owner {
         return Err(format!(
             "{path} belongs to user {} and not to {owner}",

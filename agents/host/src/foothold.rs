@@ -40,7 +40,7 @@ pub const PERFMAP: Named = Named {
 };
 const LIBRARIES: [Named; 2] = [ASYNC_PROFILER, PERFMAP];
 /// Where a JVM may look for files, best first.
-const USUAL: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+pub const USUAL: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 const MAX_LIBRARY: u64 = 64 << 20;
 /// Whether not even what the next run could use may stay.
 static NOTHING_STAYS: AtomicBool = AtomicBool::new(false);
@@ -126,12 +126,10 @@ fn could_take(shoes: &Shoes, path: &str) -> Result<(), String> {
         .map_err(|error| format!("{seen_as}: {error}"))
 }
 
-/// Open a folder that may be left over and say whether nobody holds it any more.
-pub fn open_leftover(path: &str, owner: u32) -> Option<OwnedFd> {
-    let dir = open_private(path, owner).ok()?;
-    flock(&dir, FlockOperation::NonBlockingLockExclusive)
-        .is_ok()
-        .then_some(dir)
+/// Whether nobody holds a folder. It is held for that moment, which others get over.
+pub fn is_free(dir: &OwnedFd) -> bool {
+    let free = flock(dir, FlockOperation::NonBlockingLockExclusive).is_ok();
+    free && flock(dir, FlockOperation::Unlock).is_ok()
 }
 
 /// Whether a file of a library folder is one of ours.
@@ -139,10 +137,10 @@ pub fn is_library_file(name: &str) -> bool {
     LIBRARIES.iter().any(|library| library.file == name) || is_temporary(name)
 }
 
-/// Whether a folder's name is one that sessions use.
-pub fn is_folder(name: &str) -> bool {
+/// Whether a folder is called as those of libraries are.
+pub fn is_library_folder(name: &str) -> bool {
     let mut libraries = LIBRARIES.iter();
-    name.starts_with(RUN_FOLDER) || libraries.any(|library| name.starts_with(library.folder))
+    libraries.any(|library| name.starts_with(library.folder))
 }
 
 /// The usual places and the JVM's working directory, as the JVM sees them.

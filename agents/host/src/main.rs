@@ -20,6 +20,7 @@ mod host;
 mod hsperf;
 mod identity;
 mod inbox;
+mod lease;
 mod listening;
 mod outcome;
 mod output;

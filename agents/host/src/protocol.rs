@@ -1,11 +1,12 @@
 //! The wire: requests and events of `agents/PROTOCOL.md`, and bounded reading of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, BufRead, Read};
 
 use serde::{Deserialize, Serialize};
 
 use crate::audit::Kept;
+use crate::clean::Found;
 use crate::doctor::Checked;
 use crate::outcome::Outcome;
 use crate::sampling::Sampling;
@@ -49,6 +50,12 @@ pub enum Request {
     Audit,
     Clean {
         kept: bool,
+        /// Whether what is left over is only listed.
+        #[serde(default)]
+        dry: bool,
+        /// What to remove of it, by the ids that were listed; all of it where none are named.
+        #[serde(default)]
+        only: Option<HashSet<String>>,
     },
     Bye,
 }
@@ -146,6 +153,7 @@ pub enum Event {
     Done {
         left: Vec<String>,
     },
+    Leftovers(Found),
     Cleaned(Cleaned),
     Error {
         reason: String,
@@ -252,6 +260,7 @@ pub struct Samples {
 pub struct Cleaned {
     pub removed: Vec<String>,
     pub stopped: Vec<i32>,
+    pub ended: Vec<i32>,
     pub failed: Vec<Undone>,
 }
 

@@ -10,6 +10,7 @@ use crate::canary::Canary;
 use crate::files::{read_regular, sha256};
 use crate::host;
 use crate::inbox::{Happening, Inbox};
+use crate::lease;
 use crate::outcome::Failure;
 use crate::output::Output;
 use crate::proc::scan;
@@ -107,6 +108,7 @@ impl Session {
                 return End::Closed;
             }
             let until = self.inbox.heard() + self.lease;
+            lease::show(until);
             let limits = [
                 self.deadline(),
                 self.recordings.as_ref().and_then(Recordings::limit),
@@ -190,7 +192,7 @@ impl Session {
                 self.output.send(&Event::Audited(audit::take()));
                 Ok(())
             }
-            Request::Clean { kept } => self.clean(kept),
+            Request::Clean { kept, dry, only } => self.clean(kept, dry, only),
             Request::Bye => return Err(End::Bye),
         };
         answered.map_err(End::Refused)
@@ -268,6 +270,7 @@ impl Session {
 
     /// Leave nothing behind, whatever the end; then say why.
     fn close(mut self, end: End) -> u8 {
+        lease::show(Instant::now());
         let of_all = self.recordings.take();
         let of_all = of_all.map(|recordings| recordings.abandon(&self.inbox));
         let canary = self.canary.take();

@@ -6,15 +6,14 @@ use std::io;
 use std::path::Path;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{chownat, fstat, stat, unlinkat, AtFlags, Dir, FileType, Gid, Mode, Uid};
+use rustix::fs::{chownat, fstat, stat, AtFlags, Dir, FileType, Gid, Mode, Uid};
 use rustix::process::geteuid;
 
 use crate::audit;
 use crate::files::{
-    is_sha256, is_temporary, make_private, open_private, read_regular, sha256, write_whole,
+    is_sha256, make_private, open_private, read_regular, sha256, write_whole,
 };
 use crate::outcome::Failure;
-use crate::protocol::{Cleaned, Undone};
 
 /// The largest file the folder holds, in bytes.
 const LIMIT: u64 = 64 << 20;
@@ -75,10 +74,11 @@ impl Store {
         }
     }
 
-    /// Remove what is kept, with the folder it is in.
-    pub fn remove(&self, cleaned: &mut Cleaned) {
-        if let Self::Folder(folder) = self {
-            folder.remove(cleaned);
+    /// The folder in which it is kept.
+    pub fn folder(&self) -> Option<&str> {
+        match self {
+            Self::Folder(folder) => Some(&folder.path),
+            Self::Memory(_) => None,
         }
     }
 }
@@ -136,28 +136,6 @@ impl Folder {
             return Err(missing("its contents have changed".into()));
         }
         Ok(bytes)
-    }
-
-    /// Remove the folder and everything in it that is ours.
-    fn remove(&self, cleaned: &mut Cleaned) {
-        for name in self.names() {
-            let agent = name.strip_prefix("agent-").is_some_and(is_sha256);
-            let ours = agent || is_sha256(&name) || is_temporary(&name);
-            if ours && unlinkat(&self.dir, &name, AtFlags::empty()).is_ok() {
-                audit::note("removed", || format!("{}/{name}", self.path));
-            }
-        }
-        match std::fs::remove_dir(&self.path) {
-            Ok(()) => {
-                audit::note("removed", || self.path.clone());
-                cleaned.removed.push(self.path.clone());
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => cleaned.failed.push(Undone {
-                what: self.path.clone(),
-                reason: error.to_string(),
-            }),
-        }
     }
 
     fn names(&self) -> Vec<String> {

@@ -1,10 +1,11 @@
 //! What a session answers to requests.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Session, ALL_COMMANDS, COMMAND};
 use crate::canary::Canary;
-use crate::clean;
+use crate::clean::{self, Order};
 use crate::doctor;
 use crate::finding::Finding;
 use crate::outcome::Failure;
@@ -135,13 +136,23 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn clean(&mut self, kept: bool) -> Result<(), Failure> {
+    pub(super) fn clean(
+        &mut self,
+        kept: bool,
+        dry: bool,
+        only: Option<HashSet<String>>,
+    ) -> Result<(), Failure> {
         self.refuse_busy("clean")?;
-        let mut cleaned = clean::clean(&self.excluded);
-        if !kept {
-            self.store.remove(&mut cleaned);
-        }
-        self.output.send(&Event::Cleaned(cleaned));
+        let order = match only {
+            _ if dry => Order::List,
+            Some(ids) => Order::Only(ids),
+            None => Order::All,
+        };
+        let found = clean::clean(&self.excluded, order, kept, self.store.folder());
+        self.output.send(&match dry {
+            true => Event::Leftovers(found),
+            false => Event::Cleaned(found.cleaned),
+        });
         Ok(())
     }
 }

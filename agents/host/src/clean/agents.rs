@@ -1,0 +1,309 @@
+//! Agents that still run, and what they ran.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::Read;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::param::clock_ticks_per_second;
+use rustix::process::Signal;
+
+use super::entry::{Entry, Found, Kind, State};
+use super::{names, Cleaning};
+use crate::audit;
+use crate::files::sha256;
+use crate::lease::{self, since_boot};
+use crate::proc::maps::file_name;
+use crate::proc::scan::split_zero;
+use crate::proc::stat::{self, Stat};
+use crate::proc::status;
+use crate::proc::target::Target;
+use crate::proc::{read_bounded, read_text};
+
+/// Every agent's binary has this in it.
+const MARK: &[u8] = b"hprofiler-agent";
+/// No agent is larger, in bytes.
+const LARGEST: u64 = 64 << 20;
+/// The longest session of an agent that does not show its lease: a day's recording and the longest lease.
+const LONGEST_SESSION: u64 = 25 * 3600;
+/// What agents give the programs they run, and nothing else, beside `PATH`.
+const ENVIRONMENT: [&str; 2] = ["LC_ALL=C", "PERF_CONFIG=/dev/null"];
+const ENVIRONMENT_LIMIT: u64 = 64 << 10;
+/// How long one may take to end when it is asked to, and when it is made to.
+const TO_END: Duration = Duration::from_secs(10);
+const TO_DIE: Duration = Duration::from_secs(2);
+
+/// A process that is one of ours, or looks like it.
+pub struct Ours {
+    pub entry: Entry,
+    pid: i32,
+    start_time: u64,
+    ppid: i32,
+    /// The folder and the file it was started from, as far as they are there: device and inode.
+    pub from: Vec<(u64, u64)>,
+}
+
+impl Ours {
+    pub fn is_left(&self) -> bool {
+        self.entry.state == State::Left
+    }
+}
+
+/// All agents and programs of agents but the excluded: the session's own.
+pub fn look(cleaning: &Cleaning) -> Vec<Ours> {
+    let pids: Vec<i32> = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| !cleaning.excluded.contains(pid))
+        .collect();
+    let mut found: Vec<Ours> = pids
+        .iter()
+        .filter_map(|&pid| one(cleaning, pid, agent))
+        .collect();
+    let programs: Vec<Ours> = pids
+        .iter()
+        .filter_map(|&pid| one(cleaning, pid, program))
+        .collect();
+    let living: HashSet<i32> = found
+        .iter()
+        .filter(|agent| agent.entry.state == State::Used)
+        .map(|agent| agent.pid)
+        .chain([std::process::id() as i32])
+        .collect();
+    // What agents ran has ended with them, or is theirs.
+    let orphan = |program: &Ours| !has_ancestor(program.ppid, &living);
+    found.extend(programs.into_iter().filter(orphan));
+    found
+}
+
+fn has_ancestor(mut pid: i32, wanted: &HashSet<i32>) -> bool {
+    for _ in 0..4 {
+        if wanted.contains(&pid) {
+            return true;
+        }
+        let stat = read_text(format!("/proc/{pid}/stat"), 4096);
+        pid = stat
+            .and_then(|text| stat::parse(&text))
+            .map_or(0, |stat| stat.ppid);
+    }
+    false
+}
+
+/// A process as it was before and after it was looked at.
+fn one(
+    cleaning: &Cleaning,
+    pid: i32,
+    look: fn(&Cleaning, i32, &Stat, u32) -> Option<Ours>,
+) -> Option<Ours> {
+    let stat = |pid| stat::parse(&read_text(format!("/proc/{pid}/stat"), 4096)?);
+    let before = stat(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X'))?;
+    let text = read_text(format!("/proc/{pid}/status"), 1 << 20)?;
+    let found = look(cleaning, pid, &before, status::parse(pid, &text)?.uid);
+    found.filter(|_| stat(pid).is_some_and(|after| after.start_time == before.start_time))
+}
+
+fn agent(cleaning: &Cleaning, pid: i32, stat: &Stat, uid: u32) -> Option<Ours> {
+    let (path, readable) = binary(pid)?;
+    let hash = names::agent(file_name(&path))?;
+    let ours = ours(cleaning, Kind::Agent, pid, stat, uid, path.clone());
+    let judged = |ours: Ours, state, reason: String| Ours {
+        entry: ours.entry.judged(state, reason),
+        ..ours
+    };
+    if !cleaning.may(uid) {
+        let reason = format!("it is {}'s: clean up as that user", ours.entry.user);
+        return Some(judged(ours, State::Foreign, reason));
+    }
+    if !readable || !is_agent(pid, hash) {
+        let reason = "it is called as an agent and is none";
+        return Some(judged(ours, State::Foreign, reason.to_owned()));
+    }
+    let age = ours.entry.seconds.unwrap_or(0);
+    let shown = lease::shown(pid);
+    let (state, reason) = judge(stat.state, shown, since_boot().as_secs(), age);
+    Some(judged(ours, state, reason))
+}
+
+/// What an agent's state and lease say of it; times in seconds.
+fn judge(state: char, lease: Option<u64>, now: u64, age: u64) -> (State, String) {
+    let stopped = matches!(state, 'T' | 't');
+    let word = if stopped { "it is stopped" } else { "it hangs" };
+    let to_clean = if stopped { 0 } else { lease::TO_CLEAN };
+    match lease {
+        Some(end) if now > end + to_clean => {
+            let since = now - end;
+            (
+                State::Left,
+                format!("{word}; its lease ended {since} s ago"),
+            )
+        }
+        Some(end) if stopped => {
+            let left = end.saturating_sub(now);
+            (
+                State::Used,
+                format!("it is stopped; its lease ends in {left} s"),
+            )
+        }
+        None if stopped => (State::Left, "it is stopped".to_owned()),
+        None if age > LONGEST_SESSION => (State::Left, "no session lasts as long".to_owned()),
+        _ => (
+            State::Used,
+            "its session goes on; it ends with its lease".to_owned(),
+        ),
+    }
+}
+
+/// perf, or what perf ran.
+fn program(cleaning: &Cleaning, pid: i32, stat: &Stat, uid: u32) -> Option<Ours> {
+    if !cleaning.may(uid) {
+        return None;
+    }
+    let environment = read_bounded(format!("/proc/{pid}/environ"), ENVIRONMENT_LIMIT)?;
+    if !is_environment(&split_zero(&environment)) {
+        return None;
+    }
+    let (path, _) = binary(pid)?;
+    let mut ours = ours(cleaning, Kind::Program, pid, stat, uid, path);
+    ours.entry.reason = "the agent that ran it is gone, or left over".to_owned();
+    Some(ours)
+}
+
+fn is_environment(variables: &[String]) -> bool {
+    let is = |wanted: &str| variables.iter().any(|variable| variable == wanted);
+    let path = variables
+        .iter()
+        .any(|variable| variable.starts_with("PATH="));
+    variables.len() == ENVIRONMENT.len() + 1 && path && ENVIRONMENT.into_iter().all(is)
+}
+
+fn ours(cleaning: &Cleaning, kind: Kind, pid: i32, stat: &Stat, uid: u32, path: String) -> Ours {
+    let user = cleaning.users.name(uid);
+    let mut entry = Entry::of_process(kind, pid, stat.start_time, path.clone(), user);
+    let started = stat.start_time / clock_ticks_per_second();
+    entry.seconds = Some(since_boot().as_secs().saturating_sub(started));
+    let file = format!("/proc/{pid}/root{path}");
+    let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let ids = [file.as_str(), folder].into_iter().filter_map(|path| {
+        let stat = rustix::fs::stat(path).ok()?;
+        Some((stat.st_dev, stat.st_ino))
+    });
+    Ours {
+        pid,
+        start_time: stat.start_time,
+        ppid: stat.ppid,
+        from: ids.collect(),
+        entry,
+    }
+}
+
+/// The path of a process's executable, and whether the kernel says so; else its own word.
+fn binary(pid: i32) -> Option<(String, bool)> {
+    let command =
+        || read_bounded(format!("/proc/{pid}/cmdline"), 64 << 10).map(|it| split_zero(&it));
+    let Ok(link) = fs::read_link(format!("/proc/{pid}/exe")) else {
+        return Some((command()?.into_iter().next()?, false));
+    };
+    let path = link.to_string_lossy();
+    let path = path.strip_suffix(" (deleted)").unwrap_or(&path).to_owned();
+    // Where nothing can make a file executable the system's loader runs the agent: `loader FILE --once FILE`.
+    if file_name(&path).starts_with("ld-linux") {
+        let words = command()?;
+        if let [_, file, once, same, ..] = words.as_slice() {
+            if once == "--once" && file == same {
+                return Some((file.clone(), true));
+            }
+        }
+    }
+    Some((path, true))
+}
+
+/// Whether what runs is an agent by its content: it has the hash it is named by, where it is, and our mark.
+fn is_agent(pid: i32, hash: Option<&str>) -> bool {
+    let mut bytes = Vec::new();
+    let read = File::open(format!("/proc/{pid}/exe"))
+        .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
+    let loader = fs::read_link(format!("/proc/{pid}/exe"))
+        .is_ok_and(|link| file_name(&link.to_string_lossy()).starts_with("ld-linux"));
+    let marked = || bytes.windows(MARK.len()).any(|part| part == MARK);
+    read.is_ok() && hash.is_none_or(|hash| sha256(&bytes) == hash) && (loader || marked())
+}
+
+/// End what is to be ended, all at once: asked first, made to after a time.
+pub fn end(cleaning: &Cleaning, all: Vec<Ours>, found: &mut Found) {
+    let mut asked = Vec::new();
+    for ours in all {
+        let (pid, start_time) = (ours.pid, ours.start_time);
+        if !found.meet(&cleaning.order, ours.entry) {
+            continue;
+        }
+        // One that has ended meanwhile is no more to be ended.
+        if let Ok(target) = Target::open(pid, start_time) {
+            ask(&target);
+            asked.push(target);
+        }
+    }
+    wait(&asked, TO_END);
+    for target in asked.iter().filter(|target| target.stat().is_some()) {
+        audit::note("signal", || format!("SIGKILL to {}", target.pid));
+        let _ = target.signal(Signal::KILL);
+    }
+    wait(&asked, TO_DIE);
+    for target in asked {
+        match target.stat() {
+            None => found.cleaned.ended.push(target.pid),
+            Some(_) => found.fail(format!("process {}", target.pid), "it does not end"),
+        }
+    }
+}
+
+/// One that is stopped goes on, and then sees what came meanwhile.
+fn ask(target: &Target) {
+    audit::note("signal", || format!("SIGTERM to {}", target.pid));
+    let _ = target.signal(Signal::TERM);
+    let _ = target.signal(Signal::CONT);
+}
+
+fn wait(targets: &[Target], patience: Duration) {
+    let end = Instant::now() + patience;
+    while targets.iter().any(|target| target.stat().is_some()) && Instant::now() < end {
+        sleep(Duration::from_millis(20));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_is_a_lease() {
+        for (state, lease, age, want) in [
+            ('S', Some(1000), 9, State::Used),
+            ('S', Some(990), 9, State::Used),
+            ('S', Some(1000 - lease::TO_CLEAN - 1), 9, State::Left),
+            ('T', Some(1001), 9, State::Used),
+            ('T', Some(999), 9, State::Left),
+            ('T', None, 9, State::Left),
+            ('S', None, 9, State::Used),
+            ('S', None, LONGEST_SESSION + 1, State::Left),
+        ] {
+            let (state_now, reason) = judge(state, lease, 1000, age);
+            assert_eq!(state_now, want, "{state} {lease:?} {reason}");
+        }
+    }
+
+    #[test]
+    fn what_agents_run_is_known_by_all_of_its_environment() {
+        let of = |words: &str| words.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert!(is_environment(&of(
+            "PATH=/bin LC_ALL=C PERF_CONFIG=/dev/null"
+        )));
+        assert!(!is_environment(&of("PATH=/bin LC_ALL=C")));
+        assert!(!is_environment(&of(
+            "PATH=/bin LC_ALL=C PERF_CONFIG=/dev/null HOME=/root"
+        )));
+        assert!(!is_environment(&of("PATH=/bin LC_ALL=C X=1")));
+    }
+}

@@ -1,0 +1,168 @@
+//! What was found on a host, and what is to become of it.
+
+use std::collections::HashSet;
+
+use rustix::fs::Stat;
+use serde::Serialize;
+
+use crate::protocol::{Cleaned, Undone};
+
+/// One thing that an hprofiler left, or that looks as if.
+#[derive(Debug, Clone, Serialize)]
+pub struct Entry {
+    /// Unlike that of anything else of this boot: what is put in its place later has another.
+    pub id: String,
+    pub kind: Kind,
+    /// Of a process its program, of a profiler its library.
+    pub path: String,
+    pub pid: Option<i32>,
+    pub user: String,
+    /// How long it is there.
+    pub seconds: Option<u64>,
+    pub bytes: Option<u64>,
+    pub state: State,
+    /// Why it is, or is not, left over.
+    pub reason: String,
+    /// Whether it is the folder that this very agent was started from.
+    pub own: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Agent,
+    /// What an agent ran: perf.
+    Program,
+    Profiler,
+    Folder,
+    File,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Left over: to be removed.
+    Left,
+    /// A session that lives uses it.
+    Used,
+    /// Not ours, or not this user's to remove.
+    Foreign,
+    /// Cannot be told.
+    Unknown,
+}
+
+impl Entry {
+    pub fn of_process(kind: Kind, pid: i32, start_time: u64, path: String, user: String) -> Self {
+        let word = match kind {
+            Kind::Agent => "agent",
+            Kind::Program => "program",
+            _ => "profiler",
+        };
+        Self {
+            id: format!("{word}:{pid}:{start_time}"),
+            kind,
+            path,
+            pid: Some(pid),
+            user,
+            seconds: None,
+            bytes: None,
+            state: State::Left,
+            reason: String::new(),
+            own: false,
+        }
+    }
+
+    /// `now`: seconds since 1970.
+    pub fn of_path(kind: Kind, path: String, stat: &Stat, user: String, now: u64) -> Self {
+        let word = if kind == Kind::Folder {
+            "folder"
+        } else {
+            "file"
+        };
+        Self {
+            id: format!("{word}:{}:{}", stat.st_dev, stat.st_ino),
+            kind,
+            path,
+            pid: None,
+            user,
+            seconds: Some(now.saturating_sub(u64::try_from(stat.st_mtime).unwrap_or(0))),
+            bytes: u64::try_from(stat.st_size).ok(),
+            state: State::Left,
+            reason: String::new(),
+            own: false,
+        }
+    }
+
+    pub fn judged(mut self, state: State, reason: impl Into<String>) -> Self {
+        (self.state, self.reason) = (state, reason.into());
+        self
+    }
+}
+
+/// What is to be removed of what is left over.
+pub enum Order {
+    /// Nothing: it is listed.
+    List,
+    All,
+    /// What was listed before, by its ids.
+    Only(HashSet<String>),
+}
+
+impl Order {
+    pub fn lists(&self) -> bool {
+        matches!(self, Self::List)
+    }
+
+    fn names(&self, entry: &Entry) -> bool {
+        match self {
+            Self::List => false,
+            Self::All => true,
+            Self::Only(ids) => ids.contains(&entry.id),
+        }
+    }
+}
+
+/// All that was found, or all that was done.
+#[derive(Debug, Default, Serialize)]
+pub struct Found {
+    pub entries: Vec<Entry>,
+    #[serde(flatten)]
+    pub cleaned: Cleaned,
+}
+
+impl Found {
+    /// Take in what was found; whether it is to be removed now.
+    pub fn meet(&mut self, order: &Order, entry: Entry) -> bool {
+        let left = entry.state == State::Left;
+        match order {
+            Order::List => self.entries.push(entry),
+            Order::All if entry.state == State::Unknown => self.fail(what(&entry), entry.reason),
+            Order::Only(_) if !left && order.names(&entry) => {
+                let reason = format!("it is not left over any more: {}", entry.reason);
+                self.fail(what(&entry), reason);
+            }
+            _ => return left && order.names(&entry),
+        }
+        false
+    }
+
+    pub fn fail(&mut self, what: impl Into<String>, reason: impl Into<String>) {
+        let (what, reason) = (what.into(), reason.into());
+        self.cleaned.failed.push(Undone { what, reason });
+    }
+
+    pub fn merge(&mut self, more: Self) {
+        self.entries.extend(more.entries);
+        self.cleaned.removed.extend(more.cleaned.removed);
+        self.cleaned.stopped.extend(more.cleaned.stopped);
+        self.cleaned.ended.extend(more.cleaned.ended);
+        self.cleaned.failed.extend(more.cleaned.failed);
+    }
+}
+
+fn what(entry: &Entry) -> String {
+    match entry.pid {
+        Some(pid) => format!("process {pid}"),
+        None => entry.path.clone(),
+    }
+}

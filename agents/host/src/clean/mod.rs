@@ -1,0 +1,297 @@
+//! Leftovers of sessions that were broken off, of any version: agents and what they ran, profilers that still record,
+//! folders that nobody holds any more. First they are listed; then what was listed is removed if it is still the same.
+
+mod agents;
+mod entry;
+mod folders;
+mod locks;
+mod names;
+mod profilers;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{stat, Stat};
+use rustix::process::{getegid, geteuid};
+
+pub use entry::{Entry, Found, Order};
+pub use profilers::is_in_use;
+
+use crate::audit;
+use crate::foothold::USUAL;
+use crate::identity::Shoes;
+use crate::preflight;
+use crate::proc::scan::{self, Seen};
+use crate::proc::target::Target;
+use crate::proc::users::{homes, Users};
+use entry::State;
+use folders::Base;
+use locks::Locks;
+use names::Named;
+
+/// So many JVMs are asked at a time, and all of them within this time.
+const AT_ONCE: usize = 16;
+const PATIENCE: Duration = Duration::from_secs(25);
+
+/// What is the same for everything that is looked at.
+pub struct Cleaning {
+    order: Order,
+    /// Whether what is kept for the next run stays.
+    kept: bool,
+    excluded: HashSet<i32>,
+    /// Whose agents and caches are this user's to remove: its own, and under sudo the connecting user's.
+    mine: BTreeSet<(u32, u32)>,
+    /// The folder this agent was started from.
+    own: Option<(u64, u64)>,
+    /// Files and folders that agents which live were started from.
+    running: HashSet<(u64, u64)>,
+    locks: Locks,
+    users: Users,
+    /// In seconds since 1970.
+    now: u64,
+    met: Mutex<HashSet<(u64, u64)>>,
+    looked: Mutex<HashSet<((u64, u64), u32)>>,
+    strangers: Mutex<HashMap<(u64, u64), Entry>>,
+}
+
+impl Cleaning {
+    fn may(&self, uid: u32) -> bool {
+        self.mine.iter().any(|&(mine, _)| mine == uid)
+    }
+
+    /// Whether it was not met before: by another JVM that sees the same folder.
+    fn is_first(&self, id: (u64, u64)) -> bool {
+        lock(&self.met).insert(id)
+    }
+
+    /// Whether nobody has looked through this folder for this user.
+    fn looks(&self, folder: (u64, u64), uid: u32) -> bool {
+        lock(&self.looked).insert((folder, uid))
+    }
+
+    /// What has another owner than who looks at it: told at the end, unless its owner was seen to.
+    fn stranger(&self, id: (u64, u64), entry: Entry) {
+        lock(&self.strangers).insert(id, entry);
+    }
+
+    /// Whether an agent runs from this folder or file.
+    fn runs(&self, stat: &Stat) -> bool {
+        self.running.contains(&(stat.st_dev, stat.st_ino))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// List or clean this host, as far as this user may. `folder`: what this agent itself keeps for the next run.
+pub fn clean(excluded: &HashSet<i32>, order: Order, kept: bool, folder: Option<&str>) -> Found {
+    let mut found = Found::default();
+    let mut cleaning = Cleaning::begin(excluded, order, kept, folder);
+    let agents = agents::look(&cleaning);
+    let living = agents.iter().filter(|agent| !agent.is_left());
+    cleaning.running = living.flat_map(|agent| agent.from.clone()).collect();
+    let left = agents.iter().filter(|agent| agent.is_left());
+    let left = left.filter_map(|agent| agent.entry.pid).collect();
+    agents::end(&cleaning, agents, &mut found);
+    // Those that were ended hold nothing any more; of those that are listed it is told.
+    cleaning.locks = Locks::read(match cleaning.order.lists() {
+        true => left,
+        false => HashSet::new(),
+    });
+    let cleaning = Arc::new(cleaning);
+    clean_jvms(&cleaning, &mut found);
+    clean_users(&cleaning, folder, &mut found);
+    tell_strangers(&cleaning, &mut found);
+    found
+}
+
+impl Cleaning {
+    fn begin(excluded: &HashSet<i32>, order: Order, kept: bool, folder: Option<&str>) -> Self {
+        let owner = folder.and_then(|folder| stat(folder).ok());
+        let me = (geteuid().as_raw(), getegid().as_raw());
+        let connecting = owner.map(|stat| (stat.st_uid, stat.st_gid));
+        Self {
+            order,
+            kept,
+            excluded: excluded.clone(),
+            mine: connecting.into_iter().chain([me]).collect(),
+            own: owner.map(|stat| (stat.st_dev, stat.st_ino)),
+            running: HashSet::new(),
+            locks: Locks::default(),
+            users: Users::read(),
+            now: audit::now() as u64,
+            met: Mutex::default(),
+            looked: Mutex::default(),
+            strangers: Mutex::default(),
+        }
+    }
+}
+
+/// As far as this user may: root is every user.
+fn reaches(uid: u32) -> bool {
+    let own = geteuid().as_raw();
+    own == 0 || own == uid
+}
+
+fn clean_jvms(cleaning: &Arc<Cleaning>, found: &mut Found) {
+    let end = Instant::now() + PATIENCE;
+    let seen = scan::processes(&cleaning.excluded).into_iter();
+    let jvms: Vec<Seen> = seen
+        .filter(|process| process.jvm.is_some() && reaches(process.uid))
+        .collect();
+    for some in jvms.chunks(AT_ONCE) {
+        let works = some.iter().map(|process| {
+            let (pid, start_time) = (process.pid, process.start_time);
+            let cleaning = cleaning.clone();
+            let work = move || clean_jvm(&cleaning, pid, start_time);
+            (format!("process {pid}"), work)
+        });
+        at_once(works, end, found);
+    }
+}
+
+/// A profiler that an earlier session left running, then the folders as that JVM sees them.
+fn clean_jvm(cleaning: &Cleaning, pid: i32, start_time: u64) -> Found {
+    let mut found = Found::default();
+    let Ok(target) = Target::open(pid, start_time) else {
+        return found;
+    };
+    let libraries = target.libraries(preflight::is_ours).unwrap_or_default();
+    let Ok(shoes) = Shoes::put_on(&target) else {
+        return found;
+    };
+    profilers::look(cleaning, &target, &shoes, libraries, &mut found);
+    let usual = USUAL.into_iter().map(str::to_owned);
+    for path in usual.chain(shoes.cwd_path.clone()) {
+        if let Some(base) = Base::open(&shoes, &path) {
+            base.look(cleaning, &mut found);
+        }
+    }
+    found
+}
+
+/// What users left on this host's own file system.
+fn clean_users(cleaning: &Arc<Cleaning>, folder: Option<&str>, found: &mut Found) {
+    let end = Instant::now() + PATIENCE;
+    let mut owners = cleaning.mine.clone();
+    let looking = cleaning.clone();
+    let looked = thread::spawn(move || owners_of_leftovers(&looking)).join();
+    owners.extend(looked.unwrap_or_default());
+    let folder = folder.map(str::to_owned);
+    let works = owners.into_iter().map(|(uid, gid)| {
+        let (cleaning, folder) = (cleaning.clone(), folder.clone());
+        let work = move || clean_as(&cleaning, uid, gid, folder.as_deref());
+        (format!("what user {uid} left"), work)
+    });
+    at_once(works, end, found);
+}
+
+/// The users within reach that something of ours belongs to.
+fn owners_of_leftovers(cleaning: &Cleaning) -> BTreeSet<(u32, u32)> {
+    let mut owners = BTreeSet::new();
+    let Ok(shoes) = Shoes::of_user(geteuid().as_raw(), getegid().as_raw()) else {
+        return owners;
+    };
+    for base in USUAL
+        .into_iter()
+        .filter_map(|path| Base::open(&shoes, path))
+    {
+        for stat in base.ours().0.iter().filter_map(|(name, _)| base.stat(name)) {
+            if reaches(stat.st_uid) && !cleaning.may(stat.st_uid) {
+                owners.insert((stat.st_uid, stat.st_gid));
+            }
+        }
+    }
+    owners
+}
+
+fn clean_as(cleaning: &Cleaning, uid: u32, gid: u32, folder: Option<&str>) -> Found {
+    let mut found = Found::default();
+    let Ok(shoes) = Shoes::of_user(uid, gid) else {
+        return found;
+    };
+    for base in USUAL
+        .into_iter()
+        .filter_map(|path| Base::open(&shoes, path))
+    {
+        base.look(cleaning, &mut found);
+    }
+    if !cleaning.may(uid) {
+        return found;
+    }
+    for home in homes(uid) {
+        if let Some(base) = Base::open(&shoes, &home) {
+            base.look(cleaning, &mut found);
+        }
+        meet(
+            cleaning,
+            &shoes,
+            &format!("{home}/.cache/{}", names::CACHE),
+            &mut found,
+        );
+    }
+    if let Some(folder) = folder {
+        meet(cleaning, &shoes, folder, &mut found);
+    }
+    found
+}
+
+/// A folder for what is kept, which may be called as it likes.
+fn meet(cleaning: &Cleaning, shoes: &Shoes, folder: &str, found: &mut Found) {
+    let path = Path::new(folder);
+    let parent = path.parent().and_then(Path::to_str);
+    let name = path.file_name().and_then(|name| name.to_str());
+    if let (Some(parent), Some(name)) = (parent, name) {
+        if let Some(base) = Base::open(shoes, parent) {
+            base.meet(cleaning, name, Named::Private, found);
+        }
+    }
+}
+
+/// What was seen by others than its owner, and never as its owner.
+fn tell_strangers(cleaning: &Cleaning, found: &mut Found) {
+    let met = lock(&cleaning.met);
+    for (id, entry) in lock(&cleaning.strangers).drain() {
+        if !met.contains(&id) {
+            let reason = format!("it is {}'s: clean up as that user, or as root", entry.user);
+            found.meet(&cleaning.order, entry.judged(State::Foreign, reason));
+        }
+    }
+}
+
+/// Work on threads of its own, which take other users' identities and end with it. What takes too long is told.
+fn at_once<W: FnOnce() -> Found + Send + 'static>(
+    works: impl Iterator<Item = (String, W)>,
+    end: Instant,
+    found: &mut Found,
+) {
+    let (sender, receiver) = channel();
+    let mut waiting: HashMap<usize, String> = HashMap::new();
+    for (number, (what, work)) in works.enumerate() {
+        let sender = sender.clone();
+        let run = move || drop(sender.send((number, work())));
+        match thread::Builder::new().spawn(run) {
+            Ok(_) => drop(waiting.insert(number, what)),
+            Err(error) => found.fail(what, error.to_string()),
+        }
+    }
+    drop(sender);
+    while !waiting.is_empty() {
+        match receiver.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok((number, more)) => {
+                waiting.remove(&number);
+                found.merge(more);
+            }
+            // A thread that breaks down tells nothing.
+            Err(_) => break,
+        }
+    }
+    for what in waiting.into_values() {
+        found.fail(what, "it could not be looked at in time: try again");
+    }
+}
