@@ -1,23 +1,31 @@
 //! Everything the session waits for comes by one channel: requests, signals, reports of recordings.
 
+use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXCPU};
 use signal_hook::iterator::Signals;
 
-use crate::protocol::{read_input, Input};
+use crate::protocol::{read_input, Input, Request};
 use crate::recording::Report;
+use crate::resume::Successor;
 
 /// What can happen.
 pub enum Happening {
-    Input(Input),
+    /// With the number of the connection that it came by.
+    Input(u32, Input),
     Signal(i32),
     Report(i32, Report),
+    /// The coordinator has come back by another connection.
+    Successor(Successor),
+    /// The agent that goes on here has ended, with this exit code.
+    Ended(u8),
 }
 
 impl From<(i32, Report)> for Happening {
@@ -31,39 +39,63 @@ pub struct Inbox {
     receiver: Receiver<Happening>,
     pub sender: Sender<Happening>,
     begin: Instant,
-    /// When something was last read from stdin, in milliseconds since `begin`.
+    /// The number of the connection that is listened to, and when something last came by it, in milliseconds since
+    /// `begin`.
+    connection: u32,
     heard: Arc<AtomicU64>,
+    to_read_on: Sender<()>,
 }
 
 impl Inbox {
     /// Start listening to stdin and signals.
     pub fn open() -> io::Result<Self> {
-        let (sender, receiver) = channel();
-        let inbox = Self {
-            receiver,
-            sender,
-            begin: Instant::now(),
-            heard: Arc::default(),
-        };
+        let mut inbox = Self::deaf();
         inbox.listen_to_signals()?;
-        inbox.listen_to_stdin();
+        inbox.listen_to(io::stdin().as_fd().try_clone_to_owned()?);
         Ok(inbox)
+    }
+
+    /// From now on what comes by this connection counts, and nothing that comes by another one.
+    pub fn listen_to(&mut self, input: OwnedFd) {
+        self.connection += 1;
+        let heard = self.begin.elapsed().as_millis() as u64;
+        self.heard = Arc::new(AtomicU64::new(heard));
+        let (to_read_on, may_read_on) = channel();
+        self.to_read_on = to_read_on;
+        let listener = Listener {
+            input: input.into(),
+            begin: self.begin,
+            heard: self.heard.clone(),
+        };
+        let (connection, sender) = (self.connection, self.sender.clone());
+        thread::spawn(move || listener.listen(connection, &sender, &may_read_on));
+    }
+
+    /// What follows a `resume` is for this agent after all.
+    pub fn read_on(&self) {
+        let _ = self.to_read_on.send(());
     }
 
     /// One that hears nothing but what is sent to it.
     #[cfg(test)]
     pub fn silent() -> Self {
+        Self::deaf()
+    }
+
+    fn deaf() -> Self {
         let (sender, receiver) = channel();
         Self {
             receiver,
             sender,
             begin: Instant::now(),
+            connection: 0,
             heard: Arc::default(),
+            to_read_on: channel().0,
         }
     }
 
     fn listen_to_signals(&self) -> io::Result<()> {
-        let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+        let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGXCPU])?;
         let sender = self.sender.clone();
         thread::spawn(move || {
             for signal in signals.forever() {
@@ -73,48 +105,54 @@ impl Inbox {
         Ok(())
     }
 
-    fn listen_to_stdin(&self) {
-        let stdin = Listener {
-            begin: self.begin,
-            heard: self.heard.clone(),
-        };
-        let sender = self.sender.clone();
-        thread::spawn(move || {
-            let mut stdin = BufReader::with_capacity(64 << 10, stdin);
-            loop {
-                let input = read_input(&mut stdin);
-                let last = !matches!(input, Input::Request(..));
-                if sender.send(Happening::Input(input)).is_err() || last {
-                    return;
-                }
-            }
-        });
-    }
-
     /// The next happening, or None at `until`.
     pub fn next(&self, until: Instant) -> Option<Happening> {
-        let patience = until.saturating_duration_since(Instant::now());
-        self.receiver.recv_timeout(patience).ok()
+        loop {
+            let patience = until.saturating_duration_since(Instant::now());
+            match self.receiver.recv_timeout(patience).ok()? {
+                Happening::Input(connection, _) if connection != self.connection => {}
+                happening => return Some(happening),
+            }
+        }
     }
 
-    /// When something was last read from stdin.
+    /// When something was last read from the coordinator.
     pub fn heard(&self) -> Instant {
         self.begin + Duration::from_millis(self.heard.load(Ordering::Relaxed))
     }
 }
 
-/// stdin, with a note of when something came: a long payload is a sign of life as much as a ping.
+/// What the coordinator sends, with a note of when something came: a long payload is a sign of life as much as a ping.
 struct Listener {
+    input: File,
     begin: Instant,
     heard: Arc<AtomicU64>,
 }
 
+impl Listener {
+    /// Until the end, or nonsense. What follows a `resume` may be for another process to read.
+    fn listen(self, connection: u32, sender: &Sender<Happening>, may_read_on: &Receiver<()>) {
+        let mut input = BufReader::with_capacity(64 << 10, self);
+        loop {
+            let request = read_input(&mut input);
+            let last = !matches!(request, Input::Request(..));
+            let stays = !matches!(request, Input::Request(Request::Resume { .. }, _));
+            if sender.send(Happening::Input(connection, request)).is_err() || last {
+                return;
+            }
+            if !stays && may_read_on.recv().is_err() {
+                return;
+            }
+        }
+    }
+}
+
 impl Read for Listener {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = io::stdin().lock().read(buffer)?;
+        let count = self.input.read(buffer)?;
         if count > 0 {
-            self.heard
-                .store(self.begin.elapsed().as_millis() as u64, Ordering::Relaxed);
+            let now = self.begin.elapsed().as_millis() as u64;
+            self.heard.store(now, Ordering::Relaxed);
         }
         Ok(count)
     }

@@ -5,6 +5,7 @@
 
 mod attach;
 mod audit;
+mod backlog;
 mod canary;
 mod clean;
 mod clock;
@@ -31,6 +32,7 @@ mod proc;
 mod protocol;
 mod recording;
 mod recordings;
+mod resume;
 mod room;
 mod sampling;
 mod selector;

@@ -1,30 +1,54 @@
-//! The one way out: events and payloads on stdout.
+//! The one way out: events and payloads, on stdout or on what took its place.
 
 use std::fs::File;
-use std::io::{self, Read, Seek};
-use std::time::Duration;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use crate::backlog::Backlog;
+use crate::outcome::{Failure, Stage};
 use crate::protocol::Event;
 use crate::recording::Over;
 use crate::recordings::Audience;
 
 /// A pipe that polls as writable takes this much (PIPE_BUF) without blocking.
 const PIECE: usize = 4096;
+/// How long one look takes at whether something can be written.
+const LOOK: Duration = Duration::from_millis(200);
+/// Results that are kept for a coordinator that is lost take no more memory than this.
+const MOST_KEPT: usize = 256 << 20;
 
-/// Writes events; once the coordinator is gone every further write does nothing.
+/// Writes events. Once the coordinator is gone nothing is written any more; what it has not received is kept where it
+/// may come back.
 pub struct Output {
+    /// None: this process's own stdout.
+    to: Option<OwnedFd>,
     gone: bool,
+    /// Nothing can ever be written there again.
+    broken: bool,
     patience: Duration,
+    backlog: Backlog,
+    written: u64,
+    keeps: bool,
+    /// Another connection is about to take the place of this one.
+    wanted: Arc<AtomicBool>,
 }
 
 impl Output {
     pub fn new() -> Self {
         Self {
+            to: None,
             gone: false,
+            broken: false,
             patience: Duration::from_secs(60),
+            backlog: Backlog::default(),
+            written: 0,
+            keeps: false,
+            wanted: Arc::default(),
         }
     }
 
@@ -38,39 +62,126 @@ impl Output {
         self.gone
     }
 
+    /// From now on what is sent is kept until it was received. Gives what ends a wait for a reader that is gone.
+    pub fn keep(&mut self) -> Arc<AtomicBool> {
+        self.keeps = true;
+        self.wanted.clone()
+    }
+
+    /// From now on it is not.
+    pub fn keep_no_more(&mut self) {
+        self.keeps = false;
+        self.backlog.forget(self.written);
+    }
+
+    /// All before that place was received.
+    pub fn received(&mut self, until: u64) {
+        self.backlog.forget(until.min(self.written));
+    }
+
+    /// Whether something was not received yet, as far as it is kept.
+    pub fn is_awaited(&self) -> bool {
+        self.keeps && !self.backlog.is_empty()
+    }
+
+    /// Write no more for the time being.
+    pub fn lose(&mut self) {
+        self.gone = true;
+    }
+
+    /// Go on where it was left: the coordinator was silent, and is not any more.
+    pub fn revive(&mut self) {
+        self.wanted.store(false, Ordering::Relaxed);
+        self.gone = self.broken;
+        self.flush();
+    }
+
+    /// Go on at that place, on another connection, after an event that belongs to this connection alone.
+    pub fn go_over(&mut self, to: OwnedFd, event: &Event, received: u64) {
+        self.received(received);
+        (self.to, self.written, self.broken) = (Some(to), received, false);
+        self.wanted.store(false, Ordering::Relaxed);
+        let written = line(event)
+            .iter()
+            .flat_map(|line| line.chunks(PIECE))
+            .try_for_each(|piece| self.write(piece).map(|_| ()));
+        self.broken = written.is_err();
+        self.revive();
+    }
+
+    /// Whether it can go on at that place.
+    pub fn reaches(&self, received: u64) -> bool {
+        self.keeps && self.backlog.reaches(received)
+    }
+
     pub fn send(&mut self, event: &Event) {
-        self.send_with(event, &[]);
+        self.send_with(event, Vec::new());
     }
 
     /// Send an event and the payload whose size it names.
-    pub fn send_with(&mut self, event: &Event, payload: &[u8]) {
-        let Ok(mut line) = serde_json::to_vec(event) else {
+    pub fn send_with(&mut self, event: &Event, payload: Vec<u8>) {
+        let Some(line) = line(event) else {
             return;
         };
-        line.push(b'\n');
-        self.write(&line);
-        self.write(payload);
+        self.backlog.add(line);
+        self.backlog.add(payload);
+        self.flush();
     }
 
-    /// Send an event and a file of the size it names. Of a file that was cut since, the rest is zeros: it then has
-    /// another hash than the event says, which the coordinator sees.
-    pub fn send_file(&mut self, event: &Event, file: &mut File, size: u64) {
-        self.send(event);
-        let _ = file.rewind();
-        let mut padded = file.chain(io::repeat(0)).take(size);
-        let mut piece = vec![0; 1 << 16];
-        while !self.gone && padded.limit() > 0 {
-            match padded.read(&mut piece) {
-                Ok(count) => self.write(&piece[..count]),
-                // Nothing can take the place of what was announced.
-                Err(_) => self.gone = true,
+    /// Send an event and a file of the size it names.
+    pub fn send_file(&mut self, event: &Event, file: File, size: u64) {
+        let Some(line) = line(event) else {
+            return;
+        };
+        self.backlog.add(line);
+        self.backlog.add_file(file, size);
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        let mut piece = [0; PIECE];
+        while !self.gone {
+            let count = self.backlog.read(self.written, &mut piece);
+            if count == 0 {
+                break;
             }
+            match self.write(&piece[..count]) {
+                Ok(written) => self.written += written as u64,
+                Err(error) => {
+                    self.gone = true;
+                    self.broken = error.kind() != io::ErrorKind::TimedOut;
+                }
+            }
+        }
+        if !self.keeps {
+            if self.gone {
+                self.written = self.backlog.end();
+            }
+            self.backlog.forget(self.written);
         }
     }
 
-    fn write(&mut self, bytes: &[u8]) {
-        if !self.gone {
-            self.gone = write_all(bytes, self.patience).is_err();
+    /// Write some of it, at once or within the time of patience: a coordinator that stalls must not keep the agent from
+    /// seeing that its lease is over.
+    fn write(&self, piece: &[u8]) -> io::Result<usize> {
+        let stdout = io::stdout();
+        let to = match &self.to {
+            Some(to) => to.as_fd(),
+            None => stdout.as_fd(),
+        };
+        let until = Instant::now() + self.patience;
+        loop {
+            if !is_writable(to)? {
+                if Instant::now() >= until || self.wanted.load(Ordering::Relaxed) {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                continue;
+            }
+            match rustix::io::write(to, piece) {
+                Ok(written) => return Ok(written),
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 }
@@ -81,48 +192,50 @@ impl Audience for Output {
     }
 
     fn result(&mut self, over: Over) {
+        let size: usize = over.profiles.iter().map(|(_, bytes)| bytes.len()).sum();
+        let over = match self.gone && self.keeps && self.backlog.memory() + size > MOST_KEPT {
+            true => no_room(over),
+            false => over,
+        };
         for (head, bytes) in over.profiles {
-            self.send_with(&Event::Profile(head), &bytes);
+            self.send_with(&Event::Profile(head), bytes);
         }
-        if let Some((head, mut raw)) = over.raw {
-            self.send_file(&Event::Raw(head), &mut raw.file, raw.size);
+        if let Some((head, raw)) = over.raw {
+            self.send_file(&Event::Raw(head), raw.file, raw.size);
         }
         self.send(&Event::Outcome(over.outcome));
     }
 }
 
-/// Write without ever blocking for longer than `patience`: a coordinator that stalls must not keep
-/// the agent from seeing that its lease is over.
-fn write_all(mut bytes: &[u8], patience: Duration) -> io::Result<()> {
-    let stdout = io::stdout();
-    let stdout = stdout.as_fd();
-    while !bytes.is_empty() {
-        wait_writable(stdout, patience)?;
-        let piece = &bytes[..bytes.len().min(PIECE)];
-        match rustix::io::write(stdout, piece) {
-            Ok(written) => bytes = &bytes[written..],
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
+fn no_room(over: Over) -> Over {
+    let why = Failure::new(
+        format!(
+            "it was not kept while the connection was lost: {} MiB of others were",
+            MOST_KEPT >> 20
+        ),
+        "record again",
+    );
+    Over::failed(why.at(over.outcome.pid.unwrap_or(0), Stage::Fetch))
 }
 
-fn wait_writable(fd: BorrowedFd<'_>, patience: Duration) -> io::Result<()> {
+fn line(event: &Event) -> Option<Vec<u8>> {
+    let mut line = serde_json::to_vec(event).ok()?;
+    line.push(b'\n');
+    Some(line)
+}
+
+fn is_writable(fd: BorrowedFd<'_>) -> io::Result<bool> {
     let timeout = Timespec {
-        tv_sec: patience.as_secs().max(1) as i64,
-        tv_nsec: 0,
+        tv_sec: 0,
+        tv_nsec: LOOK.as_nanos() as i64,
     };
-    loop {
-        match poll(
-            &mut [PollFd::from_borrowed_fd(fd, PollFlags::OUT)],
-            Some(&timeout),
-        ) {
-            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-            Ok(_) => return Ok(()),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+    match poll(
+        &mut [PollFd::from_borrowed_fd(fd, PollFlags::OUT)],
+        Some(&timeout),
+    ) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -134,5 +247,88 @@ impl Output {
             gone: true,
             ..Self::new()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::{Outcome, Status};
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    fn event(text: &str) -> Event {
+        Event::Stored {
+            sha256: text.to_owned(),
+        }
+    }
+
+    /// What comes out at the other end, until this one is dropped.
+    fn told(mut from: UnixStream) -> String {
+        let mut told = String::new();
+        from.read_to_string(&mut told).unwrap();
+        told
+    }
+
+    #[test]
+    fn what_was_not_received_is_told_again() {
+        let mut output = Output::unheard();
+        output.keep();
+        output.send(&event("one"));
+        output.send_with(&event("two"), b"payload\n".to_vec());
+        let all = "{\"type\":\"stored\",\"sha256\":\"one\"}\n{\"type\":\"stored\",\"sha256\":\"two\"}\npayload\n";
+        for at in [0, 5, 33, 70] {
+            assert!(output.reaches(at));
+            let (to, from) = UnixStream::pair().unwrap();
+            output.go_over(to.into(), &event("new"), at);
+            assert!(!output.gone());
+            drop(output.to.take());
+            output.gone = true;
+            let told = told(from);
+            assert!(
+                told.starts_with("{\"type\":\"stored\",\"sha256\":\"new\"}\n"),
+                "{told}"
+            );
+            assert!(told.ends_with(&all[at as usize..]), "{told}");
+        }
+        assert!(!output.reaches(0) && !output.reaches(1000));
+        output.received(output.backlog.end());
+        assert!(!output.is_awaited());
+    }
+
+    #[test]
+    fn what_nobody_may_fetch_is_not_kept() {
+        let mut output = Output::unheard();
+        output.send(&event("one"));
+        assert!(!output.reaches(0) && output.backlog.memory() == 0);
+    }
+
+    #[test]
+    fn results_are_kept_as_long_as_there_is_room() {
+        let over = || Over {
+            profiles: Vec::new(),
+            ..Over::failed(Outcome {
+                pid: Some(7),
+                status: Status::Ok,
+                stage: Stage::Record,
+                reason: "good".to_owned(),
+                remedy: String::new(),
+            })
+        };
+        let mut output = Output::unheard();
+        output.keep();
+        output.result(over());
+        output.backlog.add(vec![0; MOST_KEPT]);
+        let before = output.backlog.end();
+        output.result(over());
+        let mut piece = [0; PIECE];
+        let count = output.backlog.read(before, &mut piece);
+        let told = String::from_utf8_lossy(&piece[..count]);
+        assert!(
+            told.contains("failed") && told.contains("not kept"),
+            "{told}"
+        );
+        let count = output.backlog.read(0, &mut piece);
+        assert!(String::from_utf8_lossy(&piece[..count]).contains("good"));
     }
 }

@@ -30,6 +30,15 @@ extern "C" {
 /// The process that made the listening socket at the other end listen, as this pid namespace counts it; None where
 /// it has no number here. Whoever wears whose shoes makes no difference: the kernel noted it when it was called.
 pub fn listener(socket: impl AsFd) -> Result<Option<i32>, Errno> {
+    credentials(socket).map(|peer| (peer.pid > 0).then_some(peer.pid))
+}
+
+/// The user of the process at the other end, when it connected or listened, as this user namespace counts them.
+pub fn user(socket: impl AsFd) -> Result<u32, Errno> {
+    credentials(socket).map(|peer| peer.uid)
+}
+
+fn credentials(socket: impl AsFd) -> Result<Credentials, Errno> {
     let mut peer = Credentials::default();
     let mut length = size_of::<Credentials>() as u32;
     // SAFETY: the kernel writes at most `length` bytes to `peer`, which is as long, and any bytes are valid in it.
@@ -43,7 +52,7 @@ pub fn listener(socket: impl AsFd) -> Result<Option<i32>, Errno> {
         )
     };
     match result {
-        0 => Ok((peer.pid > 0).then_some(peer.pid)),
+        0 => Ok(peer),
         _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
     }
 }
@@ -57,6 +66,7 @@ mod tests {
     fn of_a_pair_it_is_this_process() {
         let (one, _other) = UnixStream::pair().unwrap();
         assert_eq!(listener(&one), Ok(Some(std::process::id() as i32)));
+        assert_eq!(user(&one), Ok(rustix::process::geteuid().as_raw()));
     }
 
     #[test]

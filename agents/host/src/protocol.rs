@@ -23,14 +23,15 @@ const MAX_PAYLOAD: u64 = 64 << 20;
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Request {
-    Hello {
-        protocol: u32,
-        lease_seconds: f64,
-        #[serde(default)]
-        exclude: Option<Exclude>,
-        /// Whether what is done on the host is to be kept, for `audit`.
-        #[serde(default)]
-        audit: bool,
+    Hello(Greeting),
+    /// Go on with the session of that token, of which so many bytes were received.
+    Resume {
+        token: String,
+        received: u64,
+    },
+    /// So many bytes of the session were received.
+    Received {
+        bytes: u64,
     },
     Put {
         #[serde(default)]
@@ -58,6 +59,21 @@ pub enum Request {
         only: Option<HashSet<String>>,
     },
     Bye,
+}
+
+/// How a session begins.
+#[derive(Debug, Deserialize)]
+pub struct Greeting {
+    pub protocol: u32,
+    pub lease_seconds: f64,
+    #[serde(default)]
+    pub exclude: Option<Exclude>,
+    /// Whether what is done on the host is to be kept, for `audit`.
+    #[serde(default)]
+    pub audit: bool,
+    /// By what another connection may go on with the session; never where it is absent.
+    #[serde(default)]
+    pub resume: Option<String>,
 }
 
 /// The coordinator's own processes; they count only on its own machine and pid namespace.
@@ -144,6 +160,14 @@ pub enum Event {
     },
     Recording {
         processes: usize,
+    },
+    /// The coordinator was lost while processes were recorded, which ended it after so many seconds.
+    Interrupted {
+        seconds: f64,
+        reason: &'static str,
+    },
+    Resumed {
+        found: bool,
     },
     Checked(Checked),
     Watched(Watched),

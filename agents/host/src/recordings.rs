@@ -70,6 +70,8 @@ pub struct Recordings {
     limit: Instant,
     /// By when all must be over, once they were started.
     deadline: Option<Instant>,
+    /// When all had started.
+    begun: Option<Instant>,
     folding: Arc<Folding>,
     /// Results that came before the coordinator was told that all have started.
     early: Vec<Over>,
@@ -110,6 +112,7 @@ impl Recordings {
             duration: Duration::from_secs_f64(request.sampling.duration.clamp(0.0, 86_400.0)),
             limit: Instant::now() + STEP_TIME,
             deadline: None,
+            begun: None,
             folding,
             early: Vec::new(),
             left: Vec::new(),
@@ -156,6 +159,18 @@ impl Recordings {
     /// By when all must be over, once they were started.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
+    }
+
+    pub fn is_started(&self) -> bool {
+        self.deadline.is_some()
+    }
+
+    /// For how many seconds processes have been sampled that still are, or are about to be; None once it is over.
+    pub fn sampling(&self) -> Option<f64> {
+        self.deadline?;
+        let so_far = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+        let some = self.any(Phase::Running) || self.any(Phase::Starting);
+        (some && so_far < self.duration).then_some(so_far.as_secs_f64())
     }
 
     /// When something is to be given up, if nothing happens before.
@@ -237,6 +252,7 @@ impl Recordings {
         }
         if self.step == Step::Start && !self.any(Phase::Starting) {
             self.step = Step::Record;
+            self.begun = Some(Instant::now());
             self.limit = self.limit.max(Instant::now() + self.duration + STEP_TIME);
             let running = self.those(Phase::Running).count();
             audience.tell(&Event::Recording {

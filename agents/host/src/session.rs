@@ -1,13 +1,16 @@
 //! One session: requests in, events out, until the work, the lease or the patience is over.
 
 mod answers;
+mod keeping;
 
 use std::collections::HashSet;
+use std::io::Write;
 use std::time::{Duration, Instant};
+
+use signal_hook::consts::SIGHUP;
 
 use crate::audit;
 use crate::canary::Canary;
-use crate::files::{read_regular, sha256};
 use crate::host;
 use crate::inbox::{Happening, Inbox};
 use crate::lease;
@@ -15,18 +18,15 @@ use crate::outcome::Failure;
 use crate::output::Output;
 use crate::proc::scan;
 use crate::proc::{read_text, stat};
-use crate::protocol::{Event, Exclude, HostFacts, Input, Request, PROTOCOL};
+use crate::protocol::{Event, HostFacts, Input, Request};
 use crate::recording::Report;
 use crate::recordings::Recordings;
+use crate::resume::{Control, Token};
 use crate::store::Store;
 use crate::threads::unbroken;
 
 /// Until the coordinator has named a lease.
 const FIRST_LEASE: Duration = Duration::from_secs(30);
-const LONGEST_LEASE: f64 = 3600.0;
-/// Commands are cut at this many bytes, and further where very many of them would break the limit of a line.
-const COMMAND: usize = 4096;
-const ALL_COMMANDS: usize = 8 << 20;
 
 /// How a session ends.
 enum End {
@@ -36,6 +36,8 @@ enum End {
     Signal(i32),
     Overdue(&'static str),
     Refused(Failure),
+    /// Another agent went on here, and has ended with this exit code.
+    Lent(u8),
 }
 
 struct Session {
@@ -49,6 +51,13 @@ struct Session {
     excluded: HashSet<i32>,
     recordings: Option<Recordings>,
     canary: Option<Canary>,
+    /// By what the session may go on over another connection.
+    token: Option<Token>,
+    listens: bool,
+    /// Since when the coordinator is gone, while what it may want to fetch is kept.
+    lost: Option<Instant>,
+    /// The agent whose stdin and stdout are used, once it was another's.
+    lender: Option<Control>,
 }
 
 /// Run a session on stdin and stdout; the process's exit code. With `once` nothing is kept for the next one.
@@ -77,18 +86,27 @@ pub fn run(once: bool) -> u8 {
         excluded: scan::own_ancestry(),
         recordings: None,
         canary: None,
+        token: None,
+        listens: false,
+        lost: None,
+        lender: None,
     };
     let end = unbroken(|| session.serve()).unwrap_or_else(End::Refused);
     session.close(end)
 }
 
 fn refuse(output: &mut Output, failure: Failure) -> u8 {
-    eprintln!("hprofiler-agent: {}", failure.reason);
+    complain(&failure.reason);
     output.send(&Event::Error {
         reason: failure.reason,
         remedy: failure.remedy,
     });
     1
+}
+
+/// On stderr, whose reader may have gone with the connection.
+fn complain(what: &str) {
+    let _ = writeln!(std::io::stderr(), "hprofiler-agent: {what}");
 }
 
 /// Unlike that of any other session of this boot.
@@ -104,36 +122,44 @@ fn session_name() -> String {
 impl Session {
     fn serve(&mut self) -> End {
         loop {
-            if self.output.gone() {
-                return End::Closed;
-            }
-            let until = self.inbox.heard() + self.lease;
-            lease::show(until);
             let limits = [
                 self.deadline(),
                 self.recordings.as_ref().and_then(Recordings::limit),
                 self.canary.as_ref().and_then(Canary::limit),
             ];
-            let until = limits.into_iter().flatten().fold(until, Instant::min);
-            let end = match self.inbox.next(until) {
-                Some(Happening::Input(Input::Request(request, payload))) => {
-                    self.answer(request, payload)
-                }
-                Some(Happening::Input(Input::Bad(reason))) => Err(End::Refused(Failure::new(
-                    reason,
-                    "use a coordinator and an agent of the same version",
-                ))),
-                Some(Happening::Input(Input::Closed)) => Err(End::Closed),
-                Some(Happening::Signal(signal)) => Err(End::Signal(signal)),
-                Some(Happening::Report(pid, report)) => {
-                    self.hear(pid, report);
-                    Ok(())
-                }
-                None => Ok(()),
-            };
+            let until = limits.into_iter().flatten();
+            lease::show(self.lease_ends());
+            let until = until.fold(self.lease_ends(), Instant::min);
+            let happening = self.inbox.next(until);
+            let end = happening.map_or(Ok(()), |happening| self.take(happening));
             if let Err(end) = end.and_then(|()| self.overdue()) {
                 return end;
             }
+        }
+    }
+
+    fn take(&mut self, happening: Happening) -> Result<(), End> {
+        match happening {
+            Happening::Input(_, Input::Request(request, payload)) => {
+                self.found_again();
+                self.answer(request, payload)
+            }
+            Happening::Input(_, Input::Bad(reason)) => Err(End::Refused(Failure::new(
+                reason,
+                "use a coordinator and an agent of the same version",
+            ))),
+            Happening::Input(_, Input::Closed) => self.lose("it was closed", End::Closed),
+            Happening::Signal(SIGHUP) => self.lose("it was hung up", End::Signal(SIGHUP)),
+            Happening::Signal(signal) => Err(End::Signal(signal)),
+            Happening::Report(pid, report) => {
+                self.hear(pid, report);
+                Ok(())
+            }
+            Happening::Successor(successor) => {
+                self.go_over(successor);
+                Ok(())
+            }
+            Happening::Ended(_) => Ok(()),
         }
     }
 
@@ -152,12 +178,19 @@ impl Session {
         if self.deadline().is_some_and(|deadline| deadline <= now) {
             return Err(End::Overdue("the recording should have been over long ago"));
         }
-        if self.inbox.heard() + self.lease <= now {
-            return Err(End::Overdue(
-                "nothing was heard from the coordinator for the time of the lease",
-            ));
+        if self.lost.is_none() && self.output.gone() {
+            self.lose("nothing can be sent", End::Closed)?;
         }
-        Ok(())
+        match self.lost {
+            _ if self.lease_ends() > now => Ok(()),
+            Some(_) => Err(End::Overdue(
+                "the coordinator was lost and did not come back",
+            )),
+            None => {
+                let why = "nothing was heard from the coordinator for the time of the lease";
+                self.lose(why, End::Overdue(why))
+            }
+        }
     }
 
     fn answer(&mut self, request: Request, payload: Vec<u8>) -> Result<(), End> {
@@ -168,17 +201,7 @@ impl Session {
             )));
         }
         let answered = match request {
-            Request::Hello {
-                protocol,
-                lease_seconds,
-                exclude,
-                audit,
-            } => {
-                if !audit {
-                    audit::end();
-                }
-                self.hello(protocol, lease_seconds, exclude)
-            }
+            Request::Hello(greeting) => self.hello(greeting),
             Request::Put { name, sha256, .. } => self.put(&name, sha256, payload),
             Request::List => self.list(),
             Request::Find(find) => self.find(find),
@@ -188,6 +211,11 @@ impl Session {
             Request::Start => self.start(),
             Request::Stop => self.stop(),
             Request::Ping => Ok(()),
+            Request::Resume { token, received } => return self.resume(token, received),
+            Request::Received { bytes } => {
+                self.received(bytes);
+                Ok(())
+            }
             Request::Audit => {
                 self.output.send(&Event::Audited(audit::take()));
                 Ok(())
@@ -196,46 +224,6 @@ impl Session {
             Request::Bye => return Err(End::Bye),
         };
         answered.map_err(End::Refused)
-    }
-
-    fn hello(
-        &mut self,
-        protocol: u32,
-        lease_seconds: f64,
-        exclude: Option<Exclude>,
-    ) -> Result<(), Failure> {
-        if protocol != PROTOCOL {
-            return Err(Failure::new(
-                format!("the agent speaks protocol {PROTOCOL} and not {protocol}"),
-                "use a coordinator and an agent of the same version",
-            ));
-        }
-        if !(lease_seconds > 0.0 && lease_seconds <= LONGEST_LEASE) {
-            return Err(Failure::plain(format!(
-                "a lease of {lease_seconds} s is not between 0 and {LONGEST_LEASE}"
-            )));
-        }
-        self.greeted = true;
-        self.lease = Duration::from_secs_f64(lease_seconds);
-        self.output.set_patience(self.lease);
-        // Numbers of processes mean nothing on another machine or in another pid namespace.
-        let here = |e: &Exclude| {
-            e.boot_id == self.host.boot_id && e.pid_namespace == self.host.pid_namespace
-        };
-        self.excluded.extend(
-            exclude
-                .filter(here)
-                .map(|exclude| exclude.pids)
-                .unwrap_or_default(),
-        );
-        self.output.send(&Event::Hello {
-            protocol: PROTOCOL,
-            version: env!("CARGO_PKG_VERSION"),
-            sha256: own_hash(),
-            host: self.host.clone(),
-            blobs: self.store.blobs(),
-        });
-        Ok(())
     }
 
     fn hear(&mut self, pid: i32, report: Report) {
@@ -276,12 +264,22 @@ impl Session {
         let canary = self.canary.take();
         let of_canary = canary.map(|canary| canary.abandon(&self.inbox));
         for path in of_all.into_iter().chain(of_canary).flatten() {
-            eprintln!("hprofiler-agent: left behind: {path}");
+            complain(&format!("left behind: {path}"));
         }
+        let lender = self.lender.take();
+        let code = self.code(end);
+        if let Some(lender) = lender {
+            lender.end(code);
+        }
+        code
+    }
+
+    fn code(&mut self, end: End) -> u8 {
         match end {
             End::Bye | End::Closed => 0,
+            End::Lent(code) => code,
             End::Signal(signal) => {
-                eprintln!("hprofiler-agent: ended by signal {signal}");
+                complain(&format!("ended by signal {signal}"));
                 (128 + signal).clamp(1, 255) as u8
             }
             End::Overdue(reason) => refuse(
@@ -291,11 +289,4 @@ impl Session {
             End::Refused(failure) => refuse(&mut self.output, failure),
         }
     }
-}
-
-fn own_hash() -> String {
-    let root = rustix::fs::CWD;
-    let path = std::env::current_exe().ok();
-    let bytes = path.and_then(|path| read_regular(root, path.to_str()?, None, 64 << 20).ok());
-    bytes.map(|bytes| sha256(&bytes)).unwrap_or_default()
 }

@@ -16,6 +16,7 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         duration: Duration::from_secs(1),
         limit: Instant::now(),
         deadline: Some(Instant::now()),
+        begun: None,
         folding: Arc::new(Folding::new(Duration::from_secs(600))),
         early: Vec::new(),
         left: Vec::new(),

@@ -2,19 +2,65 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::{Session, ALL_COMMANDS, COMMAND};
+use super::Session;
+use crate::audit;
 use crate::canary::Canary;
 use crate::clean::{self, Order};
 use crate::doctor;
+use crate::files::{read_regular, sha256};
 use crate::finding::Finding;
 use crate::outcome::Failure;
 use crate::proc::scan::{self, Seen};
-use crate::protocol::{Event, Find, Prepare, Watched};
+use crate::protocol::{Event, Exclude, Find, Greeting, Prepare, Watched, PROTOCOL};
 use crate::recording::{Libraries, Library};
 use crate::recordings::Recordings;
+use crate::resume::Token;
+
+const LONGEST_LEASE: f64 = 3600.0;
+/// Commands are cut at this many bytes, and further where very many of them would break the limit of a line.
+const COMMAND: usize = 4096;
+const ALL_COMMANDS: usize = 8 << 20;
 
 impl Session {
+    pub(super) fn hello(&mut self, greeting: Greeting) -> Result<(), Failure> {
+        let (protocol, lease) = (greeting.protocol, greeting.lease_seconds);
+        if protocol != PROTOCOL {
+            return Err(Failure::new(
+                format!("the agent speaks protocol {PROTOCOL} and not {protocol}"),
+                "use a coordinator and an agent of the same version",
+            ));
+        }
+        if !(lease > 0.0 && lease <= LONGEST_LEASE) {
+            return Err(Failure::plain(format!(
+                "a lease of {lease} s is not between 0 and {LONGEST_LEASE}"
+            )));
+        }
+        self.token = greeting.resume.map(Token::new).transpose()?;
+        self.greeted = true;
+        self.lease = Duration::from_secs_f64(lease);
+        self.output.set_patience(self.lease);
+        if !greeting.audit {
+            audit::end();
+        }
+        // Numbers of processes mean nothing on another machine or in another pid namespace.
+        let here = |e: &Exclude| {
+            e.boot_id == self.host.boot_id && e.pid_namespace == self.host.pid_namespace
+        };
+        let excluded = greeting.exclude.filter(here);
+        self.excluded
+            .extend(excluded.map(|exclude| exclude.pids).unwrap_or_default());
+        self.output.send(&Event::Hello {
+            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION"),
+            sha256: own_hash(),
+            host: self.host.clone(),
+            blobs: self.store.blobs(),
+        });
+        Ok(())
+    }
+
     pub(super) fn put(&mut self, name: &str, hash: String, bytes: Vec<u8>) -> Result<(), Failure> {
         self.store.put(&hash, bytes).map_err(|failure| {
             Failure::new(format!("{name}: {}", failure.reason), failure.remedy)
@@ -85,7 +131,7 @@ impl Session {
         Ok(())
     }
 
-    fn refuse_busy(&self, asked: &str) -> Result<(), Failure> {
+    pub(super) fn refuse_busy(&self, asked: &str) -> Result<(), Failure> {
         match self.recordings.is_some() || self.canary.is_some() {
             true => Err(Failure::plain(format!(
                 "{asked} was asked for while a recording goes on"
@@ -123,6 +169,7 @@ impl Session {
             .as_mut()
             .ok_or_else(|| Failure::plain("start was asked for before prepare"))?;
         recordings.start()?;
+        self.keep()?;
         self.advance();
         Ok(())
     }
@@ -155,4 +202,11 @@ impl Session {
         });
         Ok(())
     }
+}
+
+fn own_hash() -> String {
+    let root = rustix::fs::CWD;
+    let path = std::env::current_exe().ok();
+    let bytes = path.and_then(|path| read_regular(root, path.to_str()?, None, 64 << 20).ok());
+    bytes.map(|bytes| sha256(&bytes)).unwrap_or_default()
 }

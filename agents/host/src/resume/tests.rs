@@ -1,0 +1,115 @@
+//! Both ends in one process.
+
+use super::*;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{channel, Receiver};
+
+/// The token of one test: each has a socket of its own.
+fn token(number: u32) -> Token {
+    let unique = format!("{:08x}{number:024x}", std::process::id());
+    Token::new(unique).unwrap()
+}
+
+fn listening(token: &Token) -> Receiver<Happening> {
+    let (sender, receiver) = channel();
+    listen(token, sender, Arc::default()).unwrap();
+    receiver
+}
+
+fn successor(happenings: &Receiver<Happening>) -> Successor {
+    match happenings.recv_timeout(Duration::from_secs(60)) {
+        Ok(Happening::Successor(successor)) => successor,
+        _ => panic!("no successor"),
+    }
+}
+
+fn ask_for(token: &Token, files: &[BorrowedFd<'_>; 2]) -> Option<UnixStream> {
+    ask(token, 7, *files)
+}
+
+#[test]
+fn files_go_over_and_the_end_comes_back() {
+    let token = token(1);
+    let happenings = listening(&token);
+    let ((input, mut from), (output, mut to)) =
+        (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+    thread::scope(|scope| {
+        let keeper = scope.spawn(move || {
+            let mut come = successor(&happenings);
+            come.control.accept().unwrap();
+            assert_eq!(come.received, 7);
+            UnixStream::from(come.output).write_all(b"told").unwrap();
+            let mut heard = String::new();
+            let mut input = UnixStream::from(come.input);
+            input.read_to_string(&mut heard).unwrap();
+            come.control.end(3);
+            heard
+        });
+        let mut connection = ask_for(&token, &[input.as_fd(), output.as_fd()]).unwrap();
+        drop((input, output));
+        from.write_all(b"heard").unwrap();
+        drop(from);
+        let mut told = String::new();
+        to.read_to_string(&mut told).unwrap();
+        let mut code = [0];
+        connection.set_read_timeout(None).unwrap();
+        connection.read_exact(&mut code).unwrap();
+        assert_eq!((told.as_str(), code), ("told", [3]));
+        assert_eq!(keeper.join().unwrap(), "heard");
+    });
+}
+
+#[test]
+fn nobody_listens() {
+    let (one, other) = UnixStream::pair().unwrap();
+    assert!(ask_for(&token(2), &[one.as_fd(), other.as_fd()]).is_none());
+}
+
+#[test]
+fn the_name_does_not_tell_the_token() {
+    let token = token(3);
+    assert!(!token.name().contains(&token.0) && !token.name().contains(&token.0[..8]));
+    assert!(Token::new("x".repeat(DIGITS)).is_err());
+    assert!(Token::new("0".repeat(DIGITS + 1)).is_err());
+}
+
+#[test]
+fn who_does_not_know_the_token_gets_nothing() {
+    let token = token(4);
+    let happenings = listening(&token);
+    let wrong = Token("0".repeat(DIGITS));
+    for said in [
+        b"".as_slice(),
+        b"\n",
+        b"nonsense that is much longer than any token and number could ever be, and so on\n",
+        format!("{} 7\n", wrong.0).as_bytes(),
+        format!("{} 7\n", token.0).as_bytes(), // without files
+    ] {
+        let mut neighbour: UnixStream = connected(&token.name()).unwrap();
+        neighbour.write_all(said).unwrap();
+        neighbour.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        let _ = neighbour.read_to_end(&mut answer); // it may be reset
+        assert!(answer.is_empty());
+    }
+    let (one, other) = UnixStream::pair().unwrap();
+    thread::scope(|scope| {
+        let asking = scope.spawn(|| ask_for(&token, &[one.as_fd(), other.as_fd()]).is_some());
+        successor(&happenings).control.accept().unwrap();
+        assert!(asking.join().unwrap());
+    });
+    assert!(happenings.try_recv().is_err());
+}
+
+#[test]
+fn one_that_says_nothing_holds_up_the_others_for_a_moment_only() {
+    let token = token(5);
+    let happenings = listening(&token);
+    let _silent = connected(&token.name()).unwrap();
+    let (one, other) = UnixStream::pair().unwrap();
+    thread::scope(|scope| {
+        let asking = scope.spawn(|| ask_for(&token, &[one.as_fd(), other.as_fd()]).is_some());
+        successor(&happenings).control.accept().unwrap();
+        assert!(asking.join().unwrap());
+    });
+}
