@@ -101,8 +101,11 @@ class Host:
         found: Set[str] = set()
         for folder in WRITABLE_FOLDERS:
             base = str(self.path(folder))
+            device = os.stat(base).st_dev
             for parent, folders, files in os.walk(base):
                 found.update(f"{folder}{parent[len(base) :]}/{name}" for name in folders + files)
+                # what is shown there from this machine is not the host's, and changes by itself
+                folders[:] = [name for name in folders if _device(f"{parent}/{name}") == device]
         return found
 
 
@@ -294,6 +297,13 @@ class Lab:
             if init.alive():
                 plan = Plan(**entry["plan"])
                 self.hosts[plan.name] = Host(plan, init)
+
+
+def _device(path: str) -> int:
+    try:
+        return os.lstat(path).st_dev
+    except OSError:
+        return -1  # it is gone
 
 
 def _pipe(pipe: Optional[IO[bytes]]) -> IO[bytes]:

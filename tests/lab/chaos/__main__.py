@@ -17,6 +17,8 @@ from tests.lab.chaos.ground import Ground
 from tests.lab.chaos.trial import Verdict, take
 
 TWO_AT_ONCE = 0.25
+_SHOWN = 600
+"""Characters of a complaint; the report has all of it."""
 
 
 def drawn(ground: Ground, seed: int, number: int, only: Sequence[str]) -> Tuple[Fault, ...]:
@@ -65,7 +67,7 @@ def _tell(number: int, verdict: Verdict) -> None:
     word = "ok" if verdict.passed else "FAILED"
     print(f"{number:4} {word} {verdict.seconds:5.1f} s  {' + '.join(verdict.faults)}", flush=True)
     for complaint in verdict.complaints:
-        print(f"     {complaint}", flush=True)
+        print(f"     {complaint[:_SHOWN]}", flush=True)
 
 
 def _options(words: Sequence[str]) -> argparse.Namespace:
