@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from dataclasses import dataclass, field
@@ -75,11 +76,29 @@ def _run(ground: Ground, faults: Sequence[Fault], verdict: Verdict) -> Result:
         )
         with _striking([fault for fault in faults if fault.moment], running, verdict):
             result = running.result(timeout=2 * procs.PATIENCE)
+            verdict.complaints += _left_here(running)
     finally:
         for fault in faults:
             fault.mend()
     verdict.code = result.code
     return result
+
+
+def _left_here(running: Running) -> List[str]:
+    """Processes that the coordinator left on its own machine: it has a group of its own."""
+
+    def is_empty() -> bool:
+        try:
+            os.killpg(running.process.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    try:
+        procs.wait_for(is_empty, A_LITTLE, "the coordinator's last process")
+    except TimeoutError as error:
+        return [str(error)]
+    return []
 
 
 @contextlib.contextmanager
