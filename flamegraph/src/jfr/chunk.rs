@@ -10,6 +10,8 @@ use crate::input::Input;
 pub(super) const HEADER_BYTES: usize = 68;
 /// A chunk is held in memory; async-profiler's have 100 MB at most, the JDK's 12 MB, unless it is told otherwise.
 const MOST_BYTES: u64 = 2 << 30;
+/// No recording is longer, in nanoseconds: a day, and what it takes to end one.
+const LONGEST: i128 = 90_000 * 1_000_000_000;
 /// Kinds of events that every chunk has.
 pub(super) const METADATA: u64 = 0;
 pub(super) const CHECKPOINT: u64 = 1;
@@ -48,6 +50,16 @@ impl Header {
             start_ticks: word(48),
             ticks_per_second: word(56).max(1),
         })
+    }
+}
+
+impl Header {
+    /// Nanoseconds since another chunk began, by the ticks of one machine; none where these do not go on from there.
+    pub(super) fn ticks_since(&self, earlier: &Header) -> Option<i64> {
+        let ticks = self.start_ticks.checked_sub(earlier.start_ticks)?;
+        let nanoseconds = i128::from(ticks) * 1_000_000_000 / i128::from(self.ticks_per_second);
+        let one = self.ticks_per_second == earlier.ticks_per_second;
+        (one && (0..=LONGEST).contains(&nanoseconds)).then_some(nanoseconds as i64)
     }
 }
 
@@ -186,5 +198,32 @@ impl Iterator for Events<'_> {
             fields: cursor.at(),
             end,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_go_on_where_a_clock_is_set() {
+        let header = |start_ticks, ticks_per_second| Header {
+            size: 0,
+            start: 0,
+            start_ticks,
+            ticks_per_second,
+        };
+        let first = header(1_000, 100);
+        for (later, want) in [
+            (header(1_500, 100), Some(5_000_000_000)),
+            (header(1_000, 100), Some(0)),
+            // Another machine's, or another JVM's.
+            (header(999, 100), None),
+            (header(1_500, 101), None),
+            (header(i64::MAX, 100), None),
+            (header(i64::MIN, 100), None),
+        ] {
+            assert_eq!(later.ticks_since(&first), want, "{later:?}");
+        }
     }
 }

@@ -61,8 +61,8 @@ struct Reader<'o> {
     settings: Settings,
     counted: Counted,
     lost: u64,
-    /// When the recording began, in nanoseconds since 1970.
-    start: Option<i64>,
+    /// Of the first chunk.
+    first: Option<Header>,
     /// Chunks of which something could be read.
     read: u64,
 }
@@ -82,13 +82,13 @@ impl<'o> Reader<'o> {
                 wall: HashMap::default(),
             },
             lost: 0,
-            start: None,
+            first: None,
             read: 0,
         }
     }
 
     fn take(&mut self, chunk: &Chunk) -> Result<()> {
-        self.start.get_or_insert(chunk.header.start);
+        self.first.get_or_insert(chunk.header);
         let place = chunk.place;
         let survey = Survey::of(chunk);
         let Some(types) = survey.types(chunk) else {
@@ -197,10 +197,7 @@ impl<'o> Reader<'o> {
         let Some((from, to)) = self.options.time else {
             return (i64::MIN, i64::MAX);
         };
-        let earlier = header
-            .start
-            .saturating_sub(self.start.unwrap_or(header.start)) as f64
-            / 1e9;
+        let earlier = self.since_begin(header) as f64 / 1e9;
         let tick = |seconds: f64| {
             let since_chunk = (seconds - earlier) * header.ticks_per_second as f64;
             header.start_ticks.saturating_add(since_chunk as i64)
@@ -209,12 +206,22 @@ impl<'o> Reader<'o> {
     }
 
     fn clock(&self, header: &Header) -> Clock {
-        let start = self.start.unwrap_or(header.start);
         Clock {
-            chunk: header.start.saturating_sub(start),
+            chunk: self.since_begin(header),
             ticks: header.start_ticks,
             ticks_per_second: header.ticks_per_second,
         }
+    }
+
+    /// Nanoseconds from the begin of the recording to that of a chunk. async-profiler's ticks are the machine's own: they go
+    /// on where somebody sets the clock.
+    fn since_begin(&self, header: &Header) -> i64 {
+        let first = self.first.unwrap_or(*header);
+        let by_ticks = match self.settings.engine() {
+            Some(_) => header.ticks_since(&first),
+            None => None,
+        };
+        by_ticks.unwrap_or(header.start.saturating_sub(first.start))
     }
 
     fn finish(mut self) -> Result<Recording> {
@@ -236,7 +243,7 @@ impl<'o> Reader<'o> {
             profile: self.profile,
             lost: self.lost,
             wall_busiest: self.counted.wall.values().copied().max().unwrap_or(0),
-            start: self.start.unwrap_or(0),
+            start: self.first.map_or(0, |first| first.start),
             engine: self.settings.engine().map(str::to_string),
         })
     }
@@ -252,7 +259,7 @@ fn state(pools: &Pools<'_>, wanted: &[u8]) -> Option<u64> {
 
 fn at(place: u64, error: Error) -> Error {
     match error {
-        Error::Io(_) | Error::Jfr { .. } => error,
+        Error::Io(_) | Error::Jfr { .. } | Error::Limit { .. } => error,
         other => damaged(place, format_args!("in the chunk: {other}")),
     }
 }
