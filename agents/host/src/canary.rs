@@ -285,6 +285,7 @@ mod tests {
             sampling: Sampling::of("cpu"),
             blobs: Default::default(),
             versions: Default::default(),
+            limits: crate::limits::Asked::default(),
             processes: vec![chosen.clone()],
         };
         Canary::begin(&chosen, request, Libraries::default())

@@ -4,6 +4,7 @@
 //! `recording` (one process, one thread) → `engine` (start, stop, profiles).
 
 mod attach;
+mod attaches;
 mod audit;
 mod backlog;
 mod canary;
@@ -22,7 +23,9 @@ mod hsperf;
 mod identity;
 mod inbox;
 mod lease;
+mod limits;
 mod listening;
+mod modest;
 mod outcome;
 mod output;
 mod own_group;
@@ -54,6 +57,8 @@ fn main() -> ExitCode {
         println!("hprofiler-agent {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
     }
+    modest::be_modest();
+    limits::usual_for_programs();
     let once = wanted.as_deref() == Some("--once".as_ref());
     if once {
         foothold::leave_nothing();

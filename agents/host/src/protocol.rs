@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::audit::Kept;
 use crate::clean::Found;
 use crate::doctor::Checked;
+use crate::limits::Asked;
 use crate::outcome::Outcome;
 use crate::sampling::Sampling;
 use crate::selector::Query;
@@ -106,6 +107,8 @@ pub struct Prepare {
     #[serde(default)]
     pub versions: Blobs,
     pub processes: Vec<Chosen>,
+    #[serde(flatten)]
+    pub limits: Asked,
 }
 
 /// The hashes of the files that engines load into processes; one that no engine needs may be missing.

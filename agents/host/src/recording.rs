@@ -258,6 +258,7 @@ impl Recording<'_> {
         // All are stopped at once, and folded one after the other.
         let stopped = self.engine.stop();
         let stopped = stopped.map_err(|failure| failure.at(pid, Stage::Record))?;
+        self.job.shared.limits.rest();
         let turn = self.job.folding.turn();
         let _one_at_a_time = turn.ok_or_else(|| unwanted(pid))?;
         self.read(engine, stopped, clock)
@@ -328,6 +329,7 @@ pub fn tagged<T: From<(i32, Report)>>(pid: i32, sender: Sender<T>) -> impl Fn(Re
 mod tests {
     use super::*;
     use crate::engine::{Foreseen, Started};
+    use crate::limits::Asked;
     use crate::proc::{read_text, stat};
     use crate::threads::broken;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -379,7 +381,7 @@ mod tests {
             session: "test".to_owned(),
             host: "test".to_owned(),
             folding: Arc::new(Folding::new(Duration::from_secs(1))),
-            shared: Arc::new(Shared::of_host()),
+            shared: Arc::new(Shared::within(&Asked::default())),
         }
     }
 

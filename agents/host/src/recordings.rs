@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::engine::Shared;
 use crate::folding::Folding;
 use crate::inbox::{Happening, Inbox};
+use crate::limits::used;
 use crate::outcome::{Failure, Stage};
 use crate::protocol::{Event, Pid, Prepare};
 use crate::recording::{self, Job, Libraries, Order, Over, Report};
@@ -26,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const STEP_TIME: Duration = Duration::from_secs(26);
 /// How long one process may keep the others from being folded: several may hang within the time of a step.
 const HOLD: Duration = Duration::from_secs(5);
+/// Who has used less of a processor in the time of a step hangs.
+const LITTLE: Duration = Duration::from_millis(300);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -73,6 +76,9 @@ pub struct Recordings {
     /// When all had started.
     begun: Option<Instant>,
     folding: Arc<Folding>,
+    shared: Arc<Shared>,
+    /// Processor time that the agent had used when something last came of a recording; none where it has had its time.
+    worked: Option<Duration>,
     /// Results that came before the coordinator was told that all have started.
     early: Vec<Over>,
     left: Vec<String>,
@@ -90,8 +96,10 @@ impl Recordings {
         if request.processes.len() > MAX_PROCESSES {
             return Err(too_many(request.processes.len()));
         }
-        let folding = Arc::new(Folding::new(HOLD));
-        let shared = Arc::new(Shared::of_host());
+        request.limits.check()?;
+        let asked = request.processes.len();
+        let shared = Arc::new(Shared::within(&request.limits));
+        let folding = Arc::new(Folding::new(shared.limits.stretch(HOLD)));
         let mut pids = HashSet::new();
         let chosen = request
             .processes
@@ -106,14 +114,18 @@ impl Recordings {
             folding: folding.clone(),
             shared: shared.clone(),
         });
+        let duration = Duration::from_secs_f64(request.sampling.duration.clamp(0.0, 86_400.0));
+        shared.limits.set_backstop(asked, duration);
         Ok(Self {
             all: jobs.map(|job| launch(job, inbox)).collect(),
             step: Step::Prepare,
-            duration: Duration::from_secs_f64(request.sampling.duration.clamp(0.0, 86_400.0)),
-            limit: Instant::now() + STEP_TIME,
+            duration,
+            limit: Instant::now() + STEP_TIME + shared.attaches.patience(asked),
             deadline: None,
             begun: None,
             folding,
+            shared,
+            worked: None,
             early: Vec::new(),
             left: Vec::new(),
         })
@@ -127,8 +139,10 @@ impl Recordings {
             ));
         }
         self.step = Step::Start;
-        self.limit = Instant::now() + STEP_TIME;
-        self.deadline = Some(Instant::now() + self.duration + PATIENCE);
+        let queue = self.queue();
+        self.limit = Instant::now() + STEP_TIME + queue;
+        let patience = self.shared.limits.stretch(PATIENCE);
+        self.deadline = Some(Instant::now() + self.duration + queue + patience);
         for recording in self
             .all
             .iter_mut()
@@ -188,6 +202,9 @@ impl Recordings {
             Step::Wait => return,
         };
         if self.step == Step::Record {
+            if self.works() {
+                return;
+            }
             self.folding.end(); // for all that are left
         }
         for recording in self
@@ -200,6 +217,30 @@ impl Recordings {
             let hangs = threads::hangs(recording.pid);
             audience.result(Over::failed(hangs.at(recording.pid, stage)));
         }
+    }
+
+    /// Whether something may yet come of them though their time is over: the agent works, and other processes have the
+    /// processors, or it rests. It is given as much time again, once.
+    fn works(&mut self) -> bool {
+        let before = self.worked.take();
+        let works = before.is_some_and(|before| used().saturating_sub(before) > LITTLE);
+        if works {
+            self.give_time(Duration::ZERO);
+        }
+        works
+    }
+
+    /// What follows the time that is recorded may take so long, after this.
+    fn give_time(&mut self, after: Duration) {
+        let (now, limits) = (Instant::now() + after, &self.shared.limits);
+        self.limit = self.limit.max(now + limits.stretch(STEP_TIME));
+        let deadline = now + limits.stretch(PATIENCE);
+        self.deadline = self.deadline.map(|before| before.max(deadline));
+    }
+
+    /// How long recordings may have to wait for each other where they are attached to.
+    fn queue(&self) -> Duration {
+        self.shared.attaches.patience(self.all.len())
     }
 
     /// Take in what a recording tells.
@@ -233,9 +274,9 @@ impl Recordings {
                 }
                 if self.step == Step::Record {
                     // Those that are left wait in turn to be folded, each for all before it, and to be sent.
-                    let now = Instant::now();
-                    self.limit = self.limit.max(now + STEP_TIME);
-                    self.deadline = self.deadline.map(|deadline| deadline.max(now + PATIENCE));
+                    self.worked = Some(used());
+                    self.shared.limits.extend_backstop(self.duration);
+                    self.give_time(Duration::ZERO);
                 }
             }
         }
@@ -253,7 +294,8 @@ impl Recordings {
         if self.step == Step::Start && !self.any(Phase::Starting) {
             self.step = Step::Record;
             self.begun = Some(Instant::now());
-            self.limit = self.limit.max(Instant::now() + self.duration + STEP_TIME);
+            self.worked = Some(used());
+            self.give_time(self.duration + self.queue());
             let running = self.those(Phase::Running).count();
             audience.tell(&Event::Recording {
                 processes: running + self.early.len(),
@@ -282,6 +324,7 @@ impl Recordings {
     pub fn abandon(mut self, inbox: &Inbox) -> Vec<String> {
         self.order(Order::Abort);
         self.folding.end();
+        self.shared.attaches.end();
         let until = Instant::now() + FAREWELL;
         while self.all.iter().any(|recording| !recording.ended) {
             match inbox.next(until) {

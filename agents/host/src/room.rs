@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fd::AsFd;
 use rustix::fs::{fstat, fstatfs, fstatvfs};
 
+use crate::proc::read_text;
 use crate::proc::target::Target;
 
 /// File systems that are memory: tmpfs and ramfs.
@@ -86,10 +87,18 @@ pub struct Room {
 
 impl Memory {
     pub fn of(target: &Target) -> Self {
-        let groups = target.read("cgroup", 64 << 10).unwrap_or_default();
+        Self::of_groups(&target.read("cgroup", 64 << 10).unwrap_or_default())
+    }
+
+    /// What is left to the agent itself.
+    pub fn of_agent() -> Self {
+        Self::of_groups(&read_text("/proc/self/cgroup", 64 << 10).unwrap_or_default())
+    }
+
+    fn of_groups(groups: &str) -> Self {
         Self {
             host: File::open(MEMINFO).ok(),
-            groups: KINDS.iter().flat_map(|kind| kind.groups(&groups)).collect(),
+            groups: KINDS.iter().flat_map(|kind| kind.groups(groups)).collect(),
         }
     }
 

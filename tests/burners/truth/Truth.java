@@ -21,6 +21,8 @@ import java.util.concurrent.locks.LockSupport;
  * <li>{@code live=RATE}: {@link Live}, objects of which a quarter stays, RATE MB a second (20)
  * <li>{@code crowd=THREADS}: {@link Crowd}, that many threads (500) that together use an eighth of a core
  * <li>{@code busy=THREADS}: {@link Busy}, that many threads (8) that never rest, for measuring a profiler's cost
+ * <li>{@code deep=THREADS}: {@link Deep}, that many threads (1) that allocate at the ends of stacks of which hardly two are
+ *     alike
  * </ul>
  *
  * It writes {@code ready pid=N} when all is compiled and under way; a line on stdin asks for its counters,
@@ -56,6 +58,9 @@ public final class Truth {
                 break;
             case "busy":
                 Busy.start(amount > 0 ? (int) amount : 8);
+                break;
+            case "deep":
+                Deep.start(amount > 0 ? (int) amount : 1);
                 break;
             default:
                 throw new IllegalArgumentException("no such work: " + name);

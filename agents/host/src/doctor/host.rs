@@ -6,8 +6,7 @@ use rustix::process::geteuid;
 use super::Severity::{Error, Info, Ok as Fine, Warning};
 use super::{Finding, Severity};
 use crate::engine::counters::may_sample_itself;
-use crate::engine::perf::shared::Shared;
-use crate::engine::{async_profiler, perf};
+use crate::engine::{async_profiler, perf, Shared};
 use crate::host;
 use crate::proc::read_text;
 use crate::proc::target::Target;
@@ -22,9 +21,10 @@ const LITTLE_MEMORY: u64 = 256 << 20;
 /// With so many tasks that want to run for each processor a host is busy.
 const BUSY: f64 = 2.0;
 
-/// The host as the agent sees it. `shared` has the host's perf.
+/// The host as the agent sees it. `shared` has the host's perf, and the agent's limits.
 pub fn findings(sampling: &Sampling, shared: &Shared) -> Vec<Finding> {
-    let mut findings = vec![user(), paranoid()];
+    let agent = Finding::new(Fine, "agent", shared.limits.told());
+    let mut findings = vec![user(), agent, paranoid()];
     findings.extend(perf::rights_note().map(|note| Finding::new(Info, "kernel", note.text)));
     findings.extend(filtered());
     if sampling.engine != async_profiler::NAME {
@@ -90,7 +90,7 @@ fn of_perf(sampling: &Sampling, shared: &Shared) -> Finding {
         perf::NAME => Error,
         _ => Info,
     };
-    match shared.perf() {
+    match shared.perf.perf() {
         Ok(perf) => Finding::new(
             Fine,
             "perf",

@@ -85,7 +85,8 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
     if request.processes.len() > MAX_PROCESSES {
         return Err(too_many(request.processes.len()));
     }
-    let shared = Arc::new(Shared::of_host());
+    request.limits.check()?;
+    let shared = Arc::new(Shared::within(&request.limits));
     let libraries = Libraries {
         async_profiler: told_of(&request.blobs, &request.versions),
         perfmap: None,
@@ -101,7 +102,7 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
     });
     let processes = processes(jobs.collect());
     Ok(Checked {
-        findings: host::findings(&request.sampling, &shared.perf),
+        findings: host::findings(&request.sampling, &shared),
         processes,
         time: audit::now(),
     })

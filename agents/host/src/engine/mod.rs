@@ -10,6 +10,9 @@ use std::sync::Arc;
 
 use flamegraph::Profile;
 
+use crate::attaches::Attaches;
+use crate::host::processors;
+use crate::limits::{Asked, Limits};
 use crate::outcome::Failure;
 use crate::preflight::Findings;
 use crate::proc::target::Target;
@@ -147,13 +150,18 @@ pub struct Shared {
     /// Of async-profiler's.
     pub recordings: Arc<async_profiler::budget::Budget>,
     pub perf: perf::shared::Shared,
+    pub limits: Limits,
+    pub attaches: Attaches,
 }
 
 impl Shared {
-    pub fn of_host() -> Self {
+    /// What is made of recordings keeps within these limits.
+    pub fn within(asked: &Asked) -> Self {
         Self {
             recordings: Arc::default(),
             perf: perf::shared::Shared::of_host(),
+            limits: Limits::new(asked),
+            attaches: Attaches::of_host(processors()),
         }
     }
 }

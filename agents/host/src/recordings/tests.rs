@@ -1,6 +1,7 @@
 //! Steps without processes.
 
 use super::*;
+use crate::limits::Asked;
 use crate::output::Output;
 
 fn recordings(step: Step, phases: &[Phase]) -> Recordings {
@@ -18,6 +19,8 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         deadline: Some(Instant::now()),
         begun: None,
         folding: Arc::new(Folding::new(Duration::from_secs(600))),
+        shared: Arc::new(Shared::within(&Asked::default())),
+        worked: None,
         early: Vec::new(),
         left: Vec::new(),
     }

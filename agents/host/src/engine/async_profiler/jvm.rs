@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fd::AsFd;
@@ -14,10 +15,11 @@ use super::loading::{bases, refuse_others, stage_and_load};
 use super::place::Place;
 use super::plan::{Choice, Plan};
 use crate::attach::{Attach, Reply};
-use crate::engine::Stopped;
+use crate::engine::{Shared, Stopped};
 use crate::files::{open_regular, read_regular};
 use crate::foothold::{let_library_go, library_folder, Held, ASYNC_PROFILER};
 use crate::identity::Shoes;
+use crate::limits::Limits;
 use crate::outcome::Failure;
 use crate::preflight::Findings;
 use crate::proc::named::Named;
@@ -44,6 +46,7 @@ pub struct Jvm {
     library: Held,
     place: Place,
     musl: bool,
+    shared: Arc<Shared>,
     /// Whether a recording of ours may be going on in it.
     running: bool,
 }
@@ -57,6 +60,7 @@ impl Jvm {
         library: &Library,
         job: &Job,
     ) -> Result<Self, Failure> {
+        let _turn = job.shared.attaches.turn()?;
         let bases = bases(&shoes, findings, library);
         let (memory, budget) = (&findings.memory, &job.shared.recordings);
         let place = Place::choose(&shoes, &bases, &job.session, memory, budget)
@@ -72,6 +76,7 @@ impl Jvm {
                 library,
                 place,
                 musl: findings.musl,
+                shared: job.shared.clone(),
                 running: false,
             }),
             Err(failure) => {
@@ -80,6 +85,11 @@ impl Jvm {
                 Err(failure)
             }
         }
+    }
+
+    /// How much may be made of a recording.
+    pub fn limits(&self) -> &Limits {
+        &self.shared.limits
     }
 
     /// What the JVM's user named.
@@ -131,6 +141,7 @@ impl Jvm {
 
     /// Start the first of the plan's ways that works; also returns why the one before did not.
     pub fn start(&mut self, plan: &Plan) -> Result<(Choice, String), Failure> {
+        let _turn = self.shared.attaches.turn()?;
         let mut refused = String::new();
         for choice in &plan.choices {
             let options = plan.start(choice, &self.file(RECORDING), &self.file("log"));

@@ -9,16 +9,22 @@ use flamegraph::{read_jfr, Error, Limits, Profile, ReadOptions, Recording, Threa
 use super::jvm::Jvm;
 use super::plan::{Choice, Plan};
 use crate::engine::{EventProfile, Folded, Note, Raw, Stopped};
+use crate::limits;
 use crate::outcome::Failure;
 
 /// The largest recording that is read, in bytes. It is read chunk by chunk.
 const MAX_RECORDING: u64 = 2 << 30;
 /// The largest chunk, which is held in memory. The profiler was told to write chunks of 8 MiB.
 const MAX_CHUNK: u64 = 64 << 20;
+/// Where the agent may have less memory a chunk is a part of it, but never less than those that it asked for.
+const CHUNK_PART: u64 = 8;
+const LEAST_CHUNK: u64 = 16 << 20;
 /// What is made of a recording takes no more of the host's memory: nodes of its call tree times its values, and bytes of
 /// names. A dense recording of 67 MB has an eighth of the former (docs/performance.md).
 const MOST_CELLS: usize = 1 << 24;
 const MOST_NAMES: usize = 64 << 20;
+/// The part of the agent's memory for names, where that is less.
+const NAMES_PART: u64 = 8;
 /// The largest recording that is sent as it is.
 const MAX_RAW: u64 = 512 << 20;
 /// What a chunk of a recording begins with: four letters, the version, and its size.
@@ -110,20 +116,24 @@ fn read(jvm: &Jvm, stopped: Stopped) -> Result<Recording, Failure> {
             ),
             Stopped::WithTheProcess => killed(),
         })?;
+    let within = jvm.limits();
     let options = ReadOptions {
         threads: Threads::Groups,
         estimate: true,
         off_cpu: true,
         limits: Limits {
-            cells: MOST_CELLS,
-            names_bytes: MOST_NAMES,
+            cells: MOST_CELLS.min(within.cells()),
+            names_bytes: MOST_NAMES.min(within.memory_part(NAMES_PART) as usize),
             ..Limits::default()
         },
         ..ReadOptions::default()
     };
-    let end = readable(&file, size);
-    match read_jfr(file.take(end), &options) {
+    let largest = MAX_CHUNK.min(within.memory_part(CHUNK_PART).max(LEAST_CHUNK));
+    let end = readable(&file, size, largest);
+    match read_jfr(within.reading(file.take(end)), &options) {
         Err(Error::Empty(_)) if stopped == Stopped::WithTheProcess => Err(killed()),
+        Err(Error::Io(error)) => Err(limits::unread(&error)),
+        Err(error @ Error::Limit { .. }) => Err(within.too_large(&error.to_string())),
         read => read.map_err(unreadable),
     }
 }
@@ -141,16 +151,16 @@ fn killed() -> Failure {
 
 /// How far a recording is to be read: up to a chunk that would take more memory than ours do. The last one may have
 /// no size, or a wrong one, if it was never finished.
-fn readable(file: &File, size: u64) -> u64 {
+fn readable(file: &File, size: u64, largest: u64) -> u64 {
     let mut at = 0;
-    while size - at > MAX_CHUNK {
+    while size - at > largest {
         let mut head = [0; CHUNK_HEAD];
         if file.read_exact_at(&mut head, at).is_err() {
             return at;
         }
         let [.., a, b, c, d, e, f, g, h] = head;
         match u64::from_be_bytes([a, b, c, d, e, f, g, h]) {
-            chunk @ 1..=MAX_CHUNK => at += chunk,
+            chunk if (1..=largest).contains(&chunk) => at += chunk,
             _ => return at,
         }
     }
@@ -237,7 +247,7 @@ mod tests {
             "/proc/self/fd/{}",
             std::os::fd::AsRawFd::as_raw_fd(&file)
         ));
-        readable(&file.unwrap(), size)
+        readable(&file.unwrap(), size, MAX_CHUNK)
     }
 
     #[test]

@@ -17,6 +17,7 @@ use rustix::process::{
 };
 
 use crate::audit;
+use crate::limits::{raise_for_programs, usual_for_programs};
 
 /// Of what a program writes and says no more than this is kept, in bytes.
 const MOST_OUTPUT: usize = 64 << 10;
@@ -104,10 +105,12 @@ fn clean(program: &Path) -> Command {
         .stdin(Stdio::null())
         .process_group(0);
     let agent = getpid();
+    let usual = usual_for_programs();
     let end_with_agent = move || {
         // perf that is killed by a broken pipe leaves behind what it runs; told of it, it ends that as well.
         // SAFETY: changes no memory, and a disposition only in the child.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+        raise_for_programs(usual);
         set_parent_process_death_signal(Some(Signal::TERM))?;
         // The agent may have ended before it was asked for.
         match getppid() == Some(agent) {
@@ -115,7 +118,7 @@ fn clean(program: &Path) -> Command {
             false => Err(io::ErrorKind::NotConnected.into()),
         }
     };
-    // SAFETY: runs in the child between fork and exec, where only what is async-signal-safe may be called: it makes three
+    // SAFETY: runs in the child between fork and exec, where only what is async-signal-safe may be called: it makes five
     // system calls, and allocates nothing (the error is a plain word).
     unsafe { command.pre_exec(end_with_agent) };
     command

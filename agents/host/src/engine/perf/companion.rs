@@ -12,7 +12,7 @@ use flamegraph::SymbolOptions;
 use super::java_map::{Asked, Java, NO_NAMES};
 use super::stream::Progress;
 use super::written::Written;
-use crate::engine::Note;
+use crate::engine::{Note, Shared};
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::preflight::{self, Findings};
@@ -25,6 +25,7 @@ pub struct Companion {
     shoes: Shoes,
     findings: Findings,
     session: String,
+    shared: Arc<Shared>,
     perfmap: Option<Arc<Library>>,
     java: Java,
     live: Option<Live>,
@@ -44,6 +45,7 @@ impl Companion {
             shoes,
             findings,
             session: job.session.clone(),
+            shared: job.shared.clone(),
             perfmap: job.libraries.perfmap.clone(),
             live: None,
             map: None,
@@ -65,13 +67,19 @@ impl Companion {
         samples: Arc<AtomicU64>,
     ) -> Result<(), String> {
         let heard = Heard {
+            shared: self.shared.clone(),
             stream,
             progress: Progress::new(),
             begun: [false; 2],
             began,
             samples,
         };
-        let live = self.live.insert(Live::new(wanted, LiveLimits::default()));
+        let usual = LiveLimits::default();
+        let limits = LiveLimits {
+            cells: usual.cells.min(self.shared.limits.cells()),
+            ..usual
+        };
+        let live = self.live.insert(Live::new(wanted, limits));
         live.read(heard).map_err(|error| error.to_string())
     }
 
@@ -144,6 +152,7 @@ pub enum Begin {
 
 /// A stream that tells how it begins, and how it grows.
 struct Heard {
+    shared: Arc<Shared>,
     stream: ChildStdout,
     progress: Progress,
     /// Whether it was told that it is opened, and that it records.
@@ -154,6 +163,8 @@ struct Heard {
 
 impl Read for Heard {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Meanwhile perf waits, and what the kernel has no room for it counts as lost.
+        self.shared.limits.rest();
         let read = self.stream.read(buffer)?;
         let now = [read > 0, self.progress.follow(&buffer[..read])];
         for (step, at) in [Begin::Opened, Begin::Recording].into_iter().zip(0..) {

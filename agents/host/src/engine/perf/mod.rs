@@ -17,6 +17,7 @@ mod together;
 mod words;
 mod written;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use flamegraph::perf_data::RecordedEvent;
@@ -30,7 +31,7 @@ use self::java_map::Java;
 use self::record::{Command, Recording};
 use self::rights::Rights;
 use crate::engine::counters::refuse_missing;
-use crate::engine::{Engine, EventProfile, Folded, Foreseen, Note, Raw, Started, Stopped};
+use crate::engine::{Engine, EventProfile, Folded, Foreseen, Note, Raw, Shared, Started, Stopped};
 use crate::outcome::Failure;
 use crate::preflight::Findings;
 use crate::proc::target::Target;
@@ -62,6 +63,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
     let looked = look(job, &target, findings)?;
     Ok(Box::new(PerfRecord {
         _share: looked.share,
+        shared: job.shared.clone(),
         target,
         beside: looked.beside,
         command: looked.command,
@@ -257,6 +259,7 @@ fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
 struct PerfRecord {
     /// Given back with the process.
     _share: Share,
+    shared: Arc<Shared>,
     target: Target,
     beside: Beside,
     command: Command,
@@ -284,7 +287,10 @@ impl Engine for PerfRecord {
     }
 
     fn too_much(&self) -> Option<Failure> {
-        self.recording.as_ref()?.too_much()
+        let recording = self.recording.as_ref()?;
+        recording
+            .too_much()
+            .or_else(|| self.shared.limits.refuse_full().err())
     }
 
     fn stop(&mut self) -> Result<Stopped, Failure> {
@@ -293,6 +299,7 @@ impl Engine for PerfRecord {
         };
         let lives = self.target.stat().is_some();
         self.notes.extend(recording.stop(lives, &self.beside)?);
+        let _turn = self.shared.attaches.turn()?;
         // A JVM that ended since then cannot be asked, and is not taken for one that was recorded to the end.
         let names = self.beside.do_now(MAP, |companion| companion.ask_for_map());
         self.notes

@@ -1,0 +1,235 @@
+"""What the agent takes of a host, and that the job goes first."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, List, Sequence, Tuple
+
+import pytest
+
+from tests.burners.counting import Truth
+from tests.contract.agent_driver import Agent, Event, good, leftovers
+from tests.contract.conftest import found, is_profiled
+from tests.contract.perf_engine import FRAME_POINTERS, perfmap
+from tests.contract.test_agent_care import audited
+from tests.contract.test_agent_doctor import chosen, sampling
+from tests.lab import procs
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: control groups, namespaces")
+
+MIB = 1 << 20
+LEASE = 300
+"""Seconds: these sessions send no pings."""
+NICE = 10
+IDLE = "idle"
+EVERY_ALLOCATION = {"events": ["alloc"], "alloc_interval": 4096}
+HELD = 1.0
+"""Seconds after which a JVM that does not answer is not waited for by the next."""
+
+
+@pytest.fixture
+def agent(start_agent):
+    started = start_agent()
+    started.send("hello", protocol=2, lease_seconds=LEASE, exclude=None, audit=True)
+    started.greeting = started.expect("hello")
+    return started
+
+
+def prepare(
+    agent: Agent, library: str, processes: Sequence[Event], wanted: Dict[str, Any], **limits: Any
+) -> None:
+    """Get all of them ready."""
+    blobs = {"async-profiler": library, "perfmap": agent.put(perfmap())}
+    agent.send("prepare", sampling=wanted, blobs=blobs, processes=chosen(processes), **limits)
+    event, _ = agent.next()
+    assert event["type"] == "ready" and len(event["processes"]) == len(processes), (event, agent.stderr())
+
+
+def nices(pid: int) -> List[int]:
+    """Of each of its threads."""
+    stats = [Path(f"/proc/{pid}/task/{thread}/stat").read_text() for thread in procs.threads(pid)]
+    return [int(stat.rpartition(") ")[2].split()[16]) for stat in stats]
+
+
+def disk_class(pid: int) -> str:
+    said = subprocess.run(["ionice", "-p", str(pid)], capture_output=True, text=True, check=True)
+    return said.stdout.strip()
+
+
+def memory_score(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
+
+
+def limit(pid: int, name: str) -> str:
+    """A soft limit of a process, as the kernel tells it."""
+    told = re.search(rf"^{name} +(\S+)", Path(f"/proc/{pid}/limits").read_text(), re.MULTILINE)
+    assert told
+    return told[1]
+
+
+@pytest.mark.parametrize("engine", ["async-profiler", "perf"])
+def test_the_job_goes_first(agent, library, burn, engine):
+    burner = burn(options=[FRAME_POINTERS], load=0.2)
+    jvm, own = burner.outer.pid, agent.process.pid
+    prepare(agent, library, found(agent, burner), sampling(engine=engine, duration=60))
+    agent.start()
+    programs = procs.family(own)[1:]
+    assert bool(programs) == (engine == "perf")
+    for pid in (own, *programs):
+        assert set(nices(pid)) == {NICE}
+        assert disk_class(pid) == IDLE
+        assert memory_score(pid) == 1000
+    assert set(nices(jvm)) == {os.nice(0)}
+    assert disk_class(jvm) != IDLE and memory_score(jvm) == memory_score(os.getpid())
+    assert limit(own, "Max cpu time").isdecimal() and limit(own, "Max data size").isdecimal()
+    assert {limit(pid, "Max cpu time") for pid in (jvm, *programs)} == {limit(os.getpid(), "Max cpu time")}
+    agent.send("stop")
+    assert good(agent.collect().outcomes[jvm])
+
+
+def test_too_much_processor_time_ends_it_in_good_order(agent, library, burn):
+    burner = burn(load=0.2)
+    prepare(agent, library, found(agent, burner), sampling(engine="async-profiler", duration=60))
+    agent.start()
+    agent.process.send_signal(signal.SIGXCPU)
+    assert agent.wait() == 128 + signal.SIGXCPU
+    assert not leftovers() and not is_profiled(burner.outer.pid)
+
+
+@contextmanager
+def truth(*works: str):
+    jvm = Truth(*works, heap="64m")
+    try:
+        yield jvm
+    finally:
+        jvm.kill()
+
+
+def test_a_part_of_a_processor_is_not_exceeded(agent, library):
+    cores = 0.2
+    wanted = sampling(engine="async-profiler", duration=2, **EVERY_ALLOCATION)
+    with truth("deep") as jvm:
+        prepare(agent, library, found(agent, jvm), wanted, agent_cpu=cores)
+        agent.start()
+        before, begin = procs.cpu_seconds(agent.process.pid), time.monotonic()
+        result = agent.collect(120)
+        seconds = time.monotonic() - begin
+        used = procs.cpu_seconds(agent.process.pid) - before
+    outcome = result.outcomes[jvm.outer.pid]
+    assert good(outcome) and result.profiles
+    at_once = 0.2 + 1.0  # and what is done of one piece of the recording, by two threads
+    assert used <= cores * seconds + at_once, f"{used:.2f} s of a processor in {seconds:.2f} s"
+
+
+def test_what_takes_too_much_memory_is_given_up_alone(agent, library, burn):
+    wanted = sampling(engine="async-profiler", duration=4, **EVERY_ALLOCATION)
+    with truth("deep") as large:
+        small = burn(load=0.1)
+        prepare(agent, library, found(agent, large, small), wanted, agent_memory=24 * MIB)
+        agent.start()
+        result = agent.collect(120)
+        before = large.counters()["deep.1.rounds"]
+        failed, fine = result.outcomes[large.outer.pid], result.outcomes[small.outer.pid]
+        assert (failed["status"], failed["stage"]) == ("failed", "fetch")
+        assert "memory" in failed["reason"] and "24 MiB" in failed["reason"] and failed["remedy"]
+        assert good(fine)
+        assert result.left == [] and not leftovers()
+        assert large.counters()["deep.1.rounds"] > before
+
+
+@contextmanager
+def memory_group(most: int):
+    """A control group with so much memory."""
+    for mount, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        group = Path(mount) / f"hprofiler-limits-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            if (group / file).exists():
+                (group / file).write_text(str(most))
+                yield group
+                return
+        finally:
+            group.rmdir()
+    pytest.skip("no control group can be made that limits memory")
+
+
+def limits_told(agent: Agent, **limits: Any) -> str:
+    agent.send("check", sampling=sampling(), processes=[], **limits)
+    findings = agent.expect("checked")["findings"]
+    return next(one["text"] for one in findings if one["about"] == "agent")
+
+
+def test_a_small_control_group_leaves_little(private):
+    with memory_group(512 * MIB) as group:
+        agent = Agent(["/bin/sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$0"', str(private)])
+        try:
+            agent.hello()
+            told = re.search(r"(\d+) MiB of memory", limits_told(agent))
+            assert told and 64 <= int(told[1]) <= 128
+        finally:
+            agent.end()
+
+
+def test_the_limits_are_told(agent):
+    told = "the agent takes 0.5 processors on average and 32 MiB of memory at most, at nice 10"
+    assert limits_told(agent, agent_cpu=0.5, agent_memory=32 * MIB) == told
+    assert "takes 1 processor on average" in limits_told(agent)
+
+
+@pytest.mark.parametrize("limits", [{"agent_cpu": 0}, {"agent_cpu": 1e9}, {"agent_memory": 1}])
+def test_what_would_be_no_limit_is_refused(agent, limits):
+    agent.send("prepare", sampling=sampling(), blobs={}, processes=[], **limits)
+    assert "are not between" in agent.expect("error")["reason"]
+
+
+def attached(entries: Sequence[Event], kinds: Tuple[str, ...]) -> Dict[int, Tuple[float, float]]:
+    """When each process was first and last attached to."""
+    spans: Dict[int, Tuple[float, float]] = {}
+    for entry in entries:
+        if entry["what"] in kinds and entry["pid"] is not None:
+            first, _ = spans.get(entry["pid"], (entry["time"], 0.0))
+            spans[entry["pid"]] = first, min(entry["time"], first + 0.9 * HELD)
+    return spans
+
+
+def most_at_once(spans: Sequence[Tuple[float, float]]) -> int:
+    return max(sum(begin <= moment <= end for begin, end in spans) for moment, _ in spans)
+
+
+def test_not_all_jvms_are_attached_to_at_once(agent, library, burn):
+    most = max(2, min(8, agent.greeting["host"]["cpus"] // 4))
+    burners = [burn(load=0.05) for _ in range(most + 4)]
+    prepare(agent, library, found(agent, *burners), sampling(engine="async-profiler", duration=0.5))
+    spans = attached(audited(agent), ("attach", "signal"))
+    assert spans.keys() == {burner.outer.pid for burner in burners}
+    assert most_at_once(list(spans.values())) <= most
+    agent.start()
+    assert all(map(good, agent.collect().outcomes.values()))
+
+
+def test_clocks_of_another_time_namespace(private, library_file, burn):
+    """Times since the boot are others there than the JVM's own."""
+    burner = burn()
+    enter = ["unshare", "--time", "--fork", "--boottime", "86400", "--monotonic", "86400"]
+    if subprocess.run([*enter, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("time namespaces cannot be made here")
+    agent = Agent([*enter, str(private)])
+    try:
+        agent.hello(lease=LEASE)
+        library = agent.put(library_file.read_bytes())
+        ready, refused = agent.prepare(library, found(agent, burner), duration=2)
+        assert ready, refused
+        agent.start()
+        head = agent.collect().heads[burner.outer.pid]
+        assert 1.9 <= head["seconds"] < 30 and len(head["timeline"]) <= head["seconds"] + 1
+    finally:
+        agent.end()
