@@ -220,6 +220,7 @@ def _run_record(
         "selector": request.selector.text,
         "roots": list(request.selector.roots),
         "sampling": request.sampling,
+        "care": request.care,
         "started": started.isoformat(timespec="seconds"),
         "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "interrupted": interrupted,

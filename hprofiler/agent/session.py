@@ -170,16 +170,17 @@ class AgentSession:
         blobs: Mapping[str, str],
         processes: Sequence[Process],
         versions: Mapping[str, str] = NO_VERSIONS,
+        cores: float = 1.0,
     ) -> Tuple[Tuple[int, ...], Tuple[ProcessOutcome, ...]]:
         """Get everything ready to sample; gives the pids that are, and an outcome for each that cannot be.
 
         `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names, and
-        `versions` their releases, where these are known.
+        `versions` their releases, where these are known. `cores` are the processors that the agent may use.
         """
         self.stage = "prepare"
         self._sampling = sampling
         asked = {process.pid for process in processes}
-        self._send({"type": "prepare", **_request(sampling, blobs, versions, processes)})
+        self._send({"type": "prepare", **_request(sampling, blobs, versions, processes, cores)})
         outcomes: List[ProcessOutcome] = []
         while (event := self._answer("outcome", "ready"))["type"] == "outcome":
             outcomes.append(self._parsed(events.parse_outcome, event))
@@ -201,10 +202,11 @@ class AgentSession:
         blobs: Mapping[str, str],
         versions: Mapping[str, str],
         processes: Sequence[Process],
+        cores: float = 1.0,
     ) -> Checked:
         """What `prepare` and `start` would come to, of each process in their order; nothing is touched."""
         self.stage = "prepare"
-        self._send({"type": "check", **_request(sampling, blobs, versions, processes)})
+        self._send({"type": "check", **_request(sampling, blobs, versions, processes, cores)})
         checked = self._parsed(parse_checked, self._answer("checked"))
         if [one.outcome.pid for one in checked.processes] != [process.pid for process in processes]:
             raise self._nonsense("it checked other processes than it was asked for")
@@ -281,13 +283,14 @@ class AgentSession:
         blobs: Mapping[str, str],
         versions: Mapping[str, str],
         process: Process,
+        cores: float = 1.0,
     ) -> Tuple[ProcessOutcome, Tuple[str, ...]]:
         """Record one process alone for a moment. It went badly where it failed at the stage "record".
 
         The second are files that could not be deleted.
         """
         self.stage = "prepare"
-        self._send({"type": "canary", **_request(sampling, blobs, versions, [process])})
+        self._send({"type": "canary", **_request(sampling, blobs, versions, [process], cores)})
         outcome, left = self._parsed(events.parse_watched, self._answer("watched"))
         if outcome.pid != process.pid:
             raise self._nonsense("it watched another process than it was asked for")
@@ -389,9 +392,14 @@ def _error(event: Mapping[str, Any]) -> Tuple[str, str]:
 
 
 def _request(
-    sampling: Sampling, blobs: Mapping[str, str], versions: Mapping[str, str], processes: Sequence[Process]
+    sampling: Sampling,
+    blobs: Mapping[str, str],
+    versions: Mapping[str, str],
+    processes: Sequence[Process],
+    cores: float,
 ) -> Dict[str, Any]:
     return {
+        "agent_cpu": cores,
         "sampling": asdict(sampling),
         "blobs": dict(blobs),
         "versions": dict(versions),

@@ -27,6 +27,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "(default: no; see docs/security.md)",
     )
     group.add_argument(
+        "--agent-cpu",
+        type=numbers.cores,
+        default=1.0,
+        metavar="CORES",
+        help="what the agent may use on each host, on average of a few seconds; it goes last (default 1; see "
+        "docs/security.md)",
+    )
+    group.add_argument(
         "--max-hosts",
         type=_hosts,
         default=MOST_HOSTS,
@@ -51,9 +59,13 @@ def add_audit_to(group: argparse._ActionsContainer) -> None:
 
 def care(options: argparse.Namespace) -> Care:
     """What was chosen; a demo has none of these options."""
-    from hprofiler.collect import Care
+    from hprofiler.collect import AGENT_CPU, Care
 
-    return Care(getattr(options, "canary", False), getattr(options, "force_busy", True))
+    return Care(
+        canary=getattr(options, "canary", False),
+        busy=getattr(options, "force_busy", True),
+        agent_cpu=getattr(options, "agent_cpu", AGENT_CPU),
+    )
 
 
 def audit(options: argparse.Namespace) -> Optional[Audit]:

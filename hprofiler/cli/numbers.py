@@ -17,6 +17,14 @@ def whole_number(text: str, least: int, most: int, meaning: str) -> int:
     return int(text)
 
 
+def cores(text: str) -> float:
+    """Processors of "0.5", from a tenth."""
+    found = float(text) if re.fullmatch(r"[0-9]{1,4}(?:\.[0-9]{1,3})?", text) else 0.0
+    if not 0.1 <= found <= 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processors from 0.1 to 1024")
+    return found
+
+
 def size(text: str) -> int:
     """Bytes of "512k", from 4k; k, m and g are powers of 1024."""
     return _with_unit(text, _SIZES, 4096, 1 << 40, "a size such as 4096, 512k, 4m or 1g (from 4k to 1024g)")

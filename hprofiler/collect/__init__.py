@@ -1,7 +1,7 @@
 """Visiting all hosts at once: record, look (a dry run), clean up. One bad host never loses the others."""
 
 from hprofiler.collect.audit import Audit
-from hprofiler.collect.care import USUAL, Care
+from hprofiler.collect.care import AGENT_CPU, USUAL, Care
 from hprofiler.collect.checking import HostChecked, check_only
 from hprofiler.collect.ledger import with_causes
 from hprofiler.collect.looking import HostCleaned, HostFound, clean, find_only
@@ -10,6 +10,7 @@ from hprofiler.collect.stop import Stop, on_interrupt
 from hprofiler.collect.visit import HostProgress, Listener, Reach
 
 __all__ = [
+    "AGENT_CPU",
     "USUAL",
     "Audit",
     "Care",

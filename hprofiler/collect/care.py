@@ -21,12 +21,32 @@ NO_CANARY = "look at the first before others are recorded; --no-canary records t
 Kind = Tuple[str, str]
 
 
+AGENT_CPU = 1.0
+"""Processors that an agent uses on average, where nobody says otherwise."""
+_ATTACH = (
+    0.5  # seconds for each process, where none answers: an agent lets two of them, or more, wait at a time
+)
+_AGENT_GIVES_WAY = 2.0  # how much longer the end of a recording may take on a host that has much to do
+
+
 @dataclass(frozen=True)
 class Care:
-    """`canary`: of each kind of JVM one is recorded alone first. `busy`: busy hosts are not left alone."""
+    """`canary`: of each kind of JVM one is recorded alone first. `busy`: busy hosts are not left alone.
+
+    `agent_cpu`: processors that an agent may use on average.
+    """
 
     canary: bool = False
     busy: bool = False
+    agent_cpu: float = AGENT_CPU
+
+    def attaching(self, timeout: float, processes: int) -> float:
+        """Seconds for a step in which so many processes are attached to: not all at once."""
+        return timeout + _ATTACH * processes
+
+    def folding(self, timeout: float, processes: int) -> float:
+        """Seconds, after the recording or one of its results, until the next result."""
+        return self.attaching(_AGENT_GIVES_WAY * timeout / min(1.0, self.agent_cpu), processes)
 
 
 USUAL = Care()

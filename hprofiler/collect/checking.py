@@ -82,7 +82,11 @@ class _CheckingVisit(Visit):
         self.enter("prepare", self.reach.timeout)
         asked = time.time()
         checked = session.check(
-            self._sampling, libraries.hashes(needed), libraries.versions(needed), found.processes
+            self._sampling,
+            libraries.hashes(needed),
+            libraries.versions(needed),
+            found.processes,
+            self._care.agent_cpu,
         )
         self._clock_ahead = ahead(checked.time, asked, time.time())
         self._found, self._checked = found, checked

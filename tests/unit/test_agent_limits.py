@@ -1,0 +1,71 @@
+"""What agents may take of their hosts, as the coordinator asks for it, and the time it gives them."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from hprofiler.cli import care_options, numbers
+from hprofiler.cli.parser import parse
+from hprofiler.collect import AGENT_CPU, Care, check_only, collect
+from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
+
+
+@pytest.fixture
+def stand_ins(tmp_path):
+    made = StandIns(tmp_path)
+    yield made
+    made.clean()
+
+
+@pytest.mark.parametrize(("text", "cores"), [("0.1", 0.1), ("1", 1.0), ("2.5", 2.5), ("1024", 1024.0)])
+def test_numbers_of_processors(text, cores):
+    assert numbers.cores(text) == cores
+
+
+@pytest.mark.parametrize("text", ["0", "0.05", "-1", "1e3", "nan", "inf", "1025", "all", "", "1,5"])
+def test_what_is_no_number_of_processors(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a number of processors"):
+        numbers.cores(text)
+
+
+@pytest.mark.parametrize("verb", ["run", "doctor"])
+def test_the_option(verb):
+    given = care_options.care(parse([verb, "-j", "java", "--agent-cpu", "0.5"]))
+    assert given.agent_cpu == 0.5
+    assert care_options.care(parse([verb, "-j", "java"])).agent_cpu == AGENT_CPU
+
+
+def test_less_of_a_processor_and_more_processes_have_more_time():
+    usual, slow = Care(), Care(agent_cpu=0.1)
+    assert usual.attaching(30, 10) == slow.attaching(30, 10) == 35
+    assert usual.folding(30, 0) == Care(agent_cpu=8).folding(30, 0) == 60
+    assert slow.folding(30, 0) == 600
+
+
+def test_the_agent_is_told(stand_ins):
+    refusal = "say('outcome', pid=7, status='failed', stage='prepare', reason=str(asked), remedy='')"
+    body = "hello(); found(7); asked = prepare_request()['agent_cpu']; " + refusal
+    body += "; say('ready', processes=[]); read()"
+    fleet = Fleet(stand_ins, 20, {"a": body})
+    (result,) = collect(
+        fleet.hosts,
+        ANY,
+        fleet.sampling,
+        fleet.reach,
+        fleet.sink,
+        fleet.listener,
+        fleet.stop,
+        Care(agent_cpu=0.25),
+    )
+    assert [line.reason for line in result.outcomes if line.pid == 7] == ["0.25"]
+
+
+def test_doctor_asks_for_the_same(stand_ins):
+    told = "[{'severity': 'ok', 'about': 'agent', 'text': str(asked), 'remedy': ''}]"
+    body = "hello(); found(); asked = read()['agent_cpu']; "
+    body += f"say('checked', time=1e9, findings={told}, processes=[]); read()"
+    fleet = Fleet(stand_ins, 20, {"a": body})
+    (checked,) = check_only(fleet.hosts, ANY, SAMPLING, fleet.reach, care=Care(agent_cpu=0.25))
+    assert [one.text for one in checked.findings if one.about == "agent"] == ["0.25"]
