@@ -33,6 +33,7 @@ _LATE = 1.0
 _CANARY_STEPS = 3  # as of any recording: it is prepared, started, and recorded
 _FROM_THE_NODE = "go by SSH to the node and its perf: --via ssh"
 _SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
+_PART = 1 << 20  # bytes of a payload that have a time limit of their own
 
 
 class ProfileSink(Protocol):
@@ -258,7 +259,7 @@ class _RecordingVisit(Visit):
             if isinstance(event, Began):
                 self._began(event.processes)
             elif isinstance(event, (ProfileHeader, RawHeader)):
-                self.enter("fetch", self.reach.timeout + event.size / _SLOWEST)
+                self.enter("fetch", self._time_for(event.size))
                 self._fetch(session, event)
                 self._go_on()
             elif isinstance(event, ProcessOutcome):
@@ -282,7 +283,7 @@ class _RecordingVisit(Visit):
             self.outcomes.append(line)
 
     def _fetch(self, session: AgentSession, header: Union[ProfileHeader, RawHeader]) -> None:
-        pieces = session.payload(header)
+        pieces = self._in_time(session.payload(header), header.size)
         try:
             self._keep(header, pieces)
         except (HprofilerError, OSError) as error:
@@ -290,6 +291,20 @@ class _RecordingVisit(Visit):
                 pass
             remedy = error.remedy if isinstance(error, HprofilerError) else ""
             self._ledger.problem(header.pid, str(error), remedy)
+
+    def _time_for(self, size: int) -> float:
+        """Seconds in which the next part of a payload has to come, of which so many bytes are missing."""
+        return self.reach.timeout + min(size, _PART) / _SLOWEST
+
+    def _in_time(self, pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+        """A host that claims much and sends little is waited for as long as one part may take."""
+        came, due = 0, _PART
+        for piece in pieces:
+            came += len(piece)
+            if came >= due or came == size:
+                due = came + _PART
+                self.limit(self._time_for(size - came))
+            yield piece
 
     def _keep(self, header: Union[ProfileHeader, RawHeader], pieces: Iterator[bytes]) -> None:
         process = self._ledger.process(header.pid)
