@@ -70,10 +70,14 @@ fuzz: build ## fuzz every reader, FUZZ_SECONDS each (60)
 
 CHAOS_RUNS ?= 200
 CHAOS_SEED ?= 1
+CHAOS_LOOPS ?= 1000
+CHAOS_LOOPS_OF_OTHERS ?= 100
 chaos: build test-prerequisites ## runs in which something breaks: every fault once, then CHAOS_RUNS (200) at random; writes build/chaos.md
 	$(BIN)/python -m pytest $(wildcard tests/lab/test_lab_chaos*.py)
 	$(BIN)/python -m tests.lab.chaos --each --report build/chaos-each.md
 	$(BIN)/python -m tests.lab.chaos --runs $(CHAOS_RUNS) --seed $(CHAOS_SEED) --report build/chaos.md
+	$(BIN)/python -m tests.lab.chaos.loops --loops $(CHAOS_LOOPS) --report build/chaos-loops.md
+	$(BIN)/python -m tests.lab.chaos.loops --loops $(CHAOS_LOOPS_OF_OTHERS) --jdk 8 --jdk 11 --jdk 21 --jdk 25
 
 dist: $(VENV)/.made ## the wheel, into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
