@@ -3,7 +3,6 @@
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
 from hprofiler.agent.checks import AuditEntry, Checked, CheckedProcess, Finding
 from hprofiler.agent.events import (
-    Cleaned,
     Done,
     Found,
     Ignored,
@@ -14,6 +13,7 @@ from hprofiler.agent.events import (
     Recording,
     Started,
 )
+from hprofiler.agent.leftovers import Cleaned, Leftover, Leftovers
 from hprofiler.agent.session import AgentSession
 
 __all__ = [
@@ -28,6 +28,8 @@ __all__ = [
     "Finding",
     "Found",
     "Ignored",
+    "Leftover",
+    "Leftovers",
     "Listed",
     "ProcessOutcome",
     "ProfileHeader",

@@ -118,23 +118,6 @@ class Done:
     left: Tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Failure:
-    """One thing that could not be cleaned up."""
-
-    what: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Cleaned:
-    """What `clean` removed (paths), whom it stopped (pids), and what it could not."""
-
-    removed: Tuple[str, ...]
-    stopped: Tuple[int, ...]
-    failed: Tuple[Failure, ...]
-
-
 RecordEvent = Union[Started, Recording, ProfileHeader, RawHeader, ProcessOutcome, Done]
 
 
@@ -269,16 +252,4 @@ def _raw_header(event: Mapping[str, Any]) -> RawHeader:
         name=fields.choice(event, "name", RAW_FILES),
         sha256=fields.sha256(event),
         size=fields.integer(event, "size", 0, MAX_RAW),
-    )
-
-
-def parse_cleaned(event: Mapping[str, Any]) -> Cleaned:
-    stopped = fields.items(event, "stopped")
-    return Cleaned(
-        removed=tuple(fields.texts(event, "removed")),
-        stopped=tuple(fields.pid({"pid": pid}) for pid in stopped),
-        failed=tuple(
-            Failure(fields.text(item, "what"), fields.text(item, "reason"))
-            for item in fields.objects(event, "failed")
-        ),
     )

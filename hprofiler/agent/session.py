@@ -33,7 +33,6 @@ from hprofiler.agent.bootstrap import AgentBinaries, Blob
 from hprofiler.agent.checks import AuditEntry, Checked, parse_audited, parse_checked
 from hprofiler.agent.coordinator import own_processes
 from hprofiler.agent.events import (
-    Cleaned,
     Done,
     Found,
     Hello,
@@ -43,6 +42,7 @@ from hprofiler.agent.events import (
     RawHeader,
     RecordEvent,
 )
+from hprofiler.agent.leftovers import Cleaned, Leftovers, parse_cleaned, parse_leftovers
 from hprofiler.agent.wire import BadEvent, Wire
 from hprofiler.errors import HostError
 from hprofiler.model import Process, Sampling
@@ -271,11 +271,17 @@ class AgentSession:
         """End the recording early; from any thread."""
         self._send({"type": "stop"})
 
-    def clean(self, kept: bool) -> Cleaned:
-        """Remove what earlier sessions left; with `kept` false the private folder too."""
+    def clean(self, kept: bool, only: Optional[Sequence[str]] = None) -> Cleaned:
+        """Remove what earlier sessions left, or `only` these ids of it; private folders too unless `kept`."""
         self.stage = "clean"
-        self._send({"type": "clean", "kept": kept})
-        return self._parsed(events.parse_cleaned, self._answer("cleaned"))
+        self._send({"type": "clean", "kept": kept, **({} if only is None else {"only": list(only)})})
+        return self._parsed(parse_cleaned, self._answer("cleaned"))
+
+    def leftovers(self) -> Leftovers:
+        """What earlier sessions left, and what looks like it; nothing is touched."""
+        self.stage = "clean"
+        self._send({"type": "clean", "kept": False, "dry": True})
+        return self._parsed(parse_leftovers, self._answer("leftovers"))
 
     def canary(
         self,

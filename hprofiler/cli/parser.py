@@ -28,7 +28,7 @@ VERBS = {
     "report": ("report", "make the pictures and the page of a run folder again"),
     "diff": ("diff", "tell what changed from one run, or profile, to another"),
     "outliers": ("outliers", "tell which hosts and processes of a run folder are unlike the others"),
-    "cleanup": ("cleanup", "remove whatever hprofiler left on hosts, its cached agent too"),
+    "cleanup": ("cleanup", "list, and remove, whatever hprofiler left on hosts, its cached agent too"),
     "demo": ("demo", "start a small JVM job on this machine and profile it"),
     "completion": ("completion", "print a completion script for bash, zsh or fish"),
 }
@@ -335,8 +335,15 @@ def _cleanup_options(parser: argparse.ArgumentParser) -> None:
     _host_options(parser)
     _ssh_options(parser)
     care_options.add_audit_to(parser)
-    parser.add_argument("--json", action="store_true", help="print what was removed as JSON")
-    parser.epilog = "example:\n  hprofiler cleanup --hosts-file nodes.txt --become sudo"
+    parser.add_argument("--yes", action="store_true", help="remove what is left over without asking")
+    parser.add_argument(
+        "--json", action="store_true", help="print what was found and removed as JSON; does not ask"
+    )
+    parser.epilog = (
+        "examples:\n  hprofiler cleanup -h node1,node2\n"
+        "  hprofiler cleanup --hosts-file nodes.txt --become sudo --yes\n\n"
+        "exit status: 0 nothing is left over, 3 something is, or a host failed, 4 no host answered"
+    )
 
 
 def _demo_options(parser: argparse.ArgumentParser) -> None:

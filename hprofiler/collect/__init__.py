@@ -3,8 +3,9 @@
 from hprofiler.collect.audit import Audit
 from hprofiler.collect.care import AGENT_CPU, USUAL, Care
 from hprofiler.collect.checking import HostChecked, check_only
+from hprofiler.collect.cleaning import HostCleaned, HostLeft, clean, look_for_leftovers
 from hprofiler.collect.ledger import with_causes
-from hprofiler.collect.looking import HostCleaned, HostFound, clean, find_only
+from hprofiler.collect.looking import HostFound, find_only
 from hprofiler.collect.recording import ProfileSink, collect
 from hprofiler.collect.stop import Stop, on_interrupt
 from hprofiler.collect.visit import HostProgress, Listener, Reach
@@ -17,6 +18,7 @@ __all__ = [
     "HostChecked",
     "HostCleaned",
     "HostFound",
+    "HostLeft",
     "HostProgress",
     "Listener",
     "ProfileSink",
@@ -26,6 +28,7 @@ __all__ = [
     "clean",
     "collect",
     "find_only",
+    "look_for_leftovers",
     "on_interrupt",
     "with_causes",
 ]

@@ -155,7 +155,7 @@ def test_an_agent_that_is_killed_is_told_and_its_profiler_ends_by_itself(
     procs.wait_for(
         lambda: not active_profilers(job.values()), procs.PATIENCE, "the profiler's own time limit"
     )
-    assert coordinator.run("cleanup", "-h", ALL, *ROOT).code == 0
+    assert coordinator.run("cleanup", "--yes", "-h", ALL, *ROOT).code == 0
     witness.wait_until_clean()
 
 
@@ -169,7 +169,7 @@ def test_cleanup_stops_a_profiler_whose_agent_was_killed(
         kill_agent(lab, name)
     assert running.result().code == 4
     assert profiled(job)
-    result = coordinator.run("cleanup", "-h", ALL, *ROOT)
+    result = coordinator.run("cleanup", "--yes", "-h", ALL, *ROOT)
     assert result.code == 0, str(result)
     assert active_profilers(job.values()) == []
     witness.wait_until_clean()
@@ -181,7 +181,7 @@ def test_cleanup_takes_the_private_folder_too(
     assert coordinator.run("-t", "1", "-j", JOB, "-h", ALL, *ROOT).code == 0
     folders = [lab.hosts[name].path("/tmp/.hprofiler-0") for name in job]
     assert all(folder.is_dir() for folder in folders)
-    result = coordinator.run("cleanup", "-h", ALL, *ROOT)
+    result = coordinator.run("cleanup", "--yes", "-h", ALL, *ROOT)
     assert result.code == 0, str(result)
     assert not [folder for folder in folders if folder.exists()]
     witness.wait_until_clean()

@@ -153,7 +153,7 @@ def test_the_coordinator_needs_no_privilege(coordinator: Coordinator, job: Dict[
 
 
 def test_the_second_run_pushes_nothing(coordinator: Coordinator, job: Dict[str, Burner]) -> None:
-    assert coordinator.run("cleanup", "-h", ALL, "--user", "root").code == 0
+    assert coordinator.run("cleanup", "--yes", "-h", ALL, "--user", "root").code == 0
     sent = []
     for _ in range(2):
         result = coordinator.run("-t", "1", "-j", JOB, "-h", ALL, "--user", "root")
@@ -168,7 +168,7 @@ def test_only_the_private_folder_stays(lab: Lab, coordinator: Coordinator, job: 
     folder = lab.hosts["host1"].path("/tmp/.hprofiler-2001")
     status = folder.stat()
     assert (status.st_uid, status.st_mode & 0o777) == (2001, 0o700)
-    assert coordinator.run("cleanup", "-h", "host1", "--user", "yarn").code == 0
+    assert coordinator.run("cleanup", "--yes", "-h", "host1", "--user", "yarn").code == 0
     assert not folder.exists()
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.collect import Reach, Stop, clean, find_only
+from hprofiler.collect import Reach, Stop, find_only
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.errors import RunFolderError
@@ -286,15 +286,6 @@ say("found", searched=1, processes=[process(5)], ignored=[]); read()"""
     hosts = fleet(one=body)
     (result,) = find_only(hosts.hosts, pipe, hosts.reach)
     assert [process.pid for process in result.processes] == [5], result.outcomes
-
-
-def test_cleaning_up(fleet):
-    body = """hello(); asked = read(); assert asked["kept"] is False
-say("cleaned", removed=["/tmp/a"], stopped=[5], failed=[{"what": "/tmp/b", "reason": "busy"}]); read()"""
-    hosts = fleet(one=body)
-    (result,) = clean(hosts.hosts, hosts.reach)
-    assert (result.removed, result.stopped) == (("/tmp/a",), (5,))
-    assert line(result) == (Status.FAILED, "clean", "cannot clean up /tmp/b: busy")
 
 
 def test_few_connect_at_once(fleet):

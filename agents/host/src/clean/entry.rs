@@ -160,9 +160,64 @@ impl Found {
     }
 }
 
+/// A line of the protocol has room for these, in entries and in bytes of their texts, which JSON may make six times as long.
+const MOST: usize = 5000;
+const MOST_TEXT: usize = 600 << 10;
+
+impl Found {
+    /// Leave out what would break a line of the protocol, and say so.
+    pub fn bounded(mut self) -> Self {
+        let more = bound(&mut self.entries, |it| it.path.len() + it.reason.len())
+            + bound(&mut self.cleaned.removed, String::len)
+            + bound(&mut self.cleaned.failed, |it| {
+                it.what.len() + it.reason.len()
+            });
+        if more > 0 {
+            self.fail(
+                "the list",
+                format!("it is too long, {more} are not in it: clean up and look again"),
+            );
+        }
+        self
+    }
+}
+
+/// How many are left out.
+fn bound<T>(list: &mut Vec<T>, text: impl Fn(&T) -> usize) -> usize {
+    let mut room = MOST_TEXT;
+    let fit = list.iter().take(MOST).take_while(|it| {
+        let fits = text(it) <= room;
+        room = room.saturating_sub(text(it));
+        fits
+    });
+    let fit = fit.count();
+    let more = list.len() - fit;
+    list.truncate(fit);
+    more
+}
+
 fn what(entry: &Entry) -> String {
     match entry.pid {
         Some(pid) => format!("process {pid}"),
         None => entry.path.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_fits_into_a_line() {
+        let mut found = Found::default();
+        let entry = |path: String| Entry::of_process(Kind::Agent, 1, 2, path, "root".to_owned());
+        found.entries = (0..MOST + 9).map(|_| entry("\u{1}".repeat(200))).collect();
+        let found = found.bounded();
+        assert!(found.entries.len() * 200 <= MOST_TEXT);
+        assert!(found.cleaned.failed[0].reason.contains("not in it"));
+        assert!(serde_json::to_vec(&found).unwrap().len() < 16 << 20);
+        let mut short = Found::default();
+        short.entries.push(entry("/tmp/x".to_owned()));
+        assert!(short.bounded().cleaned.failed.is_empty());
     }
 }

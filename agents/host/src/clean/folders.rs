@@ -286,12 +286,13 @@ impl Contents {
             bytes: 0,
             newest: fstat(dir).map_or(0, |stat| u64::try_from(stat.st_mtime).unwrap_or(0)),
         };
-        for entry in Dir::read_from(dir).into_iter().flatten().flatten() {
+        let entries = Dir::read_from(dir).into_iter().flatten().flatten();
+        for (number, entry) in entries.enumerate() {
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            if contents.ours.len() >= MOST_FILES {
+            if number > MOST_FILES {
                 contents.strange = Some(format!("more than {MOST_FILES} files"));
                 break;
             }
@@ -299,10 +300,6 @@ impl Contents {
                 continue;
             };
             contents.take(&name.to_string_lossy(), named, &stat, owner);
-            // One is told; which one does not matter.
-            if contents.strange.is_some() && contents.ours.is_empty() && named != Named::Private {
-                break;
-            }
         }
         contents
     }

@@ -107,7 +107,7 @@ pub fn clean(excluded: &HashSet<i32>, order: Order, kept: bool, folder: Option<&
     clean_jvms(&cleaning, &mut found);
     clean_users(&cleaning, folder, &mut found);
     tell_strangers(&cleaning, &mut found);
-    found
+    found.bounded()
 }
 
 impl Cleaning {
