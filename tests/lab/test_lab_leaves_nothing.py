@@ -180,8 +180,14 @@ def test_cleanup_takes_the_private_folder_too(
 ) -> None:
     assert coordinator.run("-t", "1", "-j", JOB, "-h", ALL, *ROOT).code == 0
     folders = [lab.hosts[name].path("/tmp/.hprofiler-0") for name in job]
-    assert all(folder.is_dir() for folder in folders)
+    asked = coordinator.run("cleanup", "-h", ALL, *ROOT)
+    assert asked.code == 3 and all(f"{name}: remove /tmp/.hprofiler-0" in asked.out for name in job), str(
+        asked
+    )
+    assert all(folder.is_dir() for folder in folders), "nobody said yes"
     result = coordinator.run("cleanup", "--yes", "-h", ALL, *ROOT)
     assert result.code == 0, str(result)
+    again = coordinator.run("cleanup", "-h", ALL, *ROOT)
+    assert again.code == 0 and "nothing is left" in again.out, str(again)
     assert not [folder for folder in folders if folder.exists()]
     witness.wait_until_clean()
