@@ -22,6 +22,8 @@ from tests.lab.chaos.holdings import Holdings, Observer, growth, settled, trends
 ENGINES = ("async-profiler", "perf")
 EVENTS = {"async-profiler": ("cpu", "alloc", "lock", "wall"), "perf": ("cpu",)}
 SECONDS = 0.2
+IN_VAIN = 0.01
+"""The part of the loops that may yield nothing."""
 LOOKS = 50
 """How often the JVM is looked at, over all loops."""
 OPTIONS = ("-Xms48m", "-XX:+AlwaysPreTouch", "-XX:NativeMemoryTracking=summary")
@@ -54,25 +56,30 @@ def burner(jdk: int, engine: str) -> Burner:
     return Burner(java=jdks.java(jdk), role="mixed", load=0.3, options=[*OPTIONS, *frames])
 
 
-def loops(target: Burner, control: Burner, engine: str, count: int) -> List[Tuple[int, Holdings]]:
-    """Record the target so often; what it held, now and then. LoopError where a loop records nothing."""
+def loops(target: Burner, control: Burner, engine: str, count: int) -> Tuple[List[Tuple[int, Holdings]], int]:
+    """Record the target so often: what it held, now and then, and how many loops yielded nothing."""
     selector = Selector("loops", "pids", {"kind": "pids", "pids": [target.outer.pid]})
     reach = Reach(LocalTransport, real.binaries())
-    observer, seen = Observer(target, control), []
+    observer, seen, in_vain = Observer(target, control), [], 0
     for loop in range(1, count + 1):
         sink = Counted()
         sampling = Sampling(EVENTS[engine], 499, SECONDS, engine)
         (result,) = collect([HERE], selector, sampling, reach, sink)
-        _check(loop, result, sink.profiles)
+        if not sink.profiles:
+            in_vain += 1
+            _check(loop, in_vain, result)
         if loop % max(1, count // LOOKS) == 0:
             seen.append((loop, observer.look()))
-    return seen
+            print(f"  {loop}: {seen[-1][1]}", file=sys.stderr, flush=True)
+    return seen, in_vain
 
 
-def _check(loop: int, result: HostResult, profiles: int) -> None:
-    bad = [line.reason for line in result.outcomes if line.status is Status.FAILED]
-    if bad or not profiles:
-        raise LoopError(f"loop {loop}: {profiles} profiles; {'; '.join(bad)}")
+def _check(loop: int, in_vain: int, result: HostResult) -> None:
+    """A machine that is too busy may cost a few recordings, where the ledger has the reason."""
+    reasons = [line.reason for line in result.outcomes if line.status is Status.FAILED]
+    print(f"  {loop}: {reasons}", file=sys.stderr, flush=True)
+    if not any(reasons) or in_vain > 1 + loop * IN_VAIN:
+        raise LoopError(f"loop {loop}: {in_vain} without a profile; {'; '.join(reasons)}")
 
 
 def told(engine: str, jdk: int, seen: Sequence[Tuple[int, Holdings]], seconds: float) -> str:
@@ -89,13 +96,13 @@ def tried(jdk: int, engine: str, count: int) -> Tuple[str, bool]:
     """What the loops came to, in words, and whether the JVM took no notice."""
     target, control, began = burner(jdk, engine), burner(jdk, engine), time.monotonic()
     try:
-        seen = loops(target, control, engine, count)
+        seen, in_vain = loops(target, control, engine, count)
         more = growth(seen)
         target.finish()
     finally:
         target.kill()
         control.kill()
-    verdict = f"- grows: {more}\n" if more else "- nothing grows\n"
+    verdict = f"- without a profile: {in_vain}\n" + (f"- grows: {more}\n" if more else "- nothing grows\n")
     return told(engine, jdk, seen, time.monotonic() - began) + verdict, more is None
 
 
