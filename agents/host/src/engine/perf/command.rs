@@ -24,8 +24,8 @@ const MOST_OUTPUT: usize = 64 << 10;
 const MOST_WORDS: u64 = 16 << 10;
 /// Where hosts have their programs, and where they are looked for when the agent has no `PATH`.
 const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
-/// How long a process may take to end once its output has.
-const END: Duration = Duration::from_secs(2);
+/// How long a process may take to end once its output has: on a busy host, where it goes last, some seconds.
+const END: Duration = Duration::from_secs(10);
 
 /// What came of a program that has ended.
 pub struct Ended {
