@@ -116,9 +116,9 @@ class Fault(ABC):
         self.ground = ground
         self.chance = chance
         self.host = chance.choice(ground.names)
-        self.moment: Optional[Moment] = self.choose_moment()
         self.lasts: Optional[float] = None
         """Seconds from `begin` to `end`; None: until the run is over."""
+        self.moment: Optional[Moment] = self.choose_moment()
         self.struck = False
         self._mended = False
 
@@ -154,7 +154,8 @@ class Fault(ABC):
         """For the report: what, where and when."""
         struck = "" if self.struck else ", which did not come"
         when = str(self.moment) if self.moment else "before the start"
-        return f"{self.name} ({self.where()}), {when}{struck}"
+        lasted = f" for {self.lasts:.1f} s" if self.lasts is not None else ""
+        return f"{self.name} ({self.where()}), {when}{lasted}{struck}"
 
     def where(self) -> str:
         return self.host
