@@ -10,7 +10,7 @@ from typing import Iterator, Optional, Tuple
 
 import pytest
 
-from tests.lab import procs
+from tests.lab import cache, procs
 from tests.lab.chaos.fault import Excuse
 from tests.lab.chaos.faults import ALL
 from tests.lab.chaos.faults.processes import KilledAgent
@@ -45,6 +45,11 @@ def test_nothing_is_lost_harmed_or_left(ground: Ground, names: Tuple[str, ...]) 
     chance = random.Random(" ".join(names))
     verdict = take(ground, [ALL[name](ground, chance) for name in names])
     assert verdict.passed, "\n".join([*verdict.faults, *verdict.complaints])
+
+
+def test_every_fault_is_told() -> None:
+    told = (cache.CHECKOUT / "docs/chaos.md").read_text()
+    assert [name for name in ALL if f"`{name}`" not in told] == []
 
 
 class Unexcused(KilledAgent):
