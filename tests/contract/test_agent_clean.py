@@ -16,6 +16,7 @@ import pytest
 
 from tests.contract.agent_driver import Agent, leftovers, wait_for
 from tests.contract.conftest import OTHER_USER, as_user, found, is_profiled, waits_until_gone
+from tests.contract.perf_engine import perf_at_work, prepare, processes
 from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files and JVMs of other users")
@@ -67,12 +68,14 @@ def another_version(agent_binary, library_file):
         folder = Path(tempfile.mkdtemp(prefix="hprofiler-contract-"))
         ends.callback(shutil.rmtree, folder, ignore_errors=True)
 
-        def start(lease=1.0):
+        def start(lease=1.0, user=0):
             binary = agent_binary.read_bytes() + b"another version"
             path = folder / f"agent-{hashlib.sha256(binary).hexdigest()}"
             path.write_bytes(binary)
             path.chmod(0o700)
-            agent = Agent([str(path)])
+            for one in (folder, path):
+                os.chown(one, user, user)
+            agent = Agent([*(as_user(user) if user else []), str(path)])
             ends.callback(agent.end)
             ends.callback(agent.process.kill)
             agent.hello(lease=lease)
@@ -112,8 +115,11 @@ def test_a_killed_agent_is_listed_by_what_it_left_and_removed_by_that_list(
     assert not is_profiled(burner.outer.pid)
 
 
-def test_an_agent_of_another_version_that_is_stopped(another_version, cleaner, library_file, burn):
-    burner, agent = burn(), another_version(lease=3)
+def test_an_agent_of_another_version_that_is_stopped(another_version, start_agent, library_file, burn):
+    """As a user whose agents nobody else ends."""
+    burner, agent = burn(user=OTHER_USER), another_version(lease=3, user=OTHER_USER)
+    cleaner = start_agent(user=OTHER_USER)
+    cleaner.hello()
     begin(agent, library_file, burner)
     agent.process.send_signal(signal.SIGSTOP)
     waiting = of_pid(listed(cleaner), agent.process.pid)["agent"]
@@ -185,9 +191,14 @@ def test_what_only_looks_like_ours_is_no_agent(cleaner, tmp_path):
         assert [one.poll() for one in running] == [None] * 3
 
 
-def test_a_perf_whose_agent_is_gone_is_ended_and_no_other(cleaner):
-    other = {**PERF, "HOME": "/root"}
-    with process("sleep", "600", env=PERF) as orphan, process("sleep", "600", env=other) as somebodys:
+def test_a_perf_whose_agent_is_gone_is_ended_and_no_other(start_agent):
+    """All as a user whom nobody else cleans up after."""
+    cleaner, other = start_agent(user=OTHER_USER), {**PERF, "HOME": "/root"}
+    cleaner.hello()
+    with ExitStack() as stack:
+        orphan, somebodys = (
+            stack.enter_context(process("sleep", "600", env=env, user=OTHER_USER)) for env in (PERF, other)
+        )
         for running in (orphan, somebodys):
             wait_until_run(running, Path(shutil.which("sleep")).resolve().name)
         entries = listed(cleaner)
@@ -198,6 +209,26 @@ def test_a_perf_whose_agent_is_gone_is_ended_and_no_other(cleaner):
         assert remove(cleaner, program)["ended"] == [orphan.pid]
         orphan.wait(procs.PATIENCE)
         assert somebodys.poll() is None
+
+
+def test_a_perf_ends_with_its_agent_even_if_it_was_stopped(start_agent, cleaner, burn):
+    """Told by the kernel: there is nothing for `clean` to do."""
+    killed = start_agent()
+    killed.hello()
+    assert prepare(killed, processes(killed, burn()), duration=60)[0]
+    killed.start()
+    perf = perf_at_work(killed)
+    family = [one for pid in procs.family(perf.pid) if (one := procs.Identity.of(pid))]
+    perf.suspend()
+    assert not of_pid(listed(cleaner), perf.pid), "what an agent that lives runs is its own"
+    killed.process.kill()
+    killed.wait()
+    for one in (perf, *family):
+        waits_until_gone(one)
+    assert not [entry for entry in own_folders(listed(cleaner), killed) if entry["state"] != "left"]
+    cleaner.send("clean", kept=True)
+    assert not cleaner.expect("cleaned", 60)["failed"]
+    assert not own_folders(listed(cleaner), killed)
 
 
 @pytest.fixture

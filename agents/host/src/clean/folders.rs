@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    fstat, openat, openat2, statat, unlinkat, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags,
-    Stat, CWD,
+    flock, fstat, openat, openat2, statat, unlinkat, AtFlags, Dir, FileType, FlockOperation, Mode,
+    OFlags, ResolveFlags, Stat, CWD,
 };
 use rustix::io::Errno;
 
@@ -93,7 +93,7 @@ impl<'a> Base<'a> {
         let entry = Entry::of_path(kind, path, &stat, user, cleaning.now);
         let id = (stat.st_dev, stat.st_ino);
         if stat.st_uid != self.shoes.uid {
-            cleaning.stranger(id, entry);
+            cleaning.stranger(id, stat.st_uid, entry);
             return;
         }
         if !cleaning.is_first(id) {
@@ -212,6 +212,10 @@ impl<'a> Base<'a> {
         dir: &OwnedFd,
         held: &Contents,
     ) -> Result<(), String> {
+        // Held until it is gone, so that no session begins to use it meanwhile.
+        if flock(dir, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Err("a session holds it by now".to_owned());
+        }
         for file in &held.ours {
             match unlinkat(dir, file, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}

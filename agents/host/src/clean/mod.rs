@@ -55,7 +55,7 @@ pub struct Cleaning {
     now: u64,
     met: Mutex<HashSet<(u64, u64)>>,
     looked: Mutex<HashSet<((u64, u64), u32)>>,
-    strangers: Mutex<HashMap<(u64, u64), Entry>>,
+    strangers: Mutex<HashMap<(u64, u64), (u32, Entry)>>,
 }
 
 impl Cleaning {
@@ -74,8 +74,8 @@ impl Cleaning {
     }
 
     /// What has another owner than who looks at it: told at the end, unless its owner was seen to.
-    fn stranger(&self, id: (u64, u64), entry: Entry) {
-        lock(&self.strangers).insert(id, entry);
+    fn stranger(&self, id: (u64, u64), owner: u32, entry: Entry) {
+        lock(&self.strangers).insert(id, (owner, entry));
     }
 
     /// Whether an agent runs from this folder or file.
@@ -256,9 +256,15 @@ fn meet(cleaning: &Cleaning, shoes: &Shoes, folder: &str, found: &mut Found) {
 /// What was seen by others than its owner, and never as its owner.
 fn tell_strangers(cleaning: &Cleaning, found: &mut Found) {
     let met = lock(&cleaning.met);
-    for (id, entry) in lock(&cleaning.strangers).drain() {
+    for (id, (owner, entry)) in lock(&cleaning.strangers).drain() {
         if !met.contains(&id) {
-            let reason = format!("it is {}'s: clean up as that user, or as root", entry.user);
+            let reason = match reaches(owner) {
+                true => {
+                    "it is in a container, and of another user than the JVM there: clean up there"
+                        .to_owned()
+                }
+                false => format!("it is {}'s: clean up as that user, or as root", entry.user),
+            };
             found.meet(&cleaning.order, entry.judged(State::Foreign, reason));
         }
     }
