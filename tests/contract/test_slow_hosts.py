@@ -21,8 +21,8 @@ pytestmark = [
     pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),
     pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not())),
 ]
-HOSTS = 200 if os.environ.get("HPROFILER_CHAOS") else 40
-PAUSE = 2.0
+HOSTS = 200 if os.environ.get("HPROFILER_CHAOS") else 30
+PAUSE = 1.0
 """Seconds of each answer of each host; of a run's five three come after all have connected."""
 PROFILE = bombs.flat([f"a.B.m{number}" for number in range(50)])
 WORDS = ["-j", "x", "-t", "1", "--engine", "async-profiler"]

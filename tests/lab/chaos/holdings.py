@@ -119,6 +119,8 @@ BOUNDS: Dict[str, float] = {
 }
 """What a loop may add. HotSpot keeps path and options of every agent that was ever loaded, some 200 bytes
 for each of the four times that a recording asks async-profiler something; beside that nothing may stay."""
+ONCE: Dict[str, float] = {"memory": 4 << 20, "native": 4 << 20, "threads": 1, "files": 1, "mappings": 12}
+"""What may come once, however many loops there are: a compiler's thread, a piece of an arena, compiled code."""
 SLOWER = 0.05
 """The part of its pace that a JVM may have lost after all loops."""
 
@@ -142,7 +144,7 @@ def growth(seen: Sequence[Tuple[int, Holdings]]) -> Optional[str]:
     wrong = [
         f"{name} {found[name].slope:+.3g} a loop"
         for name, bound in BOUNDS.items()
-        if found[name].surely_over(bound)
+        if found[name].surely_over(bound + ONCE.get(name, 0) / loops)
     ]
     if Trend(-found["pace"].slope, found["pace"].deviation).surely_over(SLOWER / loops):
         wrong.append(f"the pace fell by {-found['pace'].slope:.3g} a loop")
