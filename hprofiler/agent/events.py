@@ -14,6 +14,7 @@ MAX_PROFILE = 512 << 20
 MAX_RAW = 512 << 20
 MAX_TIMELINE = 86_460
 MAX_EVENTS = 16
+MAX_FOUND = 10_000
 MAX_EVENT_NAME = 255
 ENGINES = ("async-profiler", "perf")
 RAW_FILES = ("recording.jfr",)
@@ -153,6 +154,8 @@ def parse_listed(event: Mapping[str, Any]) -> Tuple[Listed, ...]:
 
 
 def parse_found(event: Mapping[str, Any], host: str) -> Found:
+    if len(fields.items(event, "processes")) > MAX_FOUND:
+        raise BadEvent(f"it found more than {MAX_FOUND} processes")
     processes = tuple(_process(item, host) for item in fields.objects(event, "processes"))
     if len({process.pid for process in processes}) != len(processes):
         raise BadEvent("the same pid was found twice")
