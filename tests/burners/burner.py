@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import time
 from contextlib import suppress
@@ -110,6 +111,7 @@ class Program:
         with suppress(OSError):
             Path(f"/proc/{self.outer.pid}/root/tmp/.java_pid{self.pid}").unlink()
         self.outer.kill()
+        self.process.send_signal(signal.SIGCONT)  # nsenter stands still with what it started, and stays so
         for pipe in (self.process.stdin, self.process.stdout):
             _pipe(pipe).close()
         self.process.wait(procs.PATIENCE)

@@ -13,7 +13,7 @@ import pytest
 from tests.lab import cache, procs
 from tests.lab.chaos.fault import Excuse
 from tests.lab.chaos.faults import ALL
-from tests.lab.chaos.faults.processes import KilledAgent
+from tests.lab.chaos.faults.processes import KilledJvm
 from tests.lab.chaos.ground import Ground
 from tests.lab.chaos.trial import take
 from tests.lab.coordinator import Running
@@ -52,7 +52,7 @@ def test_every_fault_is_told() -> None:
     assert [name for name in ALL if f"`{name}`" not in told] == []
 
 
-class Unexcused(KilledAgent):
+class Unexcused(KilledJvm):
     """Data of a host are lost, and nothing excuses that."""
 
     def begin(self, running: Optional[Running]) -> None:
@@ -67,7 +67,9 @@ class Unexcused(KilledAgent):
 def test_the_judge_sees_what_is_lost(ground: Ground) -> None:
     fault = Unexcused(ground, random.Random(1))
     verdict = take(ground, [fault])
-    assert any(complaint.startswith(fault.host) for complaint in verdict.complaints), verdict
+    complaints = [one for one in verdict.complaints if one.startswith(fault.host)]
+    assert any("ledger" in complaint for complaint in complaints), verdict
+    assert f"{fault.host}: its JVM is gone" in complaints
 
 
 def test_the_witness_sees_sockets(lab: Lab) -> None:
