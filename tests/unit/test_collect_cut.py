@@ -1,0 +1,48 @@
+"""Agents whose output ends at any byte: the host is told as lost, at the stage it had come to; no other is."""
+
+from __future__ import annotations
+
+import pytest
+
+from hprofiler.model import Status
+from tests.unit.stand_in import Fleet, StandIns
+
+GOOD = """
+hello(); found(7); prepared(7); recording(7)
+profile(7, b"p" * 300000); outcome(7); say("done", left=[]); read()
+"""
+CUT = """
+left = {size}
+def out(data):
+    global left
+    stdout.write(data[:left]); stdout.flush()
+    left -= len(data)
+    if left <= 0:
+        os._exit(0)
+"""
+SIZES = [0, 1, 40, 200, 270, 300, 420, 500, 560, 600, 640, 720, 800, 900, 1100, 100_000, 300_900, 301_080]
+"""Bytes that come: of the greeting, of each event's line, of a payload, and of what follows it."""
+STAGES = {"connect", "find", "push", "prepare", "start", "record", "fetch"}
+
+
+@pytest.fixture
+def stand_ins(tmp_path):
+    made = StandIns(tmp_path)
+    yield made
+    made.clean()
+
+
+def test_wherever_the_output_ends(stand_ins):
+    bodies = {f"after-{size}": CUT.format(size=size) + GOOD for size in SIZES}
+    results = Fleet(stand_ins, 60.0, {"good": GOOD, **bodies}).collect()
+    assert [line.status for line in results.pop("good").outcomes] == [Status.OK]
+    stages = set()
+    for name, result in results.items():
+        (line,) = [line for line in result.outcomes if line.pid is None]
+        assert line.status is Status.FAILED and line.reason, (name, line)
+        stages.add(line.stage)
+        assert [line.status for line in result.outcomes if line.pid == 7 and line.lost] in (
+            [],
+            [Status.FAILED],
+        )
+    assert stages <= STAGES and {"connect", "find", "prepare", "record", "fetch"} <= stages, stages
