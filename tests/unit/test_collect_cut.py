@@ -1,4 +1,4 @@
-"""Agents whose output ends at any byte: the host is told as lost, at the stage it had come to; no other is."""
+"""Agents whose output ends at any byte: the host is told as lost, at the stage it had come to; no other."""
 
 from __future__ import annotations
 
