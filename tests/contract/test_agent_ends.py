@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.agent_driver import good, leftovers
-from tests.contract.conftest import OTHER_USER, found, is_profiled
+from tests.contract.conftest import OTHER_USER, as_burnt, found, is_profiled
 from tests.lab import attach
 
 LEASE = 15
@@ -230,3 +230,21 @@ def test_a_library_in_use_by_another_session_stays(start_agent, library_file, bu
     assert [path for path in leftovers(held=True) if "/.hprofiler-ap-" in path]
     sessions[1].start()
     assert good(sessions[1].collect().outcomes[burners[1].outer.pid])
+
+
+def test_a_profiler_that_ended_before_its_time(agent, library, burn):
+    """As its own time limit does where somebody sets the host's clock forward: what it wrote is kept."""
+    burner = burn()
+    begin(agent, library, burner)
+    pid = burner.outer.pid
+    (ours,) = attach.profiler_libraries(pid)
+    time.sleep(1)  # in which there are samples
+    attach.execute(pid, "load", ours, "true", "stop")
+    agent.send("stop")
+    result = agent.collect()
+    outcome = result.outcomes[pid]
+    assert outcome["status"] == "degraded" and "before its time" in outcome["reason"], outcome
+    assert as_burnt(result.profiles[pid])
+    head = result.heads[pid]
+    assert head["samples"]["taken"] > 0 and head["cpu_seconds"] > 0
+    assert nothing_of_it(burner)

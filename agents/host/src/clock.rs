@@ -54,6 +54,19 @@ impl Clock {
         }
     }
 
+    /// The same of a recording that ended at some time before, and stands for so much CPU time.
+    pub fn until(&self, cpu_seconds: f64) -> Self {
+        let part = match cpu_seconds / self.cpu_seconds {
+            part if part > 0.0 => part.min(1.0),
+            _ => 1.0,
+        };
+        Self {
+            cpu_seconds: self.cpu_seconds * part,
+            user_seconds: self.user_seconds * part,
+            ..self.clone()
+        }
+    }
+
     /// Wait until the time is over, the process has ended, an order comes or the recording takes too much.
     pub fn wait(&mut self, engine: &dyn Engine, duration: f64, orders: &Receiver<Order>) -> End {
         let end = self.begin + Duration::from_secs_f64(duration);

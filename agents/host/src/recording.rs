@@ -280,6 +280,7 @@ impl Recording<'_> {
         let clock = match stopped {
             Stopped::AsTold => clock.clone(),
             Stopped::WithTheProcess => clock.at_least(cpu_seconds(&profiles)),
+            Stopped::Early => clock.until(cpu_seconds(&profiles)),
         };
         let told = profiles
             .into_iter()

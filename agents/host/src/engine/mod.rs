@@ -114,6 +114,8 @@ pub enum Stopped {
     AsTold,
     /// By the process's end.
     WithTheProcess,
+    /// Before it was told to, in a process that lives.
+    Early,
 }
 
 /// What a recording yielded.

@@ -10,7 +10,7 @@ pub fn status(file: &str) -> String {
     format!("status,file={file}")
 }
 
-/// Whether a status tells of no recording.
+/// Whether a status, or what is said of a `stop`, tells of no recording.
 pub fn is_idle(status: &str) -> bool {
     status.contains("not active")
 }

@@ -177,10 +177,16 @@ impl Jvm {
                 self.close_log();
                 Ok(Stopped::AsTold)
             }
-            Ok(reply) => Err(Failure::plain(format!(
-                "async-profiler could not stop: {}",
-                self.explain(&reply)
-            ))),
+            Ok(reply) => match self.explain(&reply) {
+                why if commands::is_idle(&why) => {
+                    self.running = false;
+                    self.close_log();
+                    Ok(Stopped::Early)
+                }
+                why => Err(Failure::plain(format!(
+                    "async-profiler could not stop: {why}"
+                ))),
+            },
             Err(_) if self.target.stat().is_none() => {
                 self.running = false;
                 Ok(Stopped::WithTheProcess)

@@ -57,11 +57,14 @@ pub fn fold(
         .map(|event| one(&recording, event, plan, used));
     let profiles: Result<Vec<EventProfile>, Error> = profiles.collect();
     let mut profiles = profiles.map_err(unreadable)?;
+    if stopped == Stopped::Early {
+        notes.push(early(&profiles));
+    }
     let interval = plan.interval("wall");
     let behind = match stopped {
         Stopped::AsTold => behind(seconds, recording.wall_busiest, interval),
         // What the sampler had not written yet is lost, and tells nothing of how fast it was.
-        Stopped::WithTheProcess => None,
+        Stopped::WithTheProcess | Stopped::Early => None,
     };
     if let Some(factor) = behind {
         let of_wall = |profile: &&mut EventProfile| matches!(&*profile.event, "wall" | "offcpu");
@@ -71,6 +74,16 @@ pub fn fold(
         notes.push(slow(interval, factor));
     }
     Ok(Folded { notes, profiles })
+}
+
+/// The profiler's own time limit goes by the clock that people set.
+fn early(profiles: &[EventProfile]) -> Note {
+    let seconds = profiles.iter().map(|recorded| recorded.timeline.len());
+    let seconds = seconds.max().unwrap_or(0);
+    Note::of(Failure::new(
+        format!("the profiler ended by itself before its time, in second {seconds}: the host's clock was set forward, or somebody else stopped it"),
+        "record again",
+    ))
 }
 
 /// By what factor a wall-clock sample stands for more than its interval (nanoseconds): of a thread that lived
@@ -110,7 +123,7 @@ fn read(jvm: &Jvm, stopped: Stopped) -> Result<Recording, Failure> {
     let (file, size) = jvm
         .recording(MAX_RECORDING)
         .map_err(|error| match stopped {
-            Stopped::AsTold => Failure::new(
+            Stopped::AsTold | Stopped::Early => Failure::new(
                 format!("the profiler's output is missing: {error}"),
                 "see whether the folder's disk is full",
             ),
