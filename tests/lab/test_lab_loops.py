@@ -28,7 +28,7 @@ def test_what_grows_is_told_from_what_varies() -> None:
     noise = (0, 70_000, -50_000, 20_000, -40_000)
     steady = [(loop, held(10**8 + noise[loop % 5])) for loop in range(1, 51)]
     assert growth(steady) is None
-    leaking = [(loop, held(one.memory + 150_000 * loop)) for loop, one in steady]
+    leaking = [(loop, held(one.memory + 400_000 * loop)) for loop, one in steady]
     assert "memory" in (growth(leaking) or "")
     one_more = [(loop, replace(one, threads=9 + (loop > 25))) for loop, one in steady]
     assert growth(one_more) is None

@@ -119,8 +119,8 @@ BOUNDS: Dict[str, float] = {
 }
 """What a loop may add. HotSpot keeps path and options of every agent that was ever loaded, some 200 bytes
 for each of the four times that a recording asks async-profiler something; beside that nothing may stay."""
-ONCE: Dict[str, float] = {"memory": 4 << 20, "native": 4 << 20, "threads": 1, "files": 1, "mappings": 12}
-"""What may come once, however many loops there are: a compiler's thread, a piece of an arena."""
+ONCE: Dict[str, float] = {"memory": 12 << 20, "native": 8 << 20, "threads": 1, "files": 1, "mappings": 12}
+"""What may come once, however many loops there are: what a compiler takes, and glibc keeps."""
 SLOWER = 0.05
 """The part of its pace that a JVM may have lost after all loops."""
 
