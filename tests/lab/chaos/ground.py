@@ -36,6 +36,9 @@ class Ground:
         self._usual: Dict[str, float] = {}
         self.control = Burner(wrap=lambda argv: lab.coord.command(argv, "yarn"), load=CONTROL_LOAD)
         self.mend()
+        first = self.run()  # from now on the agent is there
+        if first.code:
+            raise RuntimeError(f"a run with nothing in its way: {first}")
 
     def host(self, name: str) -> Host:
         return self.lab.hosts[name]

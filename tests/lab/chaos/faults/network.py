@@ -104,12 +104,12 @@ class Lossy(_Rule):
 
 
 class Slow(_Rule):
-    """A narrow link with a long queue: what is sent waits in it, tenths of a second."""
+    """A narrow link with a long queue: what is sent waits in it. A run gives up what is slower than 0.8 mbit."""
 
     name = "slow link"
 
     def begin(self, running: Optional[Running]) -> None:
-        rate = f"{self.chance.choice((256, 512, 1024))}kbit"
+        rate = f"{self.chance.choice((1, 2, 5))}mbit"
         self.tc("qdisc", "add", *self.device, "root", "tbf", "rate", rate, "burst", "3k", "limit", "500k")
 
     def end(self) -> None:
