@@ -34,6 +34,14 @@ class HostError(HprofilerError):
         super().__init__(reason, remedy)
         self.stage = stage
 
+    def at(self, stage: str) -> HostError:
+        """The same, at another stage."""
+        return type(self)(stage, self.reason, self.remedy)
+
+
+class ConnectionLost(HostError):
+    """A connection that had been made is there no more."""
+
 
 class RunFolderError(UsageError):
     """A run folder cannot be written, or is not one."""

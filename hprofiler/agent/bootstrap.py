@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Protocol, Tuple
 
 from hprofiler.agent.wire import PIECE, BadEvent, Wire
-from hprofiler.errors import HostError
+from hprofiler.errors import ConnectionLost, HostError
 from hprofiler.transports.base import Channel, Transport
 from hprofiler.transports.text import printable
 
 MARK = "HPROFILER"
 _MARK_LIMIT = 4096
 _NOISE_LINES = 200
+_END_WAIT = 0.2
 
 
 class Blob(Protocol):
@@ -166,6 +167,9 @@ def marked(channel: Channel, wire: Wire) -> Answer:
         for _ in range(_NOISE_LINES):
             line = wire.line(_MARK_LIMIT)
             if line is None:
+                said = channel.stderr_tail()
+                if not said and channel.exit_status(_END_WAIT) is None:
+                    raise ConnectionLost("connect", "the connection was lost")
                 break
             words = line.decode("utf-8", "replace").rstrip("\r").split(" ", 3)
             if len(words) == 4 and words[0] == MARK:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, FrozenSet, Mapping, Optional, Tuple, Union
+from typing import Any, FrozenSet, Mapping, Optional, Set, Tuple, Union
 
 from hprofiler.agent import fields
 from hprofiler.agent.wire import BadEvent
-from hprofiler.model import HostFacts, Process, Samples, Status
+from hprofiler.model import HostFacts, Process, Samples, Sampling, Status
 from hprofiler.transports.text import printable
 
 MAX_PROFILE = 512 << 20
@@ -19,6 +19,7 @@ MAX_EVENT_NAME = 255
 ENGINES = ("async-profiler", "perf")
 RAW_FILES = ("recording.jfr",)
 STAGES = ("connect", "push", "find", "prepare", "start", "record", "fetch", "clean")
+_EXTRA_SECONDS = 61  # of a recording, at most: the agent's own deadline
 _STATUSES = (Status.OK.value, Status.DEGRADED.value, Status.FAILED.value)
 
 
@@ -86,6 +87,14 @@ class Recording:
 
 
 @dataclass(frozen=True)
+class Interrupted:
+    """The agent had lost its coordinator, and ended the recording after so many seconds."""
+
+    seconds: float
+    reason: str
+
+
+@dataclass(frozen=True)
 class ProfileHeader:
     """A profile of `size` bytes follows; the other members are those of `model.Recording`."""
 
@@ -119,7 +128,7 @@ class Done:
     left: Tuple[str, ...]
 
 
-RecordEvent = Union[Started, Recording, ProfileHeader, RawHeader, ProcessOutcome, Done]
+RecordEvent = Union[Started, Recording, Interrupted, ProfileHeader, RawHeader, ProcessOutcome, Done]
 
 
 def parse_hello(event: Mapping[str, Any]) -> Hello:
@@ -209,6 +218,8 @@ def parse_record_event(event: Mapping[str, Any]) -> RecordEvent:
         return _started(event)
     if kind == "recording":
         return Recording(fields.integer(event, "processes", 0, fields.PID_LIMIT))
+    if kind == "interrupted":
+        return Interrupted(fields.seconds(event, "seconds"), fields.text(event, "reason"))
     if kind == "outcome":
         return parse_outcome(event)
     if kind == "profile":
@@ -256,3 +267,19 @@ def _raw_header(event: Mapping[str, Any]) -> RawHeader:
         sha256=fields.sha256(event),
         size=fields.integer(event, "size", 0, MAX_RAW),
     )
+
+
+def unwanted(header: Union[ProfileHeader, RawHeader], sampling: Sampling, came: Set[Tuple[int, str]]) -> str:
+    """Why a header is not taken: only what was asked for is, each thing once. "" where it is, and `came`."""
+    if isinstance(header, RawHeader):
+        what, asked = header.name, sampling.keep_raw
+    else:
+        what, asked = header.event, header.event in sampling.events
+        if len(header.timeline) > sampling.duration + _EXTRA_SECONDS:
+            return "a timeline longer than the recording"
+    if not asked:
+        return f"{what!r} was not asked for"
+    if (header.pid, what) in came:
+        return f"{what!r} of process {header.pid} came twice"
+    came.add((header.pid, what))
+    return ""

@@ -1,4 +1,4 @@
-"""One agent at work: typed requests and answers, and the lease that is renewed behind them.
+"""One agent at work: typed requests and answers.
 
 Calls block without a time limit; whoever makes them closes the transport when it has waited long enough
 (`hprofiler.collect` does), which sets every call free with a HostError.
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import threading
-from dataclasses import asdict
+import secrets
 from pathlib import Path
 from typing import (
     Any,
@@ -23,8 +22,6 @@ from typing import (
     Sequence,
     Set,
     Tuple,
-    Type,
-    TypeVar,
     Union,
 )
 
@@ -43,42 +40,36 @@ from hprofiler.agent.events import (
     RecordEvent,
 )
 from hprofiler.agent.leftovers import Cleaned, Leftovers, parse_cleaned, parse_leftovers
+from hprofiler.agent.requests import to_record
+from hprofiler.agent.talk import LEASE_SECONDS, Talk
 from hprofiler.agent.wire import BadEvent, Wire
 from hprofiler.errors import HostError
 from hprofiler.model import Process, Sampling
-from hprofiler.transports.base import Channel, Transport
-from hprofiler.transports.text import printable
+from hprofiler.transports.base import Transport
 
 PROTOCOL = 2
-LEASE_SECONDS = 30
 _EXTRA_EVENTS = 1000
-_EXTRA_SECONDS = 61  # of a recording, at most: the agent's own deadline
 _EXIT_WAIT = 5.0
 NO_VERSIONS: Mapping[str, str] = {}
 _STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch", RawHeader: "fetch"}
 
-Parsed = TypeVar("Parsed")
 
-
-class AgentSession:
+class AgentSession(Talk):
     """Made by `AgentSession.open`; a context manager whose end lets go of the agent."""
 
     def __init__(
-        self, transport: Transport, launched: bootstrap.Launched, told: Callable[[Mapping[str, Any]], None]
+        self,
+        transport: Transport,
+        launched: bootstrap.Launched,
+        told: Callable[[Mapping[str, Any]], None],
+        token: str,
     ) -> None:
-        self._told = told
-        self._transport = transport
-        self._channel: Channel = launched.channel
-        self._wire = launched.wire
-        self._closed = threading.Event()
+        super().__init__(transport, launched, told, token)
         self._prepared: Tuple[int, ...] = ()
         self._sampling: Optional[Sampling] = None
-        self.stage = "connect"
         self.arch = launched.arch
         self.pushed = launched.pushed
         self.hello = self._greeted()
-        self._lease = threading.Thread(target=self._renew, name="hprofiler-lease", daemon=True)
-        self._lease.start()
 
     @classmethod
     def open(
@@ -87,17 +78,21 @@ class AgentSession:
         binaries: AgentBinaries,
         enter: Callable[[str], None] = lambda stage: None,
         told: Optional[Callable[[Mapping[str, Any]], None]] = None,
+        to_resume: bool = False,
     ) -> AgentSession:
         """Start the agent over a connected transport and greet it. `enter` hears "push" before a push.
 
-        `told` hears of every request before it is sent, and has the agent keep what it does.
+        `told` hears of every request before it is sent, and has the agent keep what it does. With
+        `to_resume` nothing is sent from here before `resume` is called.
         """
+        token = secrets.token_hex(16)
         greeting = {
             "type": "hello",
             "protocol": PROTOCOL,
             "lease_seconds": LEASE_SECONDS,
             "exclude": own_processes(),
             "audit": told is not None,
+            "resume": token,
         }
 
         def greet(wire: Wire) -> None:
@@ -108,7 +103,10 @@ class AgentSession:
         launch = visiting.launch if transport.leaves_nothing else bootstrap.launch
         launched = launch(transport, binaries, greet, enter)
         try:
-            return cls(transport, launched, told or (lambda request: None))
+            session = cls(transport, launched, told or (lambda request: None), token)
+            if not to_resume:
+                session._begin_lease()
+            return session
         except BaseException:
             launched.channel.close()
             raise
@@ -180,7 +178,7 @@ class AgentSession:
         self.stage = "prepare"
         self._sampling = sampling
         asked = {process.pid for process in processes}
-        self._send({"type": "prepare", **_request(sampling, blobs, versions, processes, cores)})
+        self._send({"type": "prepare", **to_record(sampling, blobs, versions, processes, cores)})
         outcomes: List[ProcessOutcome] = []
         while (event := self._answer("outcome", "ready"))["type"] == "outcome":
             outcomes.append(self._parsed(events.parse_outcome, event))
@@ -206,7 +204,7 @@ class AgentSession:
     ) -> Checked:
         """What `prepare` and `start` would come to, of each process in their order; nothing is touched."""
         self.stage = "prepare"
-        self._send({"type": "check", **_request(sampling, blobs, versions, processes, cores)})
+        self._send({"type": "check", **to_record(sampling, blobs, versions, processes, cores)})
         checked = self._parsed(parse_checked, self._answer("checked"))
         if [one.outcome.pid for one in checked.processes] != [process.pid for process in processes]:
             raise self._nonsense("it checked other processes than it was asked for")
@@ -229,26 +227,15 @@ class AgentSession:
             if pid is not None and pid not in asked:
                 raise self._nonsense("an event of a process that it was not asked for")
             if isinstance(event, (ProfileHeader, RawHeader)):
-                self._check_header(event, came)
+                assert self._sampling is not None
+                if unwanted := events.unwanted(event, self._sampling, came):
+                    raise self._nonsense(unwanted)
+            if isinstance(event, Done):
+                self._acknowledge()
             yield event
             if isinstance(event, Done):
                 return
         raise self._nonsense("too many events")
-
-    def _check_header(self, header: Union[ProfileHeader, RawHeader], came: Set[Tuple[int, str]]) -> None:
-        """Only what was asked for is taken, and each thing once."""
-        assert self._sampling is not None
-        if isinstance(header, RawHeader):
-            what, asked = header.name, self._sampling.keep_raw
-        else:
-            what, asked = header.event, header.event in self._sampling.events
-            if len(header.timeline) > self._sampling.duration + _EXTRA_SECONDS:
-                raise self._nonsense("a timeline longer than the recording")
-        if not asked:
-            raise self._nonsense(f"{what!r} was not asked for")
-        if (header.pid, what) in came:
-            raise self._nonsense(f"{what!r} of process {header.pid} came twice")
-        came.add((header.pid, what))
 
     def payload(self, header: Union[ProfileHeader, RawHeader]) -> Iterator[bytes]:
         """The bytes that `header` announced; all are to be taken before the next event.
@@ -263,6 +250,7 @@ class AgentSession:
                 yield piece
         except EOFError:
             raise self._ended("fetch") from None
+        self._acknowledge()
         if digest.hexdigest() != header.sha256:
             what = header.name if isinstance(header, RawHeader) else f"{header.event} profile"
             raise HostError("fetch", f"the {what} of process {header.pid} arrived damaged", "record again")
@@ -296,7 +284,7 @@ class AgentSession:
         The second are files that could not be deleted.
         """
         self.stage = "prepare"
-        self._send({"type": "canary", **_request(sampling, blobs, versions, [process], cores)})
+        self._send({"type": "canary", **to_record(sampling, blobs, versions, [process], cores)})
         outcome, left = self._parsed(events.parse_watched, self._answer("watched"))
         if outcome.pid != process.pid:
             raise self._nonsense("it watched another process than it was asked for")
@@ -311,6 +299,7 @@ class AgentSession:
         """Let the agent clean up, and wait until it has ended."""
         self.stage = "clean"
         self._closed.set()
+        self._wire.lost = None
         with contextlib.suppress(HostError):  # it ends by itself when its work is done
             self._send({"type": "bye"})
         try:
@@ -322,101 +311,3 @@ class AgentSession:
         if status not in (0, None):
             raise self._ended("clean")
         self.close()
-
-    def close(self) -> None:
-        """Let go: the agent sees its stdin close, and cleans up by itself. From any thread."""
-        self._closed.set()
-        self._channel.close()
-
-    # Talking
-
-    def _renew(self) -> None:
-        while not self._closed.wait(LEASE_SECONDS / 3):
-            try:
-                self._wire.send({"type": "ping"})
-            except HostError:
-                return  # whoever reads will be told
-
-    def _send(self, request: Mapping[str, Any], payload: Iterable[bytes] = ()) -> None:
-        self._told(request)
-        try:
-            self._wire.send(request, payload)
-        except HostError as error:
-            raise HostError(self.stage, error.reason, error.remedy) from error
-
-    def _receive(self) -> Dict[str, Any]:
-        """The next event; an `error` event, the end and nonsense become HostError."""
-        try:
-            event = self._wire.receive()
-        except BadEvent as error:
-            raise self._nonsense(str(error)) from error
-        except HostError as error:
-            raise HostError(self.stage, error.reason, error.remedy) from error
-        if event is None:
-            raise self._ended(self.stage)
-        if event["type"] == "error":
-            raise HostError(self.stage, *self._parsed(_error, event))
-        return event
-
-    def _answer(self, *types: str) -> Dict[str, Any]:
-        event = self._receive()
-        if event["type"] not in types:
-            raise self._nonsense(f"{printable(event['type'][:40])!r} where {' or '.join(types)} was due")
-        return event
-
-    def _parsed(self, parse: Callable[[Dict[str, Any]], Parsed], event: Dict[str, Any]) -> Parsed:
-        try:
-            return parse(event)
-        except BadEvent as error:
-            raise self._nonsense(f"{printable(event['type'][:40])}: {error}") from error
-
-    def _nonsense(self, what: str) -> HostError:
-        return HostError(
-            self.stage, f"the agent does not keep to the protocol: {what}", "run `hprofiler cleanup`"
-        )
-
-    def _ended(self, stage: str) -> HostError:
-        said = self._channel.stderr_tail()
-        refusal = bootstrap.sudo_refusal(said) if self._transport.become and stage == "connect" else None
-        if refusal:
-            return HostError(stage, *refusal)
-        status = self._channel.exit_status(0.2)
-        how = "the connection was lost" if status is None else f"the agent ended with status {status}"
-        return HostError(stage, f"{how}: {printable(said[-500:])}" if said else how)
-
-    def __enter__(self) -> AgentSession:
-        return self
-
-    def __exit__(self, kind: Optional[Type[BaseException]], *_: object) -> None:
-        self.close()
-
-
-def _error(event: Mapping[str, Any]) -> Tuple[str, str]:
-    reason = event.get("reason"), event.get("remedy")
-    texts = [printable(text[:4096]) if isinstance(text, str) else "" for text in reason]
-    return texts[0] or "the agent gave up", texts[1]
-
-
-def _request(
-    sampling: Sampling,
-    blobs: Mapping[str, str],
-    versions: Mapping[str, str],
-    processes: Sequence[Process],
-    cores: float,
-) -> Dict[str, Any]:
-    return {
-        "agent_cpu": cores,
-        "sampling": asdict(sampling),
-        "blobs": dict(blobs),
-        "versions": dict(versions),
-        "processes": [_process(process) for process in processes],
-    }
-
-
-def _process(process: Process) -> Dict[str, Any]:
-    return {
-        "pid": process.pid,
-        "start_time": process.start_time,
-        "label": process.label,
-        "labels": dict(process.labels),
-    }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any, Dict, Iterable, Iterator, Mapping, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional
 
+from hprofiler.errors import HostError
 from hprofiler.transports.base import Channel
 from hprofiler.transports.text import printable
 
@@ -23,9 +24,17 @@ class BadEvent(ValueError):
 
 
 class Wire:
-    """JSON lines with raw payloads, over a channel."""
+    """JSON lines with raw payloads, over a channel, and then over another one if the first is lost.
+
+    `received` counts the bytes that came since `count`. Where a channel ends `lost` is called, if there
+    is one, with what the channel raised; it returns when there is another to go on with. `ended` is set
+    when nothing more can come.
+    """
 
     def __init__(self, channel: Channel) -> None:
+        self.received = 0
+        self.lost: Optional[Callable[[Optional[HostError]], None]] = None
+        self.ended = threading.Event()
         self._channel = channel
         self._buffer = bytearray()
         self._writing = threading.Lock()
@@ -38,6 +47,39 @@ class Wire:
             for piece in payload:
                 self._channel.write(piece)
 
+    def count(self) -> None:
+        """From here on what is received is counted."""
+        self.received = len(self._buffer)
+
+    def go_on(self, other: Wire) -> None:
+        """What came by the other, and will, is what follows here."""
+        with self._writing:
+            self._channel = other._channel
+        self._buffer += other._buffer
+        self.received += len(other._buffer)
+
+    def _fill(self, size: int = PIECE) -> bool:
+        """Wait for more, `size` bytes at most; False at the end."""
+        before = len(self._buffer)
+        while len(self._buffer) == before:
+            error: Optional[HostError] = None
+            piece = b""
+            try:
+                piece = self._channel.read(size)
+            except HostError as raised:
+                error = raised
+            if piece:
+                self._buffer += piece
+                self.received += len(piece)
+            elif self.lost is not None:
+                self.lost(error)
+            else:
+                self.ended.set()
+                if error:
+                    raise error
+                return False
+        return True
+
     def line(self, limit: int = MAX_LINE) -> Optional[bytes]:
         """The next line without its newline; None at the end. BadEvent beyond `limit` bytes."""
         searched = 0
@@ -45,10 +87,8 @@ class Wire:
             searched = len(self._buffer)
             if searched > limit:
                 raise BadEvent(f"a line of more than {limit} bytes")
-            piece = self._channel.read(PIECE)
-            if not piece:
+            if not self._fill():
                 return None
-            self._buffer += piece
         if end > limit:
             raise BadEvent(f"a line of more than {limit} bytes")
         line = bytes(self._buffer[:end])
@@ -68,9 +108,9 @@ class Wire:
     def payload(self, size: int) -> Iterator[bytes]:
         """Exactly `size` raw bytes in pieces; EOFError when the channel ends before."""
         while size > 0:
-            piece = bytes(self._buffer[: min(size, PIECE)]) or self._channel.read(min(size, PIECE))
-            if not piece:
+            if not self._buffer and not self._fill(min(size, PIECE)):
                 raise EOFError
+            piece = bytes(self._buffer[: min(size, PIECE)])
             del self._buffer[: len(piece)]
             size -= len(piece)
             yield piece

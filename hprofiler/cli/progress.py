@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Stages in the order a host passes them; `idle`, `failed` and `done` are ends.
 STAGES = ("connect", "push", "find", "prepare", "wait", "start", "record", "fetch", "clean", "done")
-TOLD = ("wait", "record", "done", "idle", "failed")  # what plain lines mention
+TOLD = ("wait", "record", "lost", "done", "idle", "failed")  # what plain lines mention
 WORDS = {
     "connect": "connecting",
     "push": "pushing what is not there yet",

@@ -22,6 +22,11 @@ class StartGate:
         self._opened = threading.Event()
         self._opened_at = 0.0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether some host has started."""
+        return self._opened.is_set()
+
     def under_way(self) -> None:
         """One more host is no longer queued."""
         with self._lock:

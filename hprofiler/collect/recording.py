@@ -8,15 +8,24 @@ import time
 from dataclasses import replace
 from typing import Callable, Iterator, List, Mapping, Optional, Protocol, Sequence, Set, Union
 
-from hprofiler.agent import AgentSession, Done, Found, ProcessOutcome, ProfileHeader, RawHeader
+from hprofiler.agent import (
+    AgentSession,
+    Done,
+    Found,
+    Interrupted,
+    ProcessOutcome,
+    ProfileHeader,
+    RawHeader,
+)
 from hprofiler.agent import Recording as Began
 from hprofiler.collect import libraries
 from hprofiler.collect.care import NO_CANARY, USUAL, Canaries, Care, refuse_busy
+from hprofiler.collect.comeback import Comeback
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.ledger import Ledger, first_failure
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Crew, Listener, Reach, Visit, idle_reason, silent, visit_all
-from hprofiler.errors import HostError, HprofilerError
+from hprofiler.errors import ConnectionLost, HostError, HprofilerError
 from hprofiler.model import (
     Host,
     HostFacts,
@@ -111,11 +120,12 @@ class _RecordingVisit(Visit):
         self._ledger = Ledger(host.name, sampling.events)
         self._phase = "before"
         self._over = 0.0
+        self._comeback = Comeback(self, crew)
 
     def work(self) -> None:
         session: Optional[AgentSession] = None
         try:
-            session = self._get_ready()
+            session = self._ready_at_last()
         finally:
             if session is None:
                 self._gate.leave()
@@ -124,6 +134,21 @@ class _RecordingVisit(Visit):
             self._record(session)
             self._end(session)
             self.tell("done")
+
+    def _ready_at_last(self) -> Optional[AgentSession]:
+        """Where the connection breaks before anybody has started all is tried once more."""
+        try:
+            return self._get_ready()
+        except ConnectionLost as lost:
+            if self._gate.is_open or self._crew.stop.level:
+                raise
+            if self.session:
+                self.session.close()
+            self.renew_transport()
+            self.session, self._ledger = None, Ledger(self.host.name, self._sampling.events)
+            reason = f"{lost.reason} while it was made ready, and made again"
+            self.outcomes[:] = [Outcome(self.host.name, Status.OK, lost.stage, reason)]
+            return self._get_ready()
 
     def _get_ready(self) -> Optional[AgentSession]:
         """A session with something prepared; None when there is nothing to record here."""
@@ -247,6 +272,7 @@ class _RecordingVisit(Visit):
         late = self._gate.wait()
         self.enter("start", self._care.attaching(self.reach.timeout, self.processes))
         self.check()
+        session.on_loss(self._lost)
         session.start()
         with self._lock:
             self._phase = "sampling"
@@ -258,14 +284,28 @@ class _RecordingVisit(Visit):
         for event in session.events():
             if isinstance(event, Began):
                 self._began(event.processes)
+            elif isinstance(event, Interrupted):
+                self._comeback.interrupted(event)
             elif isinstance(event, (ProfileHeader, RawHeader)):
                 self.enter("fetch", self._time_for(event.size))
                 self._fetch(session, event)
                 self._go_on()
             elif isinstance(event, ProcessOutcome):
-                self._note(event)
+                self._note(self._comeback.marked(event))
             elif isinstance(event, Done):
                 self._tell_left(event.left)
+                self.outcomes += self._comeback.lines()
+
+    def _lost(self, why: HostError) -> None:
+        """The connection is gone in the middle: goes on by another one, or HostError says why not."""
+        assert self.session is not None
+        self.limit(None)
+        self._comeback.come(self.session, why, self._over)
+        self.limit(self._care.folding(self.reach.timeout, self.processes) + _PART / _SLOWEST)
+        if self.stage == "record":
+            self._go_on()
+        if self._crew.stop.level:
+            self._ask_to_stop(self.session)
 
     def _tell_left(self, left: Sequence[str]) -> None:
         if left:
@@ -334,6 +374,7 @@ class _RecordingVisit(Visit):
 
     def stop(self, level: int) -> None:
         """The first time keep what was recorded, the second time let go."""
+        self._comeback.wait_no_longer()
         with self._lock:
             phase = self._phase
             if phase == "sampling":
@@ -382,6 +423,6 @@ class _RecordingVisit(Visit):
             outcomes=(*self.outcomes, *self._ledger.lines(failure)),
             unseen=self.unseen(),
             timings=dict(self.timings),
-            bytes_sent=self.transport.bytes_sent,
-            bytes_received=self.transport.bytes_received,
+            bytes_sent=self.moved[0],
+            bytes_received=self.moved[1],
         )

@@ -63,7 +63,7 @@ class Visit(ABC):
     def __init__(self, host: Host, crew: Crew, selector: Optional[Selector] = None) -> None:
         self.host = host
         self._all_meant = selector is not None and selector.kind == "containers"
-        self.reach = reach = crew.reach
+        self.reach = crew.reach
         self.stage = "connect"
         self.facts: Optional[HostFacts] = None
         self.outcomes: List[Outcome] = []
@@ -72,11 +72,12 @@ class Visit(ABC):
         self._looked = False
         self.needless = False
         self._audited = False
-        transport = reach.transport_for(host)
-        self.transport = audited(transport, reach.audit) if reach.audit else transport
+        self.transport = self._transport()
+        self._moved = (0, 0)
         self.session: Optional[AgentSession] = None
         self._beside: Optional[LocalTransport] = None
         self._crew = crew
+        self._queued = True
         self._lock = threading.RLock()
         self._since = time.monotonic()
         self._limit: Optional[int] = None
@@ -125,33 +126,65 @@ class Visit(ABC):
         """Close the connection from another thread; the worker ends with `why`."""
         with self._lock:
             self._why = self._why or why
-            beside = self._beside
+            beside, transport, session = self._beside, self.transport, self.session
         if beside:
             beside.close()
-        self.transport.close()
+        if session:
+            session.let_go()
+        transport.close()
 
     def interrupt(self, reason: str = "interrupted before anything was recorded") -> None:
         """Abort because the user says so; does not wait for the connection to close."""
         error = HostError(self.ledger_stage, reason)
         threading.Thread(target=self.abort, args=(error,), name="hprofiler-abort", daemon=True).start()
 
+    # Connections
+
+    def _transport(self) -> Transport:
+        transport = self.reach.transport_for(self.host)
+        return audited(transport, self.reach.audit) if self.reach.audit else transport
+
+    def renew_transport(self) -> Transport:
+        """One that is not connected yet takes the place of the present one, which is closed."""
+        transport = self._transport()
+        with self._lock:
+            old, self.transport = self.transport, transport
+            self._moved = (self._moved[0] + old.bytes_sent, self._moved[1] + old.bytes_received)
+            why = self._why
+        old.close()
+        if why:
+            raise why
+        return transport
+
+    @property
+    def moved(self) -> Tuple[int, int]:
+        """Bytes sent and received by all connections."""
+        return self._moved[0] + self.transport.bytes_sent, self._moved[1] + self.transport.bytes_received
+
+    def talk(self, transport: Transport, to_resume: bool = False) -> AgentSession:
+        """A session with an agent over a connected transport. One `to_resume` has no part in the stages."""
+        return AgentSession.open(
+            transport,
+            self.reach.binaries,
+            enter=lambda stage: None if to_resume else self.enter(stage, self.reach.timeout),
+            told=self._asks if self.reach.audit else None,
+            to_resume=to_resume,
+        )
+
     # Steps that every visit takes
 
     def open_session(self) -> AgentSession:
         """Connect when it is this host's turn, and start the agent."""
         with self._crew.turns:
-            self._crew.under_way()
+            if self._queued:
+                self._queued = False
+                self._crew.under_way()
             self.check()
             self.enter("connect")  # the transport keeps its own time: a passphrase may be asked for
             self.transport.connect()
             self.check()
             self.limit(self.reach.timeout)
-            self.session = AgentSession.open(
-                self.transport,
-                self.reach.binaries,
-                enter=lambda stage: self.enter(stage, self.reach.timeout),
-                told=self._asks if self.reach.audit else None,
-            )
+            self.session = self.talk(self.transport)
         self.facts = self.session.hello.facts
         return self.session
 
@@ -342,7 +375,7 @@ class Visit(ABC):
     def _close(self) -> None:
         try:
             if self.session:
-                self.session.close()
+                self.session.let_go(0.0)
             self.transport.close()
         except HostError:
             _log.debug("closing %s", self.host.name, exc_info=True)

@@ -70,7 +70,9 @@ class Agent:
             stderr=subprocess.PIPE,
             env={**os.environ, **(env or {})},
         )
-        self._events: queue.Queue[Tuple[Event, bytes]] = queue.Queue()
+        self._events: queue.Queue[Tuple[Event, bytes, int]] = queue.Queue()
+        self.received = 0
+        """Bytes of all events that were taken."""
         self._errors: List[bytes] = []
         self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._drain)]
         for thread in self._threads:
@@ -82,8 +84,8 @@ class Agent:
         for line in stdout:
             event = json.loads(line)
             payload = stdout.read(event["size"]) if event["type"] in PAYLOADS else b""
-            self._events.put((event, payload))
-        self._events.put((_END, b""))
+            self._events.put((event, payload, len(line) + len(payload)))
+        self._events.put((_END, b"", 0))
 
     def _drain(self) -> None:
         assert self.process.stderr is not None
@@ -103,16 +105,23 @@ class Agent:
             self.process.stdin.close()
 
     def next(self, timeout: float = procs.PATIENCE) -> Tuple[Event, bytes]:
-        return self._events.get(timeout=timeout)
+        event, payload, size = self._events.get(timeout=timeout)
+        self.received += size
+        return event, payload
 
     def expect(self, kind: str, timeout: float = procs.PATIENCE) -> Event:
         event, _ = self.next(timeout)
         assert event["type"] == kind, (event, self.stderr())
         return event
 
-    def hello(self, lease: float = 30, **exclude: Any) -> Event:
-        self.send("hello", protocol=2, lease_seconds=lease, exclude=exclude or None)
+    def hello(self, lease: float = 30, resume: Optional[str] = None, **exclude: Any) -> Event:
+        self.send("hello", protocol=2, lease_seconds=lease, exclude=exclude or None, resume=resume)
         return self.expect("hello")
+
+    def resume(self, token: str, received: int) -> bool:
+        """Go on with the session of that token; False where there is none."""
+        self.send("resume", token=token, received=received)
+        return bool(self.expect("resumed")["found"])
 
     def put(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()

@@ -99,12 +99,17 @@ class Sshd:
             self.process.terminate()
             self.process.wait(procs.PATIENCE)
 
-    def kill_sessions(self) -> None:
-        """Kill the server's children: what a crash of the host looks like from afar, without the silence."""
+    def kill_sessions(self, and_stop: bool = False) -> None:
+        """Kill the server's children: what a crash of the host looks like from afar, without the silence.
+
+        With `and_stop` nobody can connect again, before it is started.
+        """
         assert self.process is not None
         listed = subprocess.run(
             ["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True
         )
+        if and_stop:
+            self.stop()
         for pid in listed.stdout.split():
             os.kill(int(pid), 9)
 

@@ -136,30 +136,6 @@ def ended(agents: list[int], timeout: float = 60.0) -> bool:
     return bool(ends) and all(ends)
 
 
-def test_a_connection_that_drops_in_the_middle(site, burner):
-    """The host is lost, the agent cleans up, and a JVM that was being profiled can be profiled again."""
-    server, other = site.server("a"), Burner(role="beta", load=0.3, extra=["other" + WORD])
-    agents: list[int] = []
-
-    def drop():
-        agents.extend(agents_of(server))
-        server.kill_sessions()
-
-    try:
-        host = site.host(server, "dropped")
-        results, profiles = in_the_middle(
-            drop, [host], site.connector().transport, seconds=20.0, word="other" + WORD
-        )
-        (line,) = of_host(results["dropped"])
-        assert (line.status, line.stage) == (Status.FAILED, "record") and "lost" in line.reason
-        assert [line.status for line in of_processes(results["dropped"])] == [Status.FAILED] and not profiles
-        assert ended(agents)
-        results, _ = recorded([host], site.connector().transport, word="other" + WORD)
-        good(results["dropped"], other)
-    finally:
-        other.kill()
-
-
 def test_a_host_that_freezes_in_the_middle_loses_its_own_part_only(site, burner):
     frozen: list[int] = []
     agents: list[int] = []

@@ -28,7 +28,7 @@ def out(data):
     stdout.write(data); stdout.flush()
 def say(type, **members):
     out(json.dumps({"type": type, **members}).encode() + b"\\n")
-def read(skip=("ping",)):
+def read(skip=("ping", "received")):
     while True:
         line = stdin.readline()
         if not line:

@@ -7,7 +7,7 @@ import re
 import threading
 from typing import TYPE_CHECKING, Callable, List, NamedTuple, Optional, Tuple
 
-from hprofiler.errors import HostError
+from hprofiler.errors import ConnectionLost, HostError
 from hprofiler.kubernetes import Forbidden, KubernetesError
 from hprofiler.model import Host
 from hprofiler.transports.base import STDERR_TAIL, Channel, Completed, NoShell, run_to_end, wait_a_little
@@ -173,7 +173,7 @@ class _ExecChannel:
         raise HostError("connect", f"the command cannot be run in the container: {said}")
 
     def _lost(self, error: OSError) -> HostError:
-        return self._refused or HostError("connect", f"{_LOST}: {printable(str(error))}")
+        return self._refused or ConnectionLost("connect", f"{_LOST}: {printable(str(error))}")
 
     @property
     def can_end_input(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Callable, Optional
 
-from hprofiler.errors import HostError
+from hprofiler.errors import ConnectionLost, HostError
 from hprofiler.model import Host
 from hprofiler.transports.base import Channel, Completed, StderrTail, run_to_end, wait_a_little
 from hprofiler.transports.ssh.attempt import Attempt
@@ -53,7 +53,7 @@ class SshTransport:
                 "check MaxSessions and ForceCommand there",
             ) from error
         except (paramiko.SSHException, EOFError, OSError) as error:
-            raise HostError(
+            raise ConnectionLost(
                 "connect", f"{_LOST}: {printable(str(error))}" if str(error) else _LOST
             ) from error
         return _SshChannel(self, channel)
@@ -81,14 +81,16 @@ class _SshChannel:
         try:
             self._channel.sendall(data)
         except (OSError, EOFError) as error:
-            raise HostError("connect", _LOST if self._lost() else "the command ended early") from error
+            if self._lost():
+                raise ConnectionLost("connect", _LOST) from error
+            raise HostError("connect", "the command ended early") from error
         self._transport.bytes_sent += len(data)
 
     def read(self, size: int) -> bytes:
         try:
             data = self._channel.recv(size)
         except (OSError, EOFError) as error:
-            raise HostError("connect", _LOST) from error
+            raise ConnectionLost("connect", _LOST) from error
         self._transport.bytes_received += len(data)
         return data
 

@@ -1,0 +1,176 @@
+"""Talking to an agent: the lease that is renewed meanwhile, the end, and going on by another connection."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Type, TypeVar
+
+from hprofiler.agent import bootstrap
+from hprofiler.agent.requests import refusal
+from hprofiler.agent.wire import BadEvent
+from hprofiler.errors import ConnectionLost, HostError
+from hprofiler.transports.base import Channel, Transport
+from hprofiler.transports.text import printable
+
+LEASE_SECONDS = 30
+"""For so long an agent waits for a word, and then keeps what it recorded for as long again."""
+_PING_SECONDS = LEASE_SECONDS / 10
+"""A link that is down for 20 s comes back within the lease: TCP tries again after 25 s at the latest."""
+_LAST_WORD = 1.0
+
+Parsed = TypeVar("Parsed")
+T = TypeVar("T", bound="Talk")
+
+
+class Talk:
+    """What `AgentSession` is made on. `stage` is what errors are of."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        launched: bootstrap.Launched,
+        told: Callable[[Mapping[str, Any]], None],
+        token: str,
+    ) -> None:
+        self.stage = "connect"
+        self._told = told
+        self._token = token
+        self._comes_back: Optional[Callable[[HostError], None]] = None
+        self._gone: Optional[HostError] = None
+        self._transport = transport
+        self._channel: Channel = launched.channel
+        self._wire = launched.wire
+        self._wire.count()
+        self._closed = threading.Event()
+
+    def __enter__(self: T) -> T:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], *_: object) -> None:
+        self.close()
+
+    # Going on by another connection
+
+    def on_loss(self, comes_back: Callable[[HostError], None]) -> None:
+        """Where reading fails from here on, `comes_back` is called with the reason.
+
+        It has another session `resume` this one and returns, or raises HostError.
+        """
+        self._comes_back = comes_back
+        self._wire.lost = self._lost
+
+    def _lost(self, error: Optional[HostError]) -> None:
+        if self._comes_back is None or self._closed.is_set():
+            self._wire.lost = None
+            return
+        try:
+            self._comes_back((error or self._ended(self.stage)).at(self.stage))
+        except HostError as gone:
+            self._gone = gone
+            self._wire.lost = None
+            raise
+
+    def resume(self, former: Talk) -> bool:
+        """Have `former`, whose connection is lost, go on by this one, which is done with then.
+
+        False where its agent is there no more: this session is one like any other then.
+        """
+        self._send({"type": "resume", "token": former._token, "received": former._wire.received})
+        found = self._answer("resumed").get("found") is True
+        if found:
+            former._transport, former._channel = self._transport, self._channel
+            former._wire.go_on(self._wire)
+        else:
+            self._begin_lease()
+        return found
+
+    def _acknowledge(self) -> None:
+        """The agent need not keep any longer what has come."""
+        with contextlib.suppress(HostError):  # whoever reads will be told
+            self._wire.send({"type": "received", "bytes": self._wire.received})
+
+    # The end
+
+    def let_go(self, wait: float = _LAST_WORD) -> None:
+        """End it in the middle. The agent is told, so that it keeps nothing for us. From any thread.
+
+        Whoever reads meanwhile may see its end, within `wait` seconds.
+        """
+        if not self._closed.is_set():
+            self._closed.set()
+            self._wire.lost = None
+            last = threading.Thread(target=self._say_bye, name="hprofiler-let-go", daemon=True)
+            last.start()
+            last.join(_LAST_WORD)
+            self._wire.ended.wait(wait)
+        self._channel.close()
+
+    def _say_bye(self) -> None:
+        with contextlib.suppress(HostError):
+            self._wire.send({"type": "bye"})
+
+    def close(self) -> None:
+        """Let go without a word: the agent sees its stdin close, and cleans up by itself. From any thread."""
+        self._closed.set()
+        self._channel.close()
+
+    # Talking
+
+    def _begin_lease(self) -> None:
+        threading.Thread(target=self._renew, name="hprofiler-lease", daemon=True).start()
+
+    def _renew(self) -> None:
+        while not self._closed.wait(_PING_SECONDS):
+            with contextlib.suppress(HostError):  # whoever reads will be told
+                self._wire.send({"type": "ping"})
+
+    def _send(self, request: Mapping[str, Any], payload: Iterable[bytes] = ()) -> None:
+        self._told(request)
+        try:
+            self._wire.send(request, payload)
+        except HostError as error:
+            raise error.at(self.stage) from error
+
+    def _receive(self) -> Dict[str, Any]:
+        """The next event; an `error` event, the end and nonsense become HostError."""
+        try:
+            event = self._wire.receive()
+        except BadEvent as error:
+            raise self._nonsense(str(error)) from error
+        except HostError as error:
+            raise error.at(self.stage) from error
+        if event is None:
+            raise self._ended(self.stage)
+        if event["type"] == "error":
+            raise HostError(self.stage, *self._parsed(refusal, event))
+        return event
+
+    def _answer(self, *types: str) -> Dict[str, Any]:
+        event = self._receive()
+        if event["type"] not in types:
+            raise self._nonsense(f"{printable(event['type'][:40])!r} where {' or '.join(types)} was due")
+        return event
+
+    def _parsed(self, parse: Callable[[Dict[str, Any]], Parsed], event: Dict[str, Any]) -> Parsed:
+        try:
+            return parse(event)
+        except BadEvent as error:
+            raise self._nonsense(f"{printable(event['type'][:40])}: {error}") from error
+
+    def _nonsense(self, what: str) -> HostError:
+        return HostError(
+            self.stage, f"the agent does not keep to the protocol: {what}", "run `hprofiler cleanup`"
+        )
+
+    def _ended(self, stage: str) -> HostError:
+        if self._gone:
+            return self._gone.at(stage)
+        said = self._channel.stderr_tail()
+        refused = bootstrap.sudo_refusal(said) if self._transport.become and stage == "connect" else None
+        if refused:
+            return HostError(stage, *refused)
+        status = self._channel.exit_status(0.2)
+        how = "the connection was lost" if status is None else f"the agent ended with status {status}"
+        kind = ConnectionLost if status is None else HostError
+        return kind(stage, f"{how}: {printable(said[-500:])}" if said else how)

@@ -1,0 +1,134 @@
+"""Coming back to a host whose connection was lost: its agent keeps what it recorded for a lease."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, List, Optional
+
+from hprofiler.agent import AgentSession, Interrupted, ProcessOutcome
+from hprofiler.agent.talk import LEASE_SECONDS
+from hprofiler.errors import ConnectionLost, HostError
+from hprofiler.model import Outcome, Status
+
+if TYPE_CHECKING:
+    from hprofiler.collect.visit import Crew, Visit
+
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 5.0
+_FIRST_LIMIT = 5.0
+"""Seconds of the first attempt; each may take as much longer than the one before."""
+
+
+class Comeback:
+    """One host's; `wait_no_longer` may be called from any thread."""
+
+    def __init__(self, visit: Visit, crew: Crew) -> None:
+        self._visit = visit
+        self._crew = crew
+        self._enough = threading.Event()
+        self._away: Optional[float] = None
+        self._interrupted: Optional[Interrupted] = None
+
+    # What is told of it
+
+    def interrupted(self, event: Interrupted) -> None:
+        """The agent had ended the recording, as it tells now."""
+        self._interrupted = event
+
+    def marked(self, outcome: ProcessOutcome) -> ProcessOutcome:
+        """The outcome of a process; where its recording was ended early it says why."""
+        if self._interrupted is None or outcome.status is Status.FAILED:
+            return outcome
+        what = f"the connection was lost: {self._interrupted.reason}"
+        if self._away is not None:
+            what = f"the connection was lost, and what there was fetched {self._away:.0f} s later"
+        reason = f"ended after {self._interrupted.seconds:.0f} s: {what}"
+        reason = "; ".join(filter(None, (reason, outcome.reason)))
+        return replace(outcome, status=Status.DEGRADED, reason=reason)
+
+    def lines(self) -> List[Outcome]:
+        """The host's line, where nothing is missing of its processes."""
+        if self._away is None or self._interrupted:
+            return []
+        reason = f"the connection was lost for {self._away:.0f} s; nothing is missing"
+        return [Outcome(self._visit.host.name, Status.OK, "fetch", reason)]
+
+    # Coming back
+
+    def wait_no_longer(self) -> None:
+        self._enough.set()
+
+    def come(self, session: AgentSession, why: HostError, over: float) -> None:
+        """Have the session go on by another connection, or raise HostError.
+
+        It is tried for one lease; while the recording would still go on (until `over`) for two: the agent
+        may have noticed nothing for one.
+        """
+        lost = time.monotonic()
+        until = max(lost + LEASE_SECONDS, min(over, lost + 2 * LEASE_SECONDS))
+        self._visit.tell("lost", f"{why.reason}; trying again")
+        limit, pause = _FIRST_LIMIT, _FIRST_PAUSE
+        while True:
+            try:
+                self._attempt(session, why, limit)
+                break
+            except _Tried as tried:
+                left = until - time.monotonic()
+                if self._enough.wait(min(pause, max(0.0, left))) or left <= pause:
+                    raise self._given_up(why, lost, tried.why) from tried
+            limit, pause = limit + _FIRST_LIMIT, min(2 * pause, _LONGEST_PAUSE)
+        self._away = time.monotonic() - lost
+        self._visit.tell(self._visit.stage, f"connected again after {self._away:.0f} s")
+
+    def _attempt(self, session: AgentSession, why: HostError, limit: float) -> None:
+        transport = self._visit.renew_transport()
+        expired = self._crew.watchdog.after(limit, transport.close)
+        other: Optional[AgentSession] = None
+        try:
+            transport.connect()
+            other = self._visit.talk(transport, to_resume=True)
+            found = other.resume(session)
+        except HostError as error:
+            if other:
+                other.close()
+            raise _Tried(error) from error
+        finally:
+            self._crew.watchdog.cancel(expired)
+        if not found:
+            raise self._nothing_there(other, why)
+
+    def _nothing_there(self, other: AgentSession, why: HostError) -> HostError:
+        """The agent has ended; what it could not take away is taken away now."""
+        visit = self._visit
+        visit.limit(visit.reach.timeout)
+        reason = f"{why.reason}; what was not fetched before is lost with its agent"
+        try:
+            cleaned = other.clean(kept=True)
+            other.bye()
+        except HostError as error:
+            reason += f", and what it left there could not be removed: {error.reason}"
+            return HostError(why.stage, reason, "run `hprofiler cleanup`")
+        if cleaned.failed:
+            reason += f", and {cleaned.failed[0].what} could not be removed: {cleaned.failed[0].reason}"
+            return HostError(why.stage, reason, "run `hprofiler cleanup`")
+        if cleaned.stopped:
+            reason += f"; its profiler in {len(cleaned.stopped)} of the processes was stopped"
+        return HostError(why.stage, reason, "record again")
+
+    def _given_up(self, why: HostError, lost: float, last: HostError) -> HostError:
+        waited = time.monotonic() - lost
+        reason = f"{why.reason}, and could not be made again within {waited:.0f} s: {last.reason}"
+        remedy = "see whether the host is up; its agent ends by itself, within a minute"
+        if self._enough.is_set():
+            reason = f"{why.reason}, and was not waited for any longer: interrupted"
+        return ConnectionLost(why.stage, reason, remedy)
+
+
+class _Tried(Exception):
+    """It may be tried again."""
+
+    def __init__(self, why: HostError) -> None:
+        super().__init__(why.reason)
+        self.why = why

@@ -1,0 +1,280 @@
+"""A coordinator that is lost comes back by another connection: what was recorded waits for one lease."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import signal
+import socket
+import time
+import traceback
+from pathlib import Path
+
+import pytest
+
+from tests.contract.agent_driver import good, leftovers, wait_for
+from tests.contract.conftest import OTHER_USER, as_burnt, found, is_profiled
+from tests.lab import procs
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: connections of other users")
+SHORT = 3.0
+"""Seconds of a lease that a test waits for."""
+KEEPS = 60.0
+"""Seconds of one that no test waits for, and that outlasts a busy machine."""
+
+
+class Kept:
+    """An agent that records a burner, and what it takes to come back to it."""
+
+    def __init__(self, start_agent, library_file, burner, lease=KEEPS, **options):
+        self.token = secrets.token_hex(16)
+        self.burner = burner
+        self.agent = start_agent()
+        self.agent.hello(lease, resume=self.token)
+        library = self.agent.put(library_file.read_bytes())
+        ready, refused = self.agent.prepare(library, found(self.agent, burner), **{"duration": 60, **options})
+        assert ready, refused
+        self.agent.start()
+
+    def burn_a_while(self):
+        before = self.burner.counters()
+        wait_for("CPU time", lambda: (self.burner.counters() - before).nanos > 5e8)
+
+    def is_let_go(self):
+        return not is_profiled(self.burner.outer.pid) and not own_folders(self.agent)
+
+
+def own_folders(agent):
+    return [path for path in leftovers(held=True) if f"/.hprofiler-run-{agent.process.pid}-" in path]
+
+
+@pytest.fixture
+def keep(start_agent, library_file, burn):
+    return lambda **options: Kept(start_agent, library_file, burn(), **options)
+
+
+def names():
+    """Of the sockets at which agents listen."""
+    lines = Path("/proc/net/unix").read_text().splitlines()
+    return {line.split()[-1] for line in lines if "@hprofiler-" in line}
+
+
+def name_of(token):
+    return "hprofiler-" + hashlib.sha256(f"hprofiler session {token}".encode()).hexdigest()[:32]
+
+
+def fetched(kept, other):
+    """The result, by another agent that was greeted."""
+    assert other.resume(kept.token, kept.agent.received)
+    event = other.expect("interrupted")
+    assert 0.4 < event["seconds"] < 60, event
+    result = other.collect()
+    pid = kept.burner.outer.pid
+    assert good(result.outcomes[pid]) and as_burnt(result.profiles[pid])
+    return event
+
+
+def ended(kept, other):
+    """Both end together, and nothing is left."""
+    assert other.bye() == 0
+    assert kept.agent.wait() == 0
+    assert not own_folders(kept.agent)
+
+
+def test_what_was_recorded_is_fetched_by_another_connection(keep, start_agent):
+    kept, other = keep(), start_agent()
+    kept.burn_a_while()
+    kept.agent.close_stdin()
+    wait_for("the JVM is let go", kept.is_let_go)
+    other.hello()
+    assert fetched(kept, other)["reason"] == "it was closed"
+    ended(kept, other)
+
+
+def test_a_connection_is_replaced_before_its_end_is_seen(keep, start_agent):
+    """As where a firewall forgot it: the recording goes on, on the new one."""
+    kept, other = keep(duration=4), start_agent()
+    other.hello()
+    assert other.resume(kept.token, kept.agent.received)
+    result = other.collect()
+    assert good(result.outcomes[kept.burner.outer.pid])
+    assert result.heads[kept.burner.outer.pid]["seconds"] >= 4
+    ended(kept, other)
+
+
+def test_it_may_be_lost_again(keep, start_agent):
+    kept = keep()
+    kept.burn_a_while()
+    kept.agent.close_stdin()
+    wait_for("the JVM is let go", kept.is_let_go)
+    first, second = start_agent(), start_agent()
+    first.hello()
+    assert first.resume(kept.token, kept.agent.received)
+    first.expect("interrupted")
+    first.process.kill()  # its stdin is closed with the test's end of it
+    first.close_stdin()
+    second.hello()
+    fetched(kept, second)
+    ended(kept, second)
+
+
+def test_a_connection_that_was_silent_for_too_long_comes_back(keep):
+    kept = keep(lease=SHORT)
+    kept.burn_a_while()
+    wait_for("the end of the lease", kept.is_let_go)
+    kept.agent.send("ping")
+    event = kept.agent.expect("interrupted")
+    assert "lease" in event["reason"]
+    assert good(kept.agent.collect().outcomes[kept.burner.outer.pid])
+    assert kept.agent.bye() == 0
+
+
+def test_nobody_comes_back(keep):
+    kept = keep(lease=SHORT)
+    began = time.monotonic()
+    kept.agent.close_stdin()
+    assert kept.agent.wait() == 1
+    assert time.monotonic() - began >= SHORT
+    assert "did not come back" in kept.agent.stderr()
+    assert kept.is_let_go()
+
+
+def test_what_was_received_is_not_kept(keep):
+    kept = keep(duration=0.5)
+    assert good(kept.agent.collect().outcomes[kept.burner.outer.pid])
+    kept.agent.send("received", bytes=kept.agent.received)
+    kept.agent.close_stdin()
+    began = time.monotonic()
+    assert kept.agent.wait() == 0
+    assert time.monotonic() - began < KEEPS / 2
+
+
+@pytest.mark.parametrize("how", ["bye", "SIGTERM", "SIGINT"])
+def test_told_to_end_it_keeps_nothing(keep, how):
+    kept = keep()
+    if how == "bye":
+        kept.agent.send("bye")
+    else:
+        kept.agent.process.send_signal(getattr(signal, how))
+    began = time.monotonic()
+    assert kept.agent.wait() == (0 if how == "bye" else 128 + getattr(signal, how))
+    assert time.monotonic() - began < KEEPS / 2
+    assert kept.is_let_go()
+
+
+def test_an_agent_that_keeps_ends_by_a_signal(keep):
+    kept = keep()
+    kept.agent.close_stdin()
+    wait_for("the JVM is let go", kept.is_let_go)
+    kept.agent.process.send_signal(signal.SIGTERM)
+    assert kept.agent.wait() == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_an_agent_that_is_killed_keeps_nothing_and_the_next_one_cleans(keep, start_agent, number):
+    kept, other = keep(), start_agent()
+    kept.agent.process.send_signal(number)
+    kept.agent.wait()
+    other.hello()
+    assert not other.resume(kept.token, kept.agent.received)
+    other.send("clean", kept=True)
+    cleaned = other.expect("cleaned", 60)
+    assert (kept.burner.outer.pid in cleaned["stopped"]) == (number == signal.SIGKILL)
+    assert kept.is_let_go()
+    assert other.bye() == 0
+
+
+def test_a_wrong_token_or_place_gets_nothing_and_disturbs_nothing(keep, start_agent):
+    kept = keep()
+    kept.burn_a_while()
+    for token, received in ((secrets.token_hex(16), kept.agent.received), (kept.token, 1 << 40)):
+        other = start_agent()
+        other.hello()
+        assert not other.resume(token, received)
+        assert (
+            other.find(kind="text", text="nothing is called like this")["processes"] == []
+        )  # one like any other
+        assert other.bye() == 0
+    kept.agent.send("stop")
+    assert good(kept.agent.collect().outcomes[kept.burner.outer.pid])
+    assert kept.agent.bye() == 0
+
+
+def as_neighbour(work):
+    """Begin to do something as another user; gives what waits for its end, which has to be a good one."""
+    pid = os.fork()
+    if not pid:
+        try:
+            os.setgroups([])
+            os.setgid(OTHER_USER)
+            os.setuid(OTHER_USER)
+            work()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+        os._exit(1)
+    return lambda: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def ask_often(name, token):
+    for _ in range(50):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(procs.PATIENCE)
+        connection.connect(f"\0{name}")
+        try:
+            connection.sendall(f"{token} 0\n".encode())
+            assert connection.recv(1) == b""
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+    with pytest.raises(OSError):
+        socket.socket(socket.AF_UNIX).bind(f"\0{name}")
+
+
+def test_another_user_gets_nothing_even_with_the_token(keep, start_agent):
+    kept, other = keep(), start_agent()
+    kept.burn_a_while()
+    kept.agent.close_stdin()
+    wait_for("the JVM is let go", kept.is_let_go)
+    neighbour = as_neighbour(lambda: ask_often(name_of(kept.token), kept.token))
+    assert neighbour() == 0
+    other.hello()
+    fetched(kept, other)
+    ended(kept, other)
+
+
+def test_an_impostor_who_took_the_name_is_told_nothing(start_agent):
+    """Whoever knew the token could; not even then does the agent lend itself to another user."""
+    token, other = secrets.token_hex(16), start_agent()
+    read, write = os.pipe()
+
+    def listen():
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(f"\0{name_of(token)}")
+        listener.listen()
+        os.write(write, b"!")
+        connection, _ = listener.accept()
+        assert connection.recv(100) == b""
+
+    impostor = as_neighbour(listen)
+    assert os.read(read, 1) == b"!"
+    other.hello()
+    assert not other.resume(token, 0)
+    assert impostor() == 0
+    assert other.bye() == 0
+    os.close(read)
+    os.close(write)
+
+
+def test_the_socket_is_there_only_while_something_is_recorded(keep, start_agent):
+    idle = start_agent()
+    idle.hello(resume=secrets.token_hex(16))
+    before = names()
+    kept = keep()
+    name = f"@{name_of(kept.token)}"
+    assert name in names() - before
+    assert kept.token[:8] not in name
+    kept.agent.send("bye")
+    kept.agent.wait()
+    assert name not in names()
+    assert idle.bye() == 0

@@ -1,0 +1,238 @@
+"""A connection that is lost in the middle of a recording, seen from here: the agents are stand-ins."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from hprofiler.collect import comeback
+from hprofiler.errors import HostError
+from hprofiler.model import Status
+from tests.unit.stand_in import Fleet, Named, StandIns
+
+SIZE = 300_000
+BODY = """
+SAID, BEFORE, CUT = {said!r}, {before!r}, {cut!r}
+now, said = out, bytearray()
+def first():
+    globals()["out"] = lambda data: (said.extend(data), now(data))
+    hello(); found(7); prepared(7); read()
+    told = bytearray()
+    globals()["out"] = told.extend
+    recorded(7)
+    exec(BEFORE)
+    profile(7, bytes(range(250)) * {size} + b"end"); outcome(7, reason="said"); say("done", left=[])
+    with open(SAID, "wb") as file:
+        file.write(said + told)
+    now(bytes(told[:CUT]))
+def second():
+    hello()
+    resume = read()
+    assert resume["type"] == "resume" and len(resume["token"]) == 32
+    say("resumed", found=True)
+    out(open(SAID, "rb").read()[resume["received"]:])
+    read()
+(second if os.path.exists(SAID) else first)()
+"""
+
+
+def body(tmp_path, cut, before=""):
+    return BODY.format(said=str(tmp_path / "said"), before=before, cut=cut, size=SIZE // 250)
+
+
+@pytest.fixture
+def fleet(tmp_path):
+    stand_ins = StandIns(tmp_path)
+    yield lambda timeout=60.0, **bodies: Fleet(stand_ins, timeout, bodies)
+    stand_ins.clean()
+
+
+def lines(result):
+    """(status, stage, reason) of the host's own lines, and of the only process's."""
+    told = [(one.pid, (one.status, one.stage, one.reason)) for one in result.outcomes]
+    (of_process,) = [line for pid, line in told if pid]
+    return [line for pid, line in told if not pid], of_process
+
+
+@pytest.mark.parametrize("cut", [0, 1, 60, 200, 600, 700, 100_000, SIZE, -150, -40, -3, -1])
+def test_wherever_it_breaks_it_goes_on(fleet, tmp_path, cut):
+    hosts = fleet(one=body(tmp_path, cut))
+    result = hosts.collect()["one"]
+    (of_host,), of_process = lines(result)
+    assert of_process == (Status.OK, "record", "said")
+    assert of_host[:2] == (Status.OK, "fetch") and "nothing is missing" in of_host[2]
+    assert hosts.sink.sizes == {("one", 7, "cpu"): SIZE + 3}
+    assert [step.stage for step in hosts.progress].count("lost") == 1
+
+
+def test_one_that_was_ended_early_says_so(fleet, tmp_path):
+    before = 'say("interrupted", seconds=12.3, reason="it was closed")'
+    result = fleet(one=body(tmp_path, 40, before)).collect()["one"]
+    of_host, of_process = lines(result)
+    assert of_host == [] and of_process[0] is Status.DEGRADED
+    assert of_process[2].startswith(
+        "ended after 12 s: the connection was lost, and what there was fetched 0 s later"
+    )
+    assert of_process[2].endswith("; said")
+
+
+def test_one_that_noticed_nothing_here_is_told_by_the_agent(fleet):
+    """It was silent for longer than the lease, and is there again."""
+    silent = """
+hello(); found(7); prepared(7); recording(7)
+say("interrupted", seconds=31, reason="nothing was heard"); profile(7, b"p"); outcome(7); say("done", left=[])
+read()
+"""
+    of_host, of_process = lines(fleet(one=silent).collect()["one"])
+    reason = "ended after 31 s: the connection was lost: nothing was heard"
+    assert of_host == [] and of_process == (Status.DEGRADED, "record", reason)
+
+
+TORN = """
+if os.path.exists({log!r}):
+    hello()
+    assert read()["type"] == "resume"
+    say("resumed", found=False)
+    request = read()
+    assert (request["type"], request["kept"]) == ("clean", True)
+    say("cleaned", removed=["/tmp/x"], stopped=[7], ended=[], failed={failed!r})
+    assert read()["type"] == "bye"
+    open({log!r}, "w").write("good")
+else:
+    hello(); found(7); prepared(7); recording(7)
+    open({log!r}, "w").close()
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize(
+    ("failed", "part"),
+    [
+        ([], "its profiler in 1 of the processes was stopped"),
+        ([{"what": "x", "reason": "no"}], "x could not be"),
+    ],
+)
+def test_an_agent_that_is_there_no_more_is_cleaned_up_after(fleet, tmp_path, failed, part):
+    log = tmp_path / "log"
+    result = fleet(one=TORN.format(log=str(log), failed=failed)).collect()["one"]
+    (of_host,), of_process = lines(result)
+    assert of_host[:2] == (Status.FAILED, "record")
+    assert "status -9" in of_host[2] and "lost with its agent" in of_host[2] and part in of_host[2]
+    assert of_process[0] is Status.FAILED and log.read_text() == "good"
+
+
+class Away(Named):
+    """Cannot be connected to a second time."""
+
+    connects = 0
+
+    def connect(self):
+        Away.connects += 1
+        if Away.connects > 1:
+            raise HostError("connect", "nobody answers")
+
+
+@pytest.fixture
+def away(fleet, tmp_path):
+    def make(**options):
+        Away.connects = 0
+        hosts = fleet(one=body(tmp_path, 40), **options)
+        hosts.reach = type(hosts.reach)(Away, hosts.reach.binaries, timeout=60.0)
+        return hosts
+
+    return make
+
+
+def test_a_host_that_stays_away_is_given_up_after_a_lease(away, monkeypatch):
+    monkeypatch.setattr(comeback, "LEASE_SECONDS", 2.0)
+    (of_host,), of_process = lines(away().collect()["one"])
+    assert of_host[0] is Status.FAILED and "nobody answers" in of_host[2]
+    assert of_process[0] is Status.FAILED and "lost with its host" in of_process[2]
+    assert 3 <= Away.connects <= 6
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_ends_the_waiting(away, monkeypatch, times):
+    monkeypatch.setattr(comeback, "LEASE_SECONDS", 600.0)
+    hosts = away()
+
+    def listener(step):
+        if step.stage == "lost":
+            for _ in range(times):
+                hosts.stop.request()
+
+    hosts.listener = listener
+    (of_host,), _ = lines(hosts.collect()["one"])
+    assert of_host[0] is Status.FAILED and "interrupted" in of_host[2]
+
+
+def test_others_go_on_meanwhile(fleet, tmp_path):
+    from tests.unit.test_collect import GOOD
+
+    results = fleet(one=body(tmp_path, 100_000), two=GOOD).collect()
+    assert lines(results["two"]) == ([], (Status.OK, "record", ""))
+    assert lines(results["one"])[1][0] is Status.OK
+
+
+SAYS_BYE = """
+hello(); found(7); prepared(7); recording(7)
+open({ready!r}, "w").close()
+request = read()
+while request["type"] == "stop":
+    request = read()
+open({log!r}, "w").write(request["type"])
+"""
+
+
+def test_ended_at_once_the_agent_is_told(fleet, tmp_path):
+    log, ready = tmp_path / "log", tmp_path / "ready"
+    hosts = fleet(one=SAYS_BYE.format(log=str(log), ready=str(ready)))
+    recording = threading.Event()
+    hosts.listener = lambda step: recording.set() if step.stage == "record" else None
+
+    def twice():
+        recording.wait(60)
+        hosts.stop.request()
+        hosts.stop.request()
+
+    threading.Thread(target=twice, daemon=True).start()
+    hosts.collect()
+    assert log.read_text() == "bye"
+
+
+class Torn(Named):
+    """The connection breaks where it is asked to prepare, so many times."""
+
+    left = 0
+
+    def open(self, command):
+        channel = super().open(command)
+        write = channel.write
+
+        def written(data):
+            if b'{"type":"prepare"' not in data or not Torn.left:
+                return write(data)
+            Torn.left -= 1
+            channel._socket.shutdown(2)
+            channel.exit_status = lambda timeout: None
+
+        channel.write = written
+        return channel
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_one_that_breaks_before_anybody_has_started_is_made_once_more(fleet, times):
+    from tests.unit.test_collect import GOOD
+
+    hosts = fleet(one=GOOD)
+    Torn.left = times
+    hosts.reach = type(hosts.reach)(Torn, hosts.reach.binaries, timeout=60.0)
+    result = hosts.collect()["one"]
+    of_host = [one for one in result.outcomes if one.pid is None]
+    if times == 1:
+        (line,) = of_host
+        assert (line.status, line.stage) == (Status.OK, "prepare") and "made again" in line.reason
+        assert [one.status for one in result.outcomes if one.pid] == [Status.OK]
+    else:
+        assert [one.status for one in of_host] == [Status.OK, Status.FAILED]
