@@ -104,7 +104,7 @@ class Lossy(_Rule):
 
 
 class Slow(_Rule):
-    """A narrow link with a long queue: what is sent waits in it. A run gives up what is slower than 0.8 mbit."""
+    """A narrow link with a long queue: what is sent waits. A run gives up one below 0.8 Mbit/s."""
 
     name = "slow link"
 
