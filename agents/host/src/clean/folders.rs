@@ -125,6 +125,7 @@ impl<'a> Base<'a> {
         let young = entry.seconds.is_some_and(|seconds| seconds < ON_ITS_WAY);
         let entry = match strange(stat, self.shoes.uid) {
             Some(what) => entry.judged(State::Foreign, format!("it is {what}")),
+            None if stat.st_nlink > 1 => entry.judged(State::Foreign, "it has other names"),
             None if cleaning.runs(stat) => entry.judged(State::Used, "an agent runs from it"),
             None if young => entry.judged(State::Used, "it may be on its way to the host"),
             None => entry.judged(State::Left, "the session that it was sent for is gone"),
@@ -309,10 +310,12 @@ impl Contents {
     }
 
     fn take(&mut self, name: &str, named: Named, stat: &Stat, owner: u32) {
-        let strange = strange(stat, owner).or_else(|| {
-            let unknown = !names::fits(named, name);
-            unknown.then(|| format!("a file named {name:?}"))
-        });
+        // Nobody but its owner can have linked what is kept; what is deleted is a name.
+        let linked = stat.st_nlink > 1 && named != Named::Private;
+        let other = "a file that has other names".to_owned();
+        let strange = strange(stat, owner)
+            .or_else(|| linked.then_some(other))
+            .or_else(|| (!names::fits(named, name)).then(|| format!("a file named {name:?}")));
         if strange.is_some() {
             self.strange = self.strange.take().or(strange);
             return;
@@ -331,7 +334,6 @@ fn strange(stat: &Stat, owner: u32) -> Option<String> {
         FileType::RegularFile if stat.st_uid != owner && stat.st_uid != 0 => {
             return Some(format!("a file of user {}", stat.st_uid));
         }
-        FileType::RegularFile if stat.st_nlink > 1 => "a file that has other names",
         FileType::RegularFile => return None,
         FileType::Directory => "a folder",
         FileType::Symlink => "a link",
