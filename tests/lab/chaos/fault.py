@@ -68,6 +68,8 @@ class Excuse:
     """Hosts whose data may be missing or short, where the ledger says so with a reason."""
     codes: FrozenSet[int] = NEVER
     """Exit codes that are right besides the one that follows from the ledger."""
+    kept: FrozenSet[str] = frozenset()
+    """Those of the hosts whose data may be short and not missing."""
     everything: bool = False
     """There may be no run folder, or nothing in it: the coordinator itself was ended."""
     ended: FrozenSet[str] = frozenset()
@@ -77,12 +79,13 @@ class Excuse:
         return Excuse(
             self.hosts | other.hosts,
             self.codes | other.codes,
+            (self.kept - other.hosts) | (other.kept - self.hosts),
             self.everything or other.everything,
             self.ended | other.ended,
         )
 
     def __str__(self) -> str:
-        hosts = ", ".join(sorted(self.hosts))
+        hosts = ", ".join(f"{host} (kept)" if host in self.kept else host for host in sorted(self.hosts))
         codes = ", ".join(map(str, sorted(self.codes)))
         parts = (f"data of {hosts}" if hosts else "", f"exit {codes}" if codes else "")
         return "; ".join(("the run",) if self.everything else filter(None, parts)) or "nothing"

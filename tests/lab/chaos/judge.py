@@ -37,6 +37,8 @@ def of_result(result: Result, ground: Ground, excuse: Excuse, pids: Mapping[str,
         told = _TOLD | ({"idle"} if name in excuse.ended else set())
         for complaint in _of_host(result, name, pid, told if name in excuse.hosts else set()):
             yield f"{name}: {complaint}"
+        if name in excuse.kept and pid not in result.pids(name):
+            yield f"{name}: what was recorded before is not there; ledger: {result.host(name)['outcomes']}"
 
 
 def _code_that_follows(run: Mapping[str, Any]) -> int:

@@ -37,7 +37,7 @@ class FrozenSession(Fault):
             process.kill(signal.SIGCONT)
 
     def excuse(self) -> Excuse:
-        return Excuse(frozenset({self.host}))
+        return Excuse(frozenset({self.host}), kept=frozenset({self.host}))
 
 
 class FrozenHost(FrozenSession):
@@ -63,6 +63,9 @@ class FrozenForLong(FrozenHost):
 
     def arrange(self, circumstances: Circumstances) -> None:
         circumstances.timeout = 10
+
+    def excuse(self) -> Excuse:
+        return Excuse(frozenset({self.host}))
 
 
 FAULTS: List[Type[Fault]] = [FrozenSession, FrozenHost, FrozenForLong]

@@ -64,7 +64,7 @@ class CutForLong(Unplugged):
         circumstances.timeout = 10
 
     def excuse(self) -> Excuse:
-        return Excuse(frozenset({self.host}))
+        return Excuse(frozenset({self.host}), kept=frozenset({self.host}))
 
 
 class _Rule(Fault):

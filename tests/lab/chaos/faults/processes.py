@@ -54,6 +54,11 @@ class KilledSession(_KilledHelper):
     name = "ssh session killed"
     pattern = SESSION
 
+    def excuse(self) -> Excuse:
+        """Another connection fetches what was recorded; before that there is nothing to fetch."""
+        recorded = self.moment is not None and self.moment.times == len(self.ground.names)
+        return Excuse(frozenset({self.host}), kept=frozenset({self.host} if recorded else ()))
+
 
 class KilledJvm(Fault):
     """kill -9 of a JVM while it is recorded."""
