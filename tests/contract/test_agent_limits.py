@@ -29,7 +29,7 @@ LEASE = 300
 NICE = 10
 IDLE = "idle"
 EVERY_ALLOCATION = {"events": ["alloc"], "alloc_interval": 4096}
-HELD = 1.0
+HELD = 0.5
 """Seconds after which a JVM that does not answer is not waited for by the next."""
 
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::outcome::Failure;
 
 /// A JVM that has not answered by then waits for something else; the next need not wait for it.
-const LONGEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_millis(500);
 /// The processors of the host for each JVM that is attached to at a time, and how many these are at least and at most.
 const PROCESSORS: u64 = 4;
 const AT_ONCE: (u64, u64) = (2, 8);
