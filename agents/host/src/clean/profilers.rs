@@ -77,8 +77,9 @@ fn ask(
         }
     }
     let bases = USUAL.map(str::to_owned);
-    let run = run_folder(shoes, &bases, &format!("clean-{}", std::process::id()))
-        .map_err(Failure::plain)?;
+    // Each JVM has one of its own: several are asked at a time.
+    let session = format!("clean-{}-{}", std::process::id(), target.pid);
+    let run = run_folder(shoes, &bases, &session).map_err(Failure::plain)?;
     let active = is_active(target, shoes, library, &run);
     let _ = run.release(|_| true);
     Ok(match active? {
