@@ -74,6 +74,8 @@ class Excuse:
     """There may be no run folder, or nothing in it: the coordinator itself was ended."""
     ended: FrozenSet[str] = frozenset()
     """Hosts whose burner is gone."""
+    still: FrozenSet[str] = frozenset()
+    """Hosts whose burner stood still, by the fault's own doing."""
 
     def __or__(self, other: Excuse) -> Excuse:
         return Excuse(
@@ -82,6 +84,7 @@ class Excuse:
             (self.kept - other.hosts) | (other.kept - self.hosts),
             self.everything or other.everything,
             self.ended | other.ended,
+            self.still | other.still,
         )
 
     def __str__(self) -> str:

@@ -128,7 +128,7 @@ def of_burners(
     due = got.pop(CONTROL).nanos / CONTROL_LOAD * LOAD
     for name, burnt in got.items():
         usual = ground.usual_pace(name)
-        if burnt.nanos < STOOD_STILL * due:
+        if burnt.nanos < STOOD_STILL * due and name not in excuse.still:
             seconds = f"{burnt.nanos / 1e9:.2f} s of CPU time where {due / 1e9:.2f} s were to be had"
             yield f"{name}: its JVM got {seconds}"
         during = burnt.rounds / max(1, burnt.hot) * 1e9

@@ -49,8 +49,7 @@ def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
     try:
         result = _run(ground, faults, verdict)
         _judge(ground, faults, verdict, result, pids)
-        ended = [name for name in pids if name in _excuse(faults).ended]
-        verdict.complaints += _harm(ground, before, ended)
+        verdict.complaints += _harm(ground, before, _excuse(faults))
     except Exception as error:  # one trial must not end two hundred
         verdict.complaints.append(f"the trial broke: {type(error).__name__}: {error}")
     verdict.faults = [fault.about() for fault in faults]
@@ -148,7 +147,7 @@ def _judge(
         verdict.complaints += fault.complaints()
 
 
-def _harm(ground: Ground, before: Dict[str, Counters], ended: List[str]) -> List[str]:
-    dead = [name for name, burner in ground.burners.items() if not burner.outer.alive() and name not in ended]
-    harmed = judge.of_burners(ground, before, ground.counters())
-    return [*(f"{name}: its JVM is gone" for name in dead), *harmed]
+def _harm(ground: Ground, before: Dict[str, Counters], excuse: Excuse) -> List[str]:
+    dead = [name for name, burner in ground.burners.items() if not burner.outer.alive()]
+    harmed = judge.of_burners(ground, excuse, before, ground.counters())
+    return [*(f"{name}: its JVM is gone" for name in dead if name not in excuse.ended), *harmed]

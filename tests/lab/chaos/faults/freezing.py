@@ -50,6 +50,10 @@ class FrozenHost(FrozenSession):
         everything = [procs.Identity.of(seen.pid) for seen in host.processes() if seen.inner_pid != 1]
         return [identity for identity in everything if identity]
 
+    def excuse(self) -> Excuse:
+        here = frozenset({self.host})
+        return Excuse(here, kept=here, still=here)
+
 
 class FrozenForLong(FrozenHost):
     """A host that stands still for longer than the run waits for it."""
@@ -65,7 +69,8 @@ class FrozenForLong(FrozenHost):
         circumstances.timeout = 10
 
     def excuse(self) -> Excuse:
-        return Excuse(frozenset({self.host}))
+        here = frozenset({self.host})
+        return Excuse(here, still=here)
 
 
 FAULTS: List[Type[Fault]] = [FrozenSession, FrozenHost, FrozenForLong]
