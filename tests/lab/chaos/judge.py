@@ -121,7 +121,7 @@ def _wrong(stacks: Stacks, role: str) -> Iterator[str]:
 
 
 def of_burners(
-    ground: Ground, before: Mapping[str, Counters], after: Mapping[str, Counters]
+    ground: Ground, excuse: Excuse, before: Mapping[str, Counters], after: Mapping[str, Counters]
 ) -> Iterator[str]:
     """Complaints about burners that were harmed from `before` to `after`, as the ground's counters tell."""
     got = {name: after[name] - before[name] for name in before if name in after}
