@@ -303,6 +303,7 @@ class Profile:
         estimate: bool = False,
         off_cpu: bool = False,
         time: Optional[Tuple[float, float]] = None,
+        cells: int = 1 << 25,
         pid: bool = False,
         tid: bool = False,
         kernel: bool = False,
@@ -318,7 +319,8 @@ class Profile:
         (pprof: from the samples' label `thread`). `estimate`, `off_cpu` and `time` are for JFR recordings:
         sampled allocations and locks count as all those they stand for; wall-clock samples that do not run
         are the values offcpu_samples and offcpu too, below a frame that says what they wait for; only the
-        samples from one second to another, counted from the start. The others are stackcollapse-perf.pl's,
+        samples from one second to another, counted from the start. `cells` is how many nodes times values are
+        accepted. The others are stackcollapse-perf.pl's,
         for perf.data and `perf script` text: `pid` and `tid` in the root frame, `kernel` and `jit`
         annotations, `addrs` for frames without a symbol, samples of one event only (an OptionError where
         there is no such event). An option that is not for the file's format is an OptionError, too. Events of

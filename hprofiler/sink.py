@@ -17,6 +17,9 @@ from hprofiler.store import RunFolder, replacing
 
 # Hosts send at the same time; profiles are taken apart by few, so that memory does not grow with hosts.
 _CONVERSIONS = max(2, os.cpu_count() or 1)
+# Nodes times values. A few kilobytes can stand for millions of nodes: large ones have their turn alone.
+_USUAL_CELLS = 1 << 19
+_MOST_CELLS = 1 << 21
 
 
 class FolderSink:
@@ -25,6 +28,7 @@ class FolderSink:
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
         self._turns = threading.BoundedSemaphore(_CONVERSIONS)
+        self._large = threading.Lock()
 
     def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
         """`collect.ProfileSink.profile`; ProfileError for what is no profile of the event."""
@@ -33,8 +37,7 @@ class FolderSink:
         try:
             with _writing(path):
                 self._write(arrived, pieces)
-                with self._turns:
-                    return _convert(arrived, path, host, recording)
+                return self._convert(arrived, path, host, recording)
         finally:
             with contextlib.suppress(OSError):  # what went wrong before is the better word
                 arrived.unlink(missing_ok=True)
@@ -44,6 +47,15 @@ class FolderSink:
         path = self._folder.raw_path(host.name, process.pid, name)
         with _writing(path):
             self._write(path, pieces)
+
+    def _convert(self, arrived: Path, path: Path, host: Host, recording: Recording) -> Dict[str, int]:
+        with self._turns:
+            try:
+                return _convert(arrived, path, host, recording, _USUAL_CELLS)
+            except _TooLarge:
+                pass
+        with self._large:
+            return _convert(arrived, path, host, recording, _MOST_CELLS)
 
     @staticmethod
     def _write(path: Path, pieces: Iterator[bytes]) -> None:
@@ -62,22 +74,27 @@ def _writing(path: Path) -> Iterator[None]:
         raise HostError("fetch", reason, "free some space, or choose another -o") from error
 
 
-def _convert(arrived: Path, path: Path, host: Host, recording: Recording) -> Dict[str, int]:
+class _TooLarge(ProfileError):
+    """The profile has more of something than is accepted."""
+
+
+def _convert(arrived: Path, path: Path, host: Host, recording: Recording, cells: int) -> Dict[str, int]:
     """The compact profile as the run folder's pprof; gives its totals."""
-    profile = _read(arrived, recording)
+    profile = _read(arrived, recording, cells)
     process = recording.process
     labels = {**process.labels, "host": host.name, "pid": str(process.pid), "process": process.label}
     profile.with_labels(labels).write(path, "pprof", thread_label=True)
     return {name: profile.total(name) for name, _ in profile.values}
 
 
-def _read(arrived: Path, recording: Recording) -> Profile:
+def _read(arrived: Path, recording: Recording, cells: int) -> Profile:
     what = f"the {recording.event} profile of process {recording.process.pid}"
     try:
-        profile = Profile.read(arrived, "compact")
+        profile = Profile.open(arrived, "compact", cells=cells)
     except (ValueError, RuntimeError) as error:
         reason = str(error).replace(f"{arrived}: ", "")
-        raise ProfileError(f"{what} cannot be read: {reason}", "record again") from error
+        kind = _TooLarge if ": more than " in reason else ProfileError
+        raise kind(f"{what} cannot be read: {reason}", "record again") from error
     if tuple(profile.values) != measure_of(recording.event).columns:
         raise ProfileError(f"{what} counts something else: {profile.values}", "record again")
     return profile

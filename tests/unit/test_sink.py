@@ -14,6 +14,7 @@ from hprofiler.errors import HostError, ProfileError
 from hprofiler.model import Host, Process, Recording, Samples
 from hprofiler.sink import FolderSink
 from hprofiler.store import RunFolder
+from tests.lab.chaos import bombs
 from tests.viewer.made_profile import made_profile
 
 HOST = Host("node/1", "localhost")
@@ -109,11 +110,11 @@ def test_few_profiles_are_taken_apart_at_once(folder, sent, monkeypatch):
     busy, most, lock, enough = 0, 0, threading.Lock(), threading.Event()
     monkeypatch.setattr("hprofiler.sink._CONVERSIONS", 2)
     sink = FolderSink(folder)
-    take = Profile.read
+    take = Profile.open
 
     class Watched:
         @staticmethod
-        def read(path: Path, format: str) -> Profile:
+        def open(path: Path, format: str, cells: int) -> Profile:
             nonlocal busy, most
             with lock:
                 busy += 1
@@ -122,7 +123,7 @@ def test_few_profiles_are_taken_apart_at_once(folder, sent, monkeypatch):
                     enough.set()
             enough.wait(60)
             time.sleep(0.02)  # room for a third, which must not come
-            profile = take(path, format)
+            profile = take(path, format, cells=cells)
             with lock:
                 busy -= 1
             return profile
@@ -135,3 +136,10 @@ def test_few_profiles_are_taken_apart_at_once(folder, sent, monkeypatch):
     for thread in threads:
         thread.join(60)
     assert most == 2 and len(files(folder)) == 9
+
+
+def test_a_large_profile_has_its_turn_alone_and_an_endless_one_none(folder):
+    cpu, sink = replace(RECORDING, event="cpu"), FolderSink(folder)
+    assert sink.profile(HOST, cpu, pieces(bombs.deep(400_000))) == {"samples": 1, "cpu": 1}
+    with pytest.raises(ProfileError, match="more than 1048576"):
+        sink.profile(HOST, cpu, pieces(bombs.deep(4_000_000)))

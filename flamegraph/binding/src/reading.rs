@@ -32,6 +32,7 @@ fn set(options: &mut ReadOptions, keyword: &str, value: &Bound<'_, PyAny>) -> Py
         "estimate" => options.estimate = value.extract()?,
         "off_cpu" => options.off_cpu = value.extract()?,
         "time" => options.time = time(value)?,
+        "cells" => options.limits.cells = value.extract()?,
         "pid" => perf.pid = value.extract()?,
         "tid" => perf.tid = value.extract()?,
         "kernel" => perf.kernel = value.extract()?,
@@ -40,7 +41,7 @@ fn set(options: &mut ReadOptions, keyword: &str, value: &Bound<'_, PyAny>) -> Py
         "event_filter" => perf.event_filter = value.extract()?,
         other => {
             return Err(PyTypeError::new_err(format!(
-                "unknown keyword {other:?}; known are: format, threads, estimate, off_cpu, time, pid, tid, kernel, jit, addrs, event_filter"
+                "unknown keyword {other:?}; known are: format, threads, estimate, off_cpu, time, cells, pid, tid, kernel, jit, addrs, event_filter"
             )));
         }
     }
