@@ -69,6 +69,7 @@ class Comeback:
         lost = time.monotonic()
         until = max(lost + LEASE_SECONDS, min(over, lost + 2 * LEASE_SECONDS))
         self._visit.tell("lost", f"{why.reason}; trying again")
+        self._note("lost", why.reason)
         limit, pause = _FIRST_LIMIT, _FIRST_PAUSE
         while True:
             try:
@@ -81,6 +82,10 @@ class Comeback:
             limit, pause = limit + _FIRST_LIMIT, min(2 * pause, _LONGEST_PAUSE)
         self._away = time.monotonic() - lost
         self._visit.tell(self._visit.stage, f"connected again after {self._away:.0f} s")
+
+    def _note(self, what: str, detail: str) -> None:
+        if self._visit.reach.audit:
+            self._visit.reach.audit.note(self._visit.host.name, what, detail)
 
     def _attempt(self, session: AgentSession, why: HostError, limit: float) -> None:
         transport = self._visit.renew_transport()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
+import re
 import threading
+from dataclasses import replace
 
 import pytest
 
-from hprofiler.collect import comeback
+from hprofiler.collect import Audit, comeback
 from hprofiler.errors import HostError
 from hprofiler.model import Status
 from tests.unit.stand_in import Fleet, Named, StandIns
@@ -32,7 +36,9 @@ def second():
     assert resume["type"] == "resume" and len(resume["token"]) == 32
     say("resumed", found=True)
     out(open(SAID, "rb").read()[resume["received"]:])
-    read()
+    if read()["type"] == "audit":
+        say("audited", entries=[], dropped=0)
+        read()
 (second if os.path.exists(SAID) else first)()
 """
 
@@ -53,6 +59,17 @@ def lines(result):
     told = [(one.pid, (one.status, one.stage, one.reason)) for one in result.outcomes]
     (of_process,) = [line for pid, line in told if pid]
     return [line for pid, line in told if not pid], of_process
+
+
+def test_the_record_of_what_was_done_has_it(fleet, tmp_path):
+    hosts, written = fleet(one=body(tmp_path, 100_000)), io.StringIO()
+    hosts.reach = replace(hosts.reach, audit=Audit(written))
+    hosts.collect()
+    told = [json.loads(line) for line in written.getvalue().splitlines()]
+    (at,) = [number for number, line in enumerate(told) if line["what"] == "lost"]
+    whats = [(line["what"], line["detail"][:6]) for line in told[at + 1 :]]
+    assert whats[0] == ("connect", "localh") and ("request", "resume") in whats
+    assert not re.search("[0-9a-f]{32}$", written.getvalue(), re.M), "the token is nobody's business"
 
 
 @pytest.mark.parametrize("cut", [0, 1, 60, 200, 600, 700, 100_000, SIZE, -150, -40, -3, -1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import subprocess
@@ -27,9 +28,10 @@ def dial(route: Route, seconds: float, on_close: OnClose) -> socket.socket:
     except (OSError, UnicodeError) as error:
         known = error if isinstance(error, OSError) else socket.gaierror()
         raise failures.socket_failure(known, route, seconds) from error
-    for family, kind, protocol, _, address in addresses:
+    for number, (family, kind, protocol, _, address) in enumerate([*addresses, *addresses]):
         left = deadline - time.monotonic()
-        if left <= 0:
+        # The kernel asks for a neighbour for three seconds only, in which a link may have been down.
+        if left <= 0 or (number >= len(addresses) and failure.errno != errno.EHOSTUNREACH):
             break
         connection = socket.socket(family, kind, protocol)
         on_close(lambda connection=connection: shut(connection))  # type: ignore[misc]
