@@ -25,7 +25,6 @@ TRIALS = [
     ("ssh session killed", "clock off by an hour"),
     ("JVM killed", "boot clock off by an hour"),
     ("host frozen", "slow link"),
-    ("coordinator killed",),
     ("Ctrl-C", "cable out, briefly"),
     ("two coordinators",),
 ]
