@@ -16,7 +16,7 @@ from hprofiler.transports.text import printable
 LEASE_SECONDS = 30
 """For so long an agent waits for a word, and then keeps what it recorded for as long again."""
 _PING_SECONDS = LEASE_SECONDS / 10
-"""A link that is down for 20 s comes back within the lease: TCP tries again after 25 s at the latest."""
+"""So that most of a lease is left to a link that is down for a while."""
 _LAST_WORD = 1.0
 
 Parsed = TypeVar("Parsed")
