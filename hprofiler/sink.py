@@ -7,7 +7,7 @@ import os
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, Iterator, Mapping
+from typing import Dict, Iterator, Mapping, Tuple
 
 from hprofiler._flamegraph import Profile
 from hprofiler.errors import HostError, ProfileError
@@ -20,6 +20,8 @@ _CONVERSIONS = max(2, os.cpu_count() or 1)
 # Nodes times values. A few kilobytes can stand for millions of nodes: large ones have their turn alone.
 _USUAL_CELLS = 1 << 19
 _MOST_CELLS = 1 << 21
+# Of a host's profiles together: four hundred processors' nanoseconds of a day. Sums of all hosts have 63 bits.
+_MOST_OF_HOST = 1 << 55
 
 
 class FolderSink:
@@ -29,6 +31,8 @@ class FolderSink:
         self._folder = folder
         self._turns = threading.BoundedSemaphore(_CONVERSIONS)
         self._large = threading.Lock()
+        self._counting = threading.Lock()
+        self._sums: Dict[Tuple[str, str], int] = {}
 
     def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
         """`collect.ProfileSink.profile`; ProfileError for what is no profile of the event."""
@@ -51,11 +55,33 @@ class FolderSink:
     def _convert(self, arrived: Path, path: Path, host: Host, recording: Recording) -> Dict[str, int]:
         with self._turns:
             try:
-                return _convert(arrived, path, host, recording, _USUAL_CELLS)
+                return self._converted(arrived, path, host, recording, _USUAL_CELLS)
             except _TooLarge:
                 pass
         with self._large:
-            return _convert(arrived, path, host, recording, _MOST_CELLS)
+            return self._converted(arrived, path, host, recording, _MOST_CELLS)
+
+    def _converted(
+        self, arrived: Path, path: Path, host: Host, recording: Recording, cells: int
+    ) -> Dict[str, int]:
+        """The compact profile as the run folder's pprof; gives its totals."""
+        profile = _read(arrived, recording, cells)
+        totals = {name: profile.total(name) for name, _ in profile.values}
+        self._add(host, recording, totals)
+        process = recording.process
+        labels = {**process.labels, "host": host.name, "pid": str(process.pid), "process": process.label}
+        profile.with_labels(labels).write(path, "pprof", thread_label=True)
+        return totals
+
+    def _add(self, host: Host, recording: Recording, totals: Mapping[str, int]) -> None:
+        """ProfileError for amounts that nobody can have used, which would spoil the sums of all hosts."""
+        with self._counting:
+            sums = {name: self._sums.get((host.name, name), 0) + total for name, total in totals.items()}
+            for name, total in sums.items():
+                if total > _MOST_OF_HOST:
+                    what = f"the {recording.event} profile of process {recording.process.pid}"
+                    raise ProfileError(f"{what} cannot be: {totals[name]} {name}", "record again")
+            self._sums.update({(host.name, name): total for name, total in sums.items()})
 
     @staticmethod
     def _write(path: Path, pieces: Iterator[bytes]) -> None:
@@ -76,15 +102,6 @@ def _writing(path: Path) -> Iterator[None]:
 
 class _TooLarge(ProfileError):
     """The profile has more of something than is accepted."""
-
-
-def _convert(arrived: Path, path: Path, host: Host, recording: Recording, cells: int) -> Dict[str, int]:
-    """The compact profile as the run folder's pprof; gives its totals."""
-    profile = _read(arrived, recording, cells)
-    process = recording.process
-    labels = {**process.labels, "host": host.name, "pid": str(process.pid), "process": process.label}
-    profile.with_labels(labels).write(path, "pprof", thread_label=True)
-    return {name: profile.total(name) for name, _ in profile.values}
 
 
 def _read(arrived: Path, recording: Recording, cells: int) -> Profile:

@@ -143,3 +143,15 @@ def test_a_large_profile_has_its_turn_alone_and_an_endless_one_none(folder):
     assert sink.profile(HOST, cpu, pieces(bombs.deep(400_000))) == {"samples": 1, "cpu": 1}
     with pytest.raises(ProfileError, match="more than 1048576"):
         sink.profile(HOST, cpu, pieces(bombs.deep(4_000_000)))
+
+
+def test_amounts_that_cannot_be_spoil_no_sum(folder):
+    cpu, sink = replace(RECORDING, event="cpu"), FolderSink(folder)
+    half = (1 << 54) + 1
+    assert sink.profile(HOST, cpu, pieces(bombs.flat(["a.B.c"], half)))["cpu"] == half
+    again = replace(cpu, process=replace(PROCESS, pid=8))
+    with pytest.raises(ProfileError, match="process 8 cannot be"):
+        sink.profile(HOST, again, pieces(bombs.flat(["a.B.c"], half)))
+    other = Host("n2", "localhost")
+    assert sink.profile(other, cpu, pieces(bombs.flat(["a.B.c"], half)))["cpu"] == half
+    assert len(files(folder)) == 3
