@@ -20,7 +20,7 @@ _CONVERSIONS = max(2, os.cpu_count() or 1)
 # Nodes times values. A few kilobytes can stand for millions of nodes: large ones have their turn alone.
 _USUAL_CELLS = 1 << 19
 _MOST_CELLS = 1 << 21
-# Of a host's profiles together: four hundred processors' nanoseconds of a day. Sums of all hosts have 63 bits.
+# Of a host's profiles together: a day of four hundred processors in nanoseconds. Sums of all have 63 bits.
 _MOST_OF_HOST = 1 << 55
 
 
