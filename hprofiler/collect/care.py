@@ -23,9 +23,7 @@ Kind = Tuple[str, str]
 
 AGENT_CPU = 1.0
 """Processors that an agent uses on average, where nobody says otherwise."""
-_ATTACH = (
-    0.5  # seconds for each process, where none answers: an agent lets two of them, or more, wait at a time
-)
+_ATTACH = 0.5  # seconds for each process, where none answers: more than agents give them
 _AGENT_GIVES_WAY = 2.0  # how much longer the end of a recording may take on a host that has much to do
 
 

@@ -14,11 +14,12 @@ from typing import Any, Dict, List, Sequence, Tuple
 import pytest
 
 from tests.burners.counting import Truth
-from tests.contract.agent_driver import Agent, Event, good, leftovers, wait_for
+from tests.contract.agent_driver import Agent, Event, good, wait_for
 from tests.contract.conftest import found, is_profiled
 from tests.contract.perf_engine import FRAME_POINTERS, perfmap
 from tests.contract.test_agent_care import audited
 from tests.contract.test_agent_doctor import chosen, sampling
+from tests.contract.test_agent_ends import own_folders
 from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: control groups, namespaces")
@@ -99,7 +100,7 @@ def test_too_much_processor_time_ends_it_in_good_order(agent, library, burn):
     agent.start()
     agent.process.send_signal(signal.SIGXCPU)
     assert agent.wait() == 128 + signal.SIGXCPU
-    assert not leftovers() and not is_profiled(burner.outer.pid)
+    assert not own_folders(agent) and not is_profiled(burner.outer.pid)
 
 
 @contextmanager
@@ -112,15 +113,15 @@ def deep():
         jvm.kill()
 
 
-def record_much(agent: Agent, *jvms: Truth) -> None:
-    """From `start` to `stop`, when each of them has some ten thousand stacks no two of which are alike."""
-    before = [jvm.counters()["deep.1.rounds"] for jvm in jvms]
+def record_much(agent: Agent, *jvms: Truth, rounds: int = 25_000) -> None:
+    """From `start` to `stop`, when each of them has had so many stacks no two of which are alike."""
     agent.start()
+    before = [jvm.counters()["deep.1.rounds"] for jvm in jvms]
 
     def grown() -> List[int]:
-        return [jvm.counters()["deep.1.rounds"] - rounds for jvm, rounds in zip(jvms, before)]
+        return [jvm.counters()["deep.1.rounds"] - first for jvm, first in zip(jvms, before)]
 
-    wait_for("many stacks", lambda: min(grown()) > 25_000)
+    wait_for("many stacks", lambda: min(grown()) > rounds)
     agent.send("stop")
 
 
@@ -157,7 +158,7 @@ def test_what_takes_too_much_memory_is_given_up_alone(agent, library, burn):
         assert (failed["status"], failed["stage"]) == ("failed", "fetch")
         assert "memory" in failed["reason"] and "16 MiB" in failed["reason"] and failed["remedy"]
         assert good(fine)
-        assert result.left == [] and not leftovers()
+        assert result.left == [] and not own_folders(agent)
         rounds = large.counters()["deep.1.rounds"]
         wait_for("it goes on", lambda: large.counters()["deep.1.rounds"] > rounds)
 
@@ -187,15 +188,33 @@ def limits_told(agent: Agent, **limits: Any) -> str:
     return next(one["text"] for one in findings if one["about"] == "agent")
 
 
+@contextmanager
+def inside(group: Path, private: Path):
+    """A greeted agent in a control group."""
+    agent = Agent(["/bin/sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$0"', str(private)])
+    try:
+        agent.hello(lease=LEASE)
+        yield agent
+    finally:
+        agent.end()
+
+
 def test_a_small_control_group_leaves_little(private):
-    with memory_group(512 * MIB) as group:
-        agent = Agent(["/bin/sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$0"', str(private)])
-        try:
-            agent.hello()
-            told = re.search(r"(\d+) MiB of memory", limits_told(agent))
-            assert told and 64 <= int(told[1]) <= 128
-        finally:
-            agent.end()
+    with memory_group(512 * MIB) as group, inside(group, private) as agent:
+        told = re.search(r"(\d+) MiB of memory", limits_told(agent))
+        assert told and 64 <= int(told[1]) <= 128
+
+
+def test_a_control_group_is_not_outgrown(private, library_file):
+    """The kernel would end the agent there, and nobody would clean."""
+    wanted = sampling(engine="async-profiler", duration=120, **EVERY_ALLOCATION)
+    with memory_group(160 * MIB) as group, inside(group, private) as agent, deep() as jvm:
+        prepare(agent, agent.put(library_file.read_bytes()), found(agent, jvm), wanted)
+        record_much(agent, jvm, rounds=80_000)
+        result = agent.collect(120)
+        outcome = result.outcomes[jvm.outer.pid]
+        assert outcome["status"] == "failed" and "64 MiB" in outcome["reason"], outcome
+        assert result.left == [] and agent.bye() == 0
 
 
 def test_the_limits_are_told(agent):

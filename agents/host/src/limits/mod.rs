@@ -22,8 +22,8 @@ const CORES_ASKED: (f64, f64) = (0.1, 1024.0);
 /// What may be asked for of memory, in bytes.
 const MEMORY_ASKED: (u64, u64) = (16 << 20, 1 << 40);
 
-/// Bytes of the agent's memory for each value of a node of a call tree.
-const CELL: u64 = 16;
+/// Bytes of the agent's memory for each value of a node of a call tree: what trees of two values were seen to take.
+const CELL: u64 = 40;
 
 /// What the coordinator asks for; what it leaves open follows from the host.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
