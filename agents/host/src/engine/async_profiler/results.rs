@@ -16,9 +16,6 @@ use crate::outcome::Failure;
 const MAX_RECORDING: u64 = 2 << 30;
 /// The largest chunk, which is held in memory. The profiler was told to write chunks of 8 MiB.
 const MAX_CHUNK: u64 = 64 << 20;
-/// Where the agent may have less memory a chunk is a part of it, but never less than those that it asked for.
-const CHUNK_PART: u64 = 8;
-const LEAST_CHUNK: u64 = 16 << 20;
 /// What is made of a recording takes no more of the host's memory: nodes of its call tree times its values, and bytes of
 /// names. A dense recording of 67 MB has an eighth of the former (docs/performance.md).
 const MOST_CELLS: usize = 1 << 24;
@@ -47,10 +44,10 @@ pub fn fold(
     used: &Choice,
     seconds: f64,
 ) -> Result<Folded, Failure> {
-    let recording = read(jvm, stopped)?;
+    let (recording, cut) = read(jvm, stopped)?;
     let notes = recording.profile.warnings().iter().take(MOST_WARNINGS);
     let notes = notes.map(|warning| Note::degraded(format!("a damaged recording: {warning}")));
-    let mut notes: Vec<Note> = notes.collect();
+    let mut notes: Vec<Note> = notes.chain(cut).collect();
     let profiles = plan
         .events
         .iter()
@@ -119,7 +116,8 @@ fn slow(interval: u64, factor: f64) -> Note {
     }
 }
 
-fn read(jvm: &Jvm, stopped: Stopped) -> Result<Recording, Failure> {
+/// What was recorded, and what is to be said where that is not all.
+fn read(jvm: &Jvm, stopped: Stopped) -> Result<(Recording, Option<Note>), Failure> {
     let (file, size) = jvm
         .recording(MAX_RECORDING)
         .map_err(|error| match stopped {
@@ -141,14 +139,26 @@ fn read(jvm: &Jvm, stopped: Stopped) -> Result<Recording, Failure> {
         },
         ..ReadOptions::default()
     };
-    let largest = MAX_CHUNK.min(within.memory_part(CHUNK_PART).max(LEAST_CHUNK));
-    let end = readable(&file, size, largest);
+    let end = readable(&file, size);
+    if end == 0 && size > 0 {
+        return Err(within.too_large(&large_chunk()));
+    }
     match read_jfr(within.reading(file.take(end)), &options) {
         Err(Error::Empty(_)) if stopped == Stopped::WithTheProcess => Err(killed()),
         Err(Error::Io(error)) => Err(limits::unread(&error)),
         Err(error @ Error::Limit { .. }) => Err(within.too_large(&error.to_string())),
-        read => read.map_err(unreadable),
+        read => {
+            let cut = (end < size).then(|| Note::of(within.too_large(&large_chunk())));
+            Ok((read.map_err(unreadable)?, cut))
+        }
     }
+}
+
+fn large_chunk() -> String {
+    format!(
+        "a piece of it, and what follows, is larger than {} MiB",
+        MAX_CHUNK >> 20
+    )
 }
 
 fn unreadable(error: Error) -> Failure {
@@ -164,16 +174,16 @@ fn killed() -> Failure {
 
 /// How far a recording is to be read: up to a chunk that would take more memory than ours do. The last one may have
 /// no size, or a wrong one, if it was never finished.
-fn readable(file: &File, size: u64, largest: u64) -> u64 {
+fn readable(file: &File, size: u64) -> u64 {
     let mut at = 0;
-    while size - at > largest {
+    while size - at > MAX_CHUNK {
         let mut head = [0; CHUNK_HEAD];
         if file.read_exact_at(&mut head, at).is_err() {
             return at;
         }
         let [.., a, b, c, d, e, f, g, h] = head;
         match u64::from_be_bytes([a, b, c, d, e, f, g, h]) {
-            chunk if (1..=largest).contains(&chunk) => at += chunk,
+            chunk @ 1..=MAX_CHUNK => at += chunk,
             _ => return at,
         }
     }
@@ -260,7 +270,7 @@ mod tests {
             "/proc/self/fd/{}",
             std::os::fd::AsRawFd::as_raw_fd(&file)
         ));
-        readable(&file.unwrap(), size, MAX_CHUNK)
+        readable(&file.unwrap(), size)
     }
 
     #[test]
