@@ -57,6 +57,13 @@ def zeros(size: int) -> bytes:
     return b"".join((*pieces, packer.flush()))
 
 
+def many_names(count: int) -> bytes:
+    """So many names of eight letters each, and no stacks."""
+    names = b"".join(b"%08d" % name for name in range(count))
+    pieces = (b"\0" * count, b"\x08" * count, names)
+    return packed(_values() + number(0) + number(count) + b"".join(map(piece, pieces)))
+
+
 def claims(names: int = 0, nodes: int = 0) -> bytes:
     """A profile that says how many names or nodes follow, and ends."""
     body = _values() + number(0) + number(names or 1)

@@ -1,0 +1,121 @@
+"""What hosts may do that nobody's agent would: stand-ins by name, with what a run has to say of each."""
+
+from __future__ import annotations
+
+from typing import Dict, NamedTuple
+
+NASTY = (
+    "</script><script>alert(7)</script><img src=x onerror=alert(7)>"
+    "\\x1b[2J\\x1b]0;owned\\x07\\u202e\\x9b31m\\r\\n../../../owned"
+)
+"""In a stand-in's source: what would break out of a page, a terminal and a folder."""
+_TO_FIND = "hello(); read(); "
+_TO_RECORD = "hello(); found(7); prepared(7); recording(7); "
+_END = "outcome(7); say('done', left=[]); read()"
+
+
+class Hostile(NamedTuple):
+    """A stand-in's body, and words of what the ledger says of its host."""
+
+    body: str
+    says: str
+
+
+def _profile(name: str) -> Hostile:
+    """A host that sends the file `name` of the test's as its profile."""
+    return Hostile(
+        f"{_TO_RECORD} profile(7, open(FOLDER + '/{name}', 'rb').read()); {_END}", "cannot be read"
+    )
+
+
+FLOODS: Dict[str, Hostile] = {
+    "flood_line": Hostile("read()\nwhile True: out(b'x' * 65536)", "more than 16777216 bytes"),
+    "flood_noise": Hostile("while True: out(b'[' * 65536)", "more than 16777216 bytes"),
+    "flood_stderr": Hostile("sys.stdout.flush()\nwhile True: os.write(2, b'\\x1b[2Jy' * 10000)", "timed out"),
+    "flood_outcomes": Hostile(
+        _TO_RECORD + "\nwhile True: outcome(None, 'failed', reason='z' * 4000)", "too many events"
+    ),
+    "flood_events": Hostile(
+        _TO_RECORD + "\nwhile True: say('started', pid=7, engine='perf', sources={'cpu': 'x'})",
+        "too many events",
+    ),
+    "flood_profiles": Hostile(_TO_RECORD + "\nwhile True: profile(7, b'x' * 1000000)", "came twice"),
+    "flood_prepare": Hostile(
+        "hello(); found(7); read(); say('stored', sha256=LIBRARY); read()\n"
+        "while True: outcome(None, 'failed')",
+        "too many outcomes",
+    ),
+    "flood_members": Hostile(
+        _TO_FIND + 'out(b\'{"type":"found","x":[\' + b\'{},\' * 4000000)', "protocol|lost|ended"
+    ),
+    "flood_labels": Hostile(
+        _TO_FIND
+        + "labels = dict.fromkeys(map(str, range(10**4)), '')\n"
+        + "say('found', searched=1, ignored=[], processes=[process(7, labels=labels)]); read()",
+        "at most 64 members",
+    ),
+}
+"""Hosts that send without end."""
+
+LIES: Dict[str, Hostile] = {
+    "garbage": Hostile(_TO_FIND + "out(os.urandom(1 << 20)); read()", "not a JSON|protocol"),
+    "version": Hostile("hello(protocol=99); read()", "another version"),
+    "older": Hostile("hello(protocol=1); read()", "another version"),
+    "claims_payload": Hostile(_TO_RECORD + "profile(7, b'x', size=1 << 62); read()", "protocol"),
+    "claims_much": Hostile(_TO_RECORD + "profile(7, b'x', size=512 << 20); time.sleep(1000)", "timed out"),
+    "trickles": Hostile(
+        _TO_RECORD + "profile(7, b'', size=1 << 20)\nwhile True: out(b'x'); time.sleep(0.2)", "timed out"
+    ),
+    "counts": Hostile(
+        _TO_RECORD + "profile(7, b'x', samples={'expected': 1 << 63, 'taken': 1, 'lost': 0}); read()",
+        "protocol",
+    ),
+    "searched": Hostile(
+        _TO_FIND + "say('found', searched=10**400, processes=[], ignored=[]); read()", "protocol"
+    ),
+    "many_found": Hostile(
+        _TO_FIND
+        + "say('found', searched=1, ignored=[], processes=[process(n) for n in range(1, 12_000)]); read()",
+        "more than 10000 processes",
+    ),
+    "nested": Hostile(_TO_FIND + "out(b'{\"type\":' * 300000 + b'\\n'); read()", "not a JSON"),
+    "binary": Hostile(_TO_FIND + 'out(b\'{"type":"found\\x00\\xff"}\\n\'); read()', "protocol"),
+}
+"""Hosts that send what cannot be true."""
+
+BOMBS: Dict[str, Hostile] = {
+    "zeros": _profile("zeros"),
+    "claims_names": _profile("claims_names"),
+    "claims_nodes": _profile("claims_nodes"),
+    "long_name": _profile("long_name"),
+    "many_names": _profile("many_names"),
+    "many_nodes": _profile("many_nodes"),
+    "overflow": _profile("overflow"),
+    "huge": Hostile(f"{_TO_RECORD} profile(7, open(FOLDER + '/huge', 'rb').read()); {_END}", "cannot be"),
+}
+"""Hosts whose profile is small and asks for much."""
+
+_NAMES = f"N = '{NASTY}'\n"
+WORDS: Dict[str, Hostile] = {
+    "words": Hostile(
+        _NAMES
+        + """
+hello(version=N, host={**HOST, **dict.fromkeys(("name", "kernel", "user", "boot_id"), N)}, blobs=[N])
+read()
+say("found", searched=9, ignored=[{"pid": 9, "reason": N}], processes=[process(7, label=N, main_class=N,
+    command=N, user=N, labels={N: N, "../../owned": "../../owned"}, jvm={"version": N})])
+prepared(7); read()
+say("started", pid=7, engine="async-profiler", sources={"cpu": N})
+say("recording", processes=1)
+profile(7, open(FOLDER + "/nasty", "rb").read(), source=N, seconds=1)
+outcome(7, "degraded", "record", N + "x" * 4000, N)
+say("done", left=[N, "/" + "../" * 1000 + "etc/passwd"]); sys.stderr.write(N); read()
+""",
+        "left behind",
+    ),
+    "error": Hostile(_NAMES + "read(); say('error', reason=N, remedy=N); sys.stderr.write(N)", r"alert\(7\)"),
+    "stderr": Hostile(_NAMES + "read(); sys.stderr.write(N); sys.stderr.flush(); sys.exit(9)", "status 9"),
+}
+"""Hosts that put into every text what a terminal or a page might obey."""
+
+ALL = {**FLOODS, **LIES, **BOMBS, **WORDS}
