@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, Type
 
 from tests.lab.chaos.fault import Fault
-from tests.lab.chaos.faults import clocks, freezing, interrupts, network, processes
+from tests.lab.chaos.faults import clocks, foreign, freezing, interrupts, jvms, network, processes, scarce
 
 _EVERY: List[Type[Fault]] = [
     *processes.FAULTS,
@@ -13,5 +13,8 @@ _EVERY: List[Type[Fault]] = [
     *network.FAULTS,
     *freezing.FAULTS,
     *clocks.FAULTS,
+    *scarce.FAULTS,
+    *jvms.FAULTS,
+    *foreign.FAULTS,
 ]
 ALL: Dict[str, Type[Fault]] = {fault.name: fault for fault in _EVERY}

@@ -1,0 +1,248 @@
+"""What a host or the coordinator has too little of: room, rights, memory, files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import resource
+from pathlib import Path
+from typing import List, Optional, Tuple, Type
+
+from tests.lab import procs
+from tests.lab.chaos.fault import BEFORE, Circumstances, Excuse, Fault, Moment, any_moment
+from tests.lab.chaos.ground import Ground
+from tests.lab.coordinator import Running
+from tests.lab.hosts import WRITABLE_FOLDERS
+
+USERS_OWN = ("/home", "/data")
+"""Where the JVM's own user keeps things: they are left as they are."""
+MEMORY = Path("/sys/fs/cgroup/memory")
+
+
+class _Scarce(Fault):
+    """Something is scarce on a host from before the start, or from some moment on."""
+
+    def choose_moment(self) -> Optional[Moment]:
+        before = self.chance.random() < 0.5
+        return BEFORE if before else any_moment(self.chance, Circumstances.duration)
+
+    def excuse(self) -> Excuse:
+        return Excuse(frozenset({self.host}))
+
+
+class _Remounted(_Scarce):
+    """Folders of a host that are mounted otherwise for a while."""
+
+    def __init__(self, ground: Ground, chance: random.Random) -> None:
+        super().__init__(ground, chance)
+        everywhere = [folder for folder in WRITABLE_FOLDERS if folder not in USERS_OWN]
+        self.folders = ["/tmp"] if chance.random() < 0.5 else everywhere
+
+    def begin(self, running: Optional[Running]) -> None:
+        for folder in self.folders:
+            self.ground.host(self.host).run(["mount", "-o", f"remount,{self.scarce(folder)}", folder])
+
+    def end(self) -> None:
+        for folder in self.folders:
+            self.ground.host(self.host).run(["mount", "-o", f"remount,{self.usual}", folder])
+
+    usual = "size=50%,nr_inodes=100000"
+
+    def scarce(self, folder: str) -> str:
+        """The options of the mount while it lasts."""
+        raise NotImplementedError
+
+    def where(self) -> str:
+        return f"{self.host}, {' '.join(self.folders)}"
+
+    def _used(self, folder: str) -> os.statvfs_result:
+        return os.statvfs(self.ground.host(self.host).path(folder))
+
+
+class FullDisk(_Remounted):
+    """No room for more than some kilobytes."""
+
+    name = "disk full"
+
+    def __init__(self, ground: Ground, chance: random.Random) -> None:
+        super().__init__(ground, chance)
+        self._room = 4 + chance.choice((0, 0, 256, 4096))
+
+    def scarce(self, folder: str) -> str:
+        used = self._used(folder)
+        taken = (used.f_blocks - used.f_bfree) * used.f_frsize >> 10
+        return f"size={taken + self._room}k"
+
+
+class NoInodes(_Remounted):
+    """No room for one more file."""
+
+    name = "no inodes"
+
+    def scarce(self, folder: str) -> str:
+        used = self._used(folder)
+        return f"nr_inodes={max(2, used.f_files - used.f_ffree)}"
+
+
+class NoExec(_Remounted):
+    """Programs and libraries may not be run from there."""
+
+    name = "noexec"
+    usual = "exec"
+
+    def scarce(self, folder: str) -> str:
+        return "noexec"
+
+
+class ReadOnly(_Remounted):
+    """Nothing can be written, and nothing that is there deleted, until it is over."""
+
+    name = "read-only"
+
+    def begin(self, running: Optional[Running]) -> None:
+        for folder in self.folders:
+            self.ground.host(self.host).run(["mount", "--bind", folder, folder])
+            self.ground.host(self.host).run(["mount", "-o", "remount,bind,ro", folder])
+
+    def end(self) -> None:
+        for folder in self.folders if self.struck else ():
+            self.ground.host(self.host).run(["umount", "-l", folder])
+
+    def choose_moment(self) -> Optional[Moment]:
+        return BEFORE  # what is open stays in the folder below, and could not be cleaned
+
+
+class FewFiles(_Scarce):
+    """What sshd starts may open a few files only."""
+
+    name = "few files"
+    limit = resource.RLIMIT_NOFILE
+    least, most = 6, 40
+
+    def __init__(self, ground: Ground, chance: random.Random) -> None:
+        super().__init__(ground, chance)
+        self._amount = chance.randint(self.least, self.most)
+        self._usual: List[Tuple[int, Tuple[int, int]]] = []
+
+    def choose_moment(self) -> Optional[Moment]:
+        return BEFORE  # a session has what sshd had when it was started
+
+    def begin(self, running: Optional[Running]) -> None:
+        for pid in listeners(self.ground, self.host):
+            usual = resource.prlimit(pid, self.limit)
+            self._usual.append((pid, usual))
+            resource.prlimit(pid, self.limit, (self._amount, usual[1]))
+
+    def end(self) -> None:
+        for pid, usual in self._usual:
+            resource.prlimit(pid, self.limit, usual)
+
+    def where(self) -> str:
+        return f"{self.host}, {self._amount}"
+
+
+class LittleAddressSpace(FewFiles):
+    """What sshd starts may have little memory, by its own limit."""
+
+    name = "little memory"
+    limit = resource.RLIMIT_AS
+    least, most = 20 << 20, 120 << 20
+
+
+class LittleMemory(_Scarce):
+    """What sshd starts may have little memory; the kernel kills what takes more."""
+
+    name = "out of memory"
+
+    def __init__(self, ground: Ground, chance: random.Random) -> None:
+        super().__init__(ground, chance)
+        self._bytes = chance.randint(4 << 20, 24 << 20)
+        self._group = MEMORY / f"hprofiler-chaos-{os.getpid()}"
+        self._moved: List[Tuple[int, Path]] = []
+
+    def choose_moment(self) -> Optional[Moment]:
+        return BEFORE
+
+    def begin(self, running: Optional[Running]) -> None:
+        if not MEMORY.is_dir():
+            self.struck = False  # another kind of control groups: the limit above has to do
+            return
+        self._group.mkdir()
+        (self._group / "memory.limit_in_bytes").write_text(str(self._bytes))
+        for pid in listeners(self.ground, self.host):
+            groups = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+            own = next(line.split(":", 2)[2] for line in groups if line.split(":")[1] == "memory")
+            self._moved.append((pid, MEMORY / own.lstrip("/")))
+            (self._group / "cgroup.procs").write_text(str(pid))
+
+    def end(self) -> None:
+        for pid, home in self._moved:
+            with contextlib.suppress(ProcessLookupError):
+                (home / "cgroup.procs").write_text(str(pid))
+        if self._group.is_dir():
+            procs.wait_for(self._is_gone, procs.PATIENCE, "the end of what ran in the control group")
+
+    def _is_gone(self) -> bool:
+        with contextlib.suppress(OSError):  # sessions are about to end
+            self._group.rmdir()
+        return not self._group.is_dir()
+
+    def where(self) -> str:
+        return f"{self.host}, {self._bytes >> 20} MiB"
+
+
+def listeners(ground: Ground, host: str) -> List[int]:
+    """The sshd that starts a host's sessions."""
+    seen = ground.host(host).processes()
+    return [process.pid for process in seen if process.command.startswith("sshd: /usr/sbin/sshd")]
+
+
+class FullOutput(Fault):
+    """The coordinator can write no more than some bytes to any one file."""
+
+    name = "coordinator's disk full"
+
+    def begin(self, running: Optional[Running]) -> None:
+        assert running
+        resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (512, 512))
+
+    def where(self) -> str:
+        return "the coordinator"
+
+    def excuse(self) -> Excuse:
+        return Excuse(frozenset(self.ground.names), frozenset({1, 2, 3, 4}), everything=True)
+
+
+class SpoiltOutput(FullOutput):
+    """Somebody puts a file where the run folder's hosts are to be."""
+
+    name = "output folder spoilt"
+
+    def __init__(self, ground: Ground, chance: random.Random) -> None:
+        super().__init__(ground, chance)
+        self._in_the_way: Optional[Path] = None
+
+    def begin(self, running: Optional[Running]) -> None:
+        assert running and running.folder
+        place = running.folder / "hosts"
+        with contextlib.suppress(OSError):  # it has come further: then this one does nothing
+            place.touch(exist_ok=False)
+            self._in_the_way = place
+
+    def end(self) -> None:
+        if self._in_the_way:
+            self._in_the_way.unlink()
+
+
+FAULTS: List[Type[Fault]] = [
+    FullDisk,
+    NoInodes,
+    NoExec,
+    ReadOnly,
+    FewFiles,
+    LittleAddressSpace,
+    LittleMemory,
+    FullOutput,
+    SpoiltOutput,
+]
