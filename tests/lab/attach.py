@@ -5,7 +5,9 @@ Independent of the product on purpose: it is the witness that nothing was left r
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
 import re
 import signal
 import socket
@@ -15,6 +17,12 @@ from pathlib import Path
 from typing import List
 
 from tests.lab import procs
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_CALLS = {
+    "setresuid": {"x86_64": 117, "aarch64": 147},
+    "setresgid": {"x86_64": 119, "aarch64": 149},
+}
 
 
 def execute(pid: int, command: str, *arguments: str) -> str:
@@ -79,10 +87,18 @@ def _ask_for_a_door(pid: int, inner: int, uid: int, gid: int, door: Path) -> Non
 
 def _connect_as(connection: socket.socket, door: Path, uid: int, gid: int) -> None:
     """The JVM looks at the ids the peer had when it connected."""
-    os.setegid(gid)
-    os.seteuid(uid)
+    _become(uid, gid)
     try:
         connection.connect(str(door))
     finally:
-        os.seteuid(0)
-        os.setegid(0)
+        _become(0, 0)
+
+
+def _become(uid: int, gid: int) -> None:
+    """Other effective ids for this thread alone: by libc's own functions all threads would change."""
+    steps = [("setresgid", gid), ("setresuid", uid)]
+    for name, number in steps if uid else reversed(steps):
+        call = _CALLS[name][platform.machine()]
+        keep = ctypes.c_int(-1)
+        if _LIBC.syscall(ctypes.c_long(call), keep, ctypes.c_int(number), keep):
+            raise OSError(ctypes.get_errno(), f"{name} {number}")

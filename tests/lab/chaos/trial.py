@@ -33,6 +33,8 @@ class Verdict:
     quiet_after: float = 0.0
     """Seconds from the end of the run until nothing was left on the hosts."""
     complaints: List[str] = field(default_factory=list)
+    said: str = ""
+    """What the run told of its hosts, where there are complaints."""
 
     @property
     def passed(self) -> bool:
@@ -50,6 +52,7 @@ def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
         result = _run(ground, faults, verdict)
         _judge(ground, faults, verdict, result, pids)
         verdict.complaints += _harm(ground, before, _excuse(faults))
+        verdict.said = "" if verdict.passed else _said(result)
     except Exception as error:  # one trial must not end two hundred
         verdict.complaints.append(f"the trial broke: {type(error).__name__}: {error}")
     verdict.faults = [fault.about() for fault in faults]
@@ -145,6 +148,12 @@ def _judge(
     verdict.quiet_after = time.monotonic() - over
     for fault in faults:
         verdict.complaints += fault.complaints()
+
+
+def _said(result: Result) -> str:
+    hosts = result.run.get("hosts", []) if result.folder else []
+    lines = [line for host in hosts for line in host["outcomes"]]
+    return "\n".join([str(result), *map(str, lines)])
 
 
 def _harm(ground: Ground, before: Dict[str, Counters], excuse: Excuse) -> List[str]:
