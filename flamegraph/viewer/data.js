@@ -78,9 +78,11 @@ function fromBase64(text) {
 
 /** @param {Uint8Array<ArrayBuffer>} packed a zlib stream */
 async function inflate(packed) {
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const { writable, readable } = new DecompressionStream("deflate");
+  const writer = writable.getWriter();
   try {
-    return new Uint8Array(await new Response(stream).arrayBuffer());
+    const [bytes] = await Promise.all([new Response(readable).arrayBuffer(), writer.write(packed), writer.close()]);
+    return new Uint8Array(bytes);
   } catch {
     throw new Error("the profile's data is damaged or cut short");
   }

@@ -100,7 +100,7 @@ export class Graph {
   }
 
   listen() {
-    new ResizeObserver(() => this.measure()).observe(this.scroller);
+    new ResizeObserver(() => this.follow()).observe(this.scroller);
     this.scroller.addEventListener("scroll", () => {
       this.point(-1, 0, 0);
       this.redraw();
@@ -156,9 +156,11 @@ export class Graph {
     this.trail = [];
     this.selected = -1;
     this.point(-1, 0, 0);
-    this.jump(zoomed);
+    this.aim(profile, zoomed);
+    this.fitRows(profile);
     this.scroller.style.setProperty("--content", `${this.rows * ROW}px`);
     this.measure();
+    this.settle();
   }
 
   /**
@@ -222,11 +224,19 @@ export class Graph {
   /** @param {number} node */
   jump(node) {
     if (!this.profile) return;
+    this.aim(this.profile, node);
+    this.settle();
+  }
+
+  /**
+   * @param {Profile} profile
+   * @param {number} node that fills the width from now on
+   */
+  aim(profile, node) {
     cancelAnimationFrame(this.animation);
     this.zoomed = node;
-    this.from = this.profile.start[node];
-    this.to = this.from + this.profile.total[0][node];
-    this.settle();
+    this.from = profile.start[node];
+    this.to = this.from + profile.total[0][node];
   }
 
   /**
@@ -266,6 +276,16 @@ export class Graph {
     this.spacer.style.height = `${Math.max(0, this.rows * ROW - this.height)}px`;
   }
 
+  /** Fills the place for it, which may have another size than before. */
+  follow() {
+    const shown = this.away;
+    if (!this.measure()) return;
+    if (shown || this.flame) this.settle();
+    else if (this.profile) this.fitRows(this.profile);
+    this.draw();
+  }
+
+  /** @returns {boolean} whether the canvas has another size now, and nothing on it, or is on the page again */
   measure() {
     const ratio = window.devicePixelRatio || 1;
     const width = this.scroller.clientWidth;
@@ -273,11 +293,9 @@ export class Graph {
     const same = width === this.width && height === this.height && this.canvas.width === Math.round(width * ratio);
     const shown = width > 0 && this.away;
     this.away = width === 0;
-    if (width === 0 || this.unrolled || (same && !shown)) return;
+    if (width === 0 || this.unrolled || (same && !shown)) return false;
     this.resize(width, height);
-    if (shown || this.flame) this.settle();
-    else if (this.profile) this.fitRows(this.profile);
-    this.draw();
+    return true;
   }
 
   /**
@@ -301,16 +319,13 @@ export class Graph {
   unroll(whole) {
     this.unrolled = whole;
     if (whole) this.resize(this.width, Math.min(this.rows, MOST_PRINTED_ROWS) * ROW);
-    else this.measure();
+    else this.follow();
     this.draw();
   }
 
   redraw() {
     if (this.pending) return;
-    this.pending = requestAnimationFrame(() => {
-      this.pending = 0;
-      this.draw();
-    });
+    this.pending = requestAnimationFrame(() => this.draw());
   }
 
   /**
@@ -331,6 +346,8 @@ export class Graph {
   }
 
   draw() {
+    cancelAnimationFrame(this.pending);
+    this.pending = 0;
     const { profile } = this;
     if (!profile || this.width === 0) return;
     const zero = this.top(0); // asking where the scroller stands costs a layout

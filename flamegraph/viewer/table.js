@@ -2,6 +2,7 @@
 /** Long tables that sort by any column: made a page of rows at a time, so that any number of rows costs little. */
 
 import { make } from "./dom.js";
+import { grouped, inOrder } from "./format.js";
 
 /**
  * A column of a table.
@@ -16,7 +17,6 @@ import { make } from "./dom.js";
  */
 
 const PAGE = 100;
-const words = new Intl.Collator("en", { numeric: true });
 
 /** @template Row */
 export class SortedTable {
@@ -114,7 +114,7 @@ export class SortedTable {
     this.none.hidden = this.rows.length > 0;
     this.table.hidden = this.rows.length === 0;
     this.more.hidden = left <= 0;
-    this.more.textContent = `Show ${Math.min(left, PAGE)} more of ${left.toLocaleString("en-US")}`;
+    this.more.textContent = `Show ${Math.min(left, PAGE)} more of ${grouped(left)}`;
   }
 
   /** @param {Row} row */
@@ -178,7 +178,7 @@ function sortRows(rows, by, turned) {
  * @param {number | string} b
  */
 function inOrderOf(a, b) {
-  return typeof a === "number" && typeof b === "number" ? b - a : words.compare(String(a), String(b));
+  return typeof a === "number" && typeof b === "number" ? b - a : inOrder(String(a), String(b));
 }
 
 /**
