@@ -4,6 +4,7 @@
 import { make, part } from "./dom.js";
 import { FAMILIES } from "./families.js";
 import { packageLength } from "./format.js";
+import { moduleOf } from "./modules.js";
 import { toldOf } from "./told.js";
 
 /** @typedef {import("./graph.js").Graph} Graph */
@@ -47,15 +48,15 @@ function describe(graph, profile, node) {
 }
 
 /**
- * Its family and the package or namespace it belongs to.
+ * Its family, the package or namespace it belongs to, and the module it lies in.
  * @param {Profile} profile
  * @param {number} node
  */
 function kindOf(profile, node) {
   const name = profile.nameOf(node);
   const where = name.slice(0, Math.max(0, packageLength(name) - 1)).replaceAll("/", ".").slice(0, LONGEST);
-  const family = FAMILIES[profile.familyOf(node)].label;
-  return where ? `${family} · ${where}` : family;
+  const module = moduleOf(profile, node).slice(0, LONGEST);
+  return [FAMILIES[profile.familyOf(node)].label, where, module].filter(Boolean).join(" · ");
 }
 
 /**

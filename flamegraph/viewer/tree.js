@@ -5,8 +5,9 @@
  */
 
 import { ByteReader, NameBytes } from "./bytes.js";
+import { readModules } from "./modules.js";
 
-const MAGIC = "HPV2";
+const MAGIC = "HPV3";
 const MOST_NAME_BYTES = 1 << 29;
 export const NO_NAME = -1;
 
@@ -111,6 +112,8 @@ export function readTree(bytes) {
   readNodes(tree, frames, frameOf);
   readShape(tree, children);
   tree.columns = readColumns(reader);
+  readModules(reader, names);
+  if (!reader.done) throw new Error("the profile's data is damaged: something follows it");
   return tree;
 }
 
@@ -192,6 +195,5 @@ function readColumns(reader) {
     const entries = reader.count();
     columns[i] = { entries, nodes: reader.piece(), values: reader.piece() };
   }
-  if (!reader.done) throw new Error("the profile's data is damaged: something follows it");
   return columns;
 }
