@@ -414,7 +414,7 @@ class Profile:
         Merging keeps them; files do not.
         """
     def modules(self) -> Dict[str, str]:
-        """For the names of native functions, and the kernel's, the module that they lie in: `libc.so.6`, `[ext4]`.
+        """For names of native functions and the kernel's the module that they lie in: `libc.so.6`, `[ext4]`.
 
         A name that is in several has up to three of them with commas between, else it is `several modules`.
         Java's methods have none, nor has what no format told. Merging keeps them; so do pprof, JSON and the

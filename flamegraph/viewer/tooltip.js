@@ -43,7 +43,7 @@ function describe(graph, profile, node) {
   const table = make("dl");
   for (const [what, first, ...others] of toldOf(graph, node)) addLine(table, what, first, others);
   const parts = [nameElement(node > 0 ? profile.nameOf(node) : graph.look.label), table];
-  if (node > 0) parts.push(make("p", "kind", kindOf(profile, node)));
+  if (node > 0) parts.push(kindElement(profile, node));
   return parts;
 }
 
@@ -52,11 +52,14 @@ function describe(graph, profile, node) {
  * @param {Profile} profile
  * @param {number} node
  */
-function kindOf(profile, node) {
+function kindElement(profile, node) {
   const name = profile.nameOf(node);
   const where = name.slice(0, Math.max(0, packageLength(name) - 1)).replaceAll("/", ".").slice(0, LONGEST);
-  const module = moduleOf(profile, node).slice(0, LONGEST);
-  return [FAMILIES[profile.familyOf(node)].label, where, module].filter(Boolean).join(" · ");
+  const family = FAMILIES[profile.familyOf(node)].label;
+  const element = make("p", "kind", where ? `${family} · ${where}` : family);
+  const module = moduleOf(profile, node);
+  if (module) element.append(" · ", make("bdi", "", module));
+  return element;
 }
 
 /**
