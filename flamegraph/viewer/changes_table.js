@@ -16,7 +16,7 @@ export class ChangesTable {
   constructor(context) {
     this.context = context;
     /** @type {SortedTable<Change>} */
-    this.table = new SortedTable("changes", "Changes by method", (sort) => context.set({ sort }));
+    this.table = new SortedTable("changes", "Changes by method", (change) => context.set(change));
     this.element = make("section", "changes");
     this.element.append(make("h3", "", "Changes by method"), this.table.element);
     /** @type {Difference | null} */
@@ -49,7 +49,7 @@ export class ChangesTable {
     if (!difference) return;
     const { matches } = context;
     const listed = matches ? changes.filter((change) => matches.names[change.name]) : changes;
-    this.table.show(this.columns(difference), listed, state.sort);
+    this.table.show(this.columns(difference), listed, state.sort, state.rows);
   }
 
   /**

@@ -5,6 +5,7 @@ import { Coloring } from "./colors.js";
 import { Context } from "./context.js";
 import { part } from "./dom.js";
 import { startExport } from "./export_menu.js";
+import { followFolds } from "./folds.js";
 import { copyName, copyStack, showFrame } from "./frame_line.js";
 import { listKeys, obeyKeys } from "./key_list.js";
 import { showLegend } from "./legend.js";
@@ -12,7 +13,7 @@ import { ScopeBox } from "./scope_box.js";
 import { SearchBox } from "./search_box.js";
 import { adoptSections, hasSections } from "./sections.js";
 import { shortcutsOf } from "./shortcuts.js";
-import { INITIAL, parseHash } from "./state.js";
+import { INITIAL, parseHash, UNZOOMED } from "./state.js";
 import { followRow } from "./table.js";
 import { hideTabs, showTab, startTabs } from "./tabs.js";
 import { isDark, startTheme } from "./theme.js";
@@ -50,6 +51,7 @@ export class Explorer {
     this.context.pointed = (graph, node, x, y) => this.pointAt(graph, node, x, y);
     this.context.moved = (graph) => this.moved(graph);
     adoptSections();
+    this.fold = followFolds((folds) => this.store.set({ folds }));
     hideTabs(hasSections);
     startTabs((view) => this.store.go({ view }));
     startTheme(part("theme", HTMLButtonElement), () => this.recolor(this.store.state));
@@ -65,7 +67,7 @@ export class Explorer {
     const { store } = this;
     /** @type {Record<string, () => void>} */
     const buttons = {
-      back: () => this.back(),
+      back: () => store.back(),
       reset: () => this.reset(),
       turn: () => store.set({ flame: !store.state.flame }),
       color: () => this.turnColor(),
@@ -127,7 +129,7 @@ export class Explorer {
     const { zoom, query } = this.store.state;
     const zoomed = graph?.zoomed ?? 0;
     showFrame(graph, this.shown());
-    part("back", HTMLButtonElement).disabled = this.store.steps === 0 && !graph?.trail.length;
+    part("back", HTMLButtonElement).disabled = this.store.steps === 0;
     part("reset", HTMLButtonElement).disabled = zoom === 0 && zoomed === 0 && query === "";
   }
 
@@ -151,6 +153,7 @@ export class Explorer {
     const name = hasSections(state.view) ? state.view : "graph";
     this.showTools({ ...state, view: name });
     showTab(name);
+    this.fold(state.folds);
     this.scopes.update();
     context.matches = this.search.run(profile, state, name === "graph" ? profile.present(state.zoom) : 0);
     const view = this.viewOf(name);
@@ -191,6 +194,8 @@ export class Explorer {
     part("legend", HTMLUListElement).hidden = !graphs || state.view === "compare";
     part("turn", HTMLButtonElement).setAttribute("aria-pressed", String(state.flame));
     part("color", HTMLButtonElement).setAttribute("aria-pressed", String(state.color === "package"));
+    part("explorer", HTMLElement).classList.toggle("expanded", state.full);
+    part("expand", HTMLButtonElement).setAttribute("aria-pressed", String(state.full));
   }
 
   /**
@@ -271,8 +276,7 @@ export class Explorer {
   }
 
   expand() {
-    const expanded = part("explorer", HTMLElement).classList.toggle("expanded");
-    part("expand", HTMLButtonElement).setAttribute("aria-pressed", String(expanded));
+    this.store.set({ full: !this.store.state.full });
   }
 
   help() {
@@ -281,13 +285,8 @@ export class Explorer {
     else help.showModal();
   }
 
-  /** Out of a graph that zooms by itself, else to what was shown before. */
-  back() {
-    if (!this.context.active?.stepBack()) this.store.back();
-  }
-
   reset() {
-    this.store.go({ zoom: 0, query: "" });
+    this.store.go({ ...UNZOOMED, query: "" });
     this.zoomOut();
   }
 
@@ -305,6 +304,6 @@ export class Explorer {
     if (state.query) this.store.set({ query: "" });
     else if (active && active.zoomed > 0) this.zoomOut();
     else if (state.zoom) this.store.go({ zoom: 0 });
-    else if (part("explorer", HTMLElement).classList.contains("expanded")) this.expand();
+    else if (state.full) this.expand();
   }
 }

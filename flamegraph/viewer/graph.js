@@ -64,8 +64,6 @@ export class Graph {
     /** Whether the root is at the bottom, by what the reader chose for flame graphs. */
     this.turnedBy = (/** @type {boolean} */ flame) => flame;
     this.zoomed = 0;
-    /** Where this graph was zoomed before, when it zooms by itself. @type {number[]} */
-    this.trail = [];
     this.from = 0;
     this.to = 1;
     this.rows = 1;
@@ -135,14 +133,7 @@ export class Graph {
       this.events.zoom(this.selected);
       return true;
     }
-    return (key === "Backspace" && this.stepBack()) || walk(this, key);
-  }
-
-  /** @returns {boolean} whether this graph remembered a way back */
-  stepBack() {
-    const node = this.trail.pop();
-    if (node !== undefined) this.zoom(node);
-    return node !== undefined;
+    return walk(this, key);
   }
 
   /**
@@ -153,7 +144,6 @@ export class Graph {
   show(profile, look, zoomed = 0) {
     this.profile = profile;
     this.look = look;
-    this.trail = [];
     this.selected = -1;
     this.point(-1, 0, 0);
     this.aim(profile, zoomed);
@@ -170,7 +160,6 @@ export class Graph {
    */
   replace(profile, moved) {
     this.profile = profile;
-    this.trail = this.trail.map(moved);
     this.selected = this.selected >= 0 ? moved(this.selected) : -1;
     this.point(-1, 0, 0);
     this.jump(moved(this.zoomed));
@@ -194,16 +183,6 @@ export class Graph {
   highlight(matches) {
     this.matches = matches;
     this.redraw();
-  }
-
-  /**
-   * Zooms by itself, and remembers the way back.
-   * @param {number} node
-   */
-  go(node) {
-    if (node === this.zoomed) return;
-    this.trail.push(this.zoomed);
-    this.zoom(node);
   }
 
   /**
