@@ -30,6 +30,7 @@ import { readTree } from "./tree.js";
  * @typedef {object} PageInfo
  * @property {number} format
  * @property {string} title
+ * @property {boolean} [trimmed] frames of others were cut off: there is less than the samples that were taken
  * @property {string} [data] id of the block; none when nothing was recorded
  * @property {EventInfo[]} events
  * @property {string[]} runs

@@ -225,7 +225,7 @@ def test_each_view_is_sorted_by_itself(viewer: Viewer, page: Path) -> None:
     assert sorted_by(viewer, "methods", "name") == "ascending"
     viewer.element("view-compare").click()
     assert "sort" not in viewer.state()
-    assert names(viewer, "changes", 4)[:1] != ["a"]
+    assert names(viewer, "changes", 5)[:1] != ["a"]
     viewer.driver.back()
     viewer.until("return !document.getElementById('methods-panel').hidden")
     assert names(viewer, "methods", 2) == ["a", "b", "c", "d", "x", "y"]
@@ -323,7 +323,7 @@ def test_what_differs_on_a_host_is_compared_with_the_rest(viewer: Viewer, spark_
     viewer.until("return !document.getElementById('compare-panel').hidden")
     assert box(viewer, "scope") == "worker08.prod.example"
     assert box(viewer, "compare-with") == "All but worker08.prod.example"
-    assert [name.rsplit("/", 1)[-1] for name in names(viewer, "changes", 4)] == ["Pattern.sequence"]
+    assert [name.rsplit("/", 1)[-1] for name in names(viewer, "changes", 5)] == ["Pattern.sequence"]
     viewer.canvas = "compare-canvas"
     assert is_match(viewer.color(0.3, 11))
 
