@@ -2,7 +2,7 @@
 
 #![cfg(feature = "formats")]
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 use flamegraph::{
     read, write, Diff, Format, MeanMerger, Merger, NameRules, Profile, ReadOptions, ViewerWriter,
@@ -196,4 +196,43 @@ fn names_and_modules_that_mean_harm_are_text() {
     }
     let long = "x".repeat(5000);
     assert!(modules(&one("f", &[&long])).is_empty());
+}
+
+#[test]
+fn no_damage_does_harm() {
+    let profile = script(SCRIPT);
+    let compact = written(&profile, WriteFormat::Compact);
+    let mut pprof = Vec::new();
+    let packed = written(&profile, WriteFormat::Pprof);
+    flate2::read::GzDecoder::new(&packed[..])
+        .read_to_end(&mut pprof)
+        .unwrap();
+    let again = |body: &[u8]| {
+        let mut out = flate2::write::ZlibEncoder::new(b"HPT1".to_vec(), Default::default());
+        out.write_all(body).unwrap();
+        out.finish().unwrap()
+    };
+    let mut came_back = 0;
+    let mut try_it = |bytes: &[u8], format| {
+        if let Ok(damaged) = read(bytes, &ReadOptions::of(Some(format))) {
+            came_back += 1;
+            assert!(modules(&damaged).len() <= damaged.node_count());
+            written(&damaged, WriteFormat::Pprof);
+            written(&damaged, WriteFormat::Json);
+        }
+    };
+    let body = inflated(&compact[4..]);
+    for (whole, format) in [(body, Format::Compact), (pprof, Format::Pprof)] {
+        for place in 0..whole.len() {
+            for flipped in [1, 2, 0x80, 0xff] {
+                let mut damaged = whole.clone();
+                damaged[place] ^= flipped;
+                match format {
+                    Format::Compact => try_it(&again(&damaged), format),
+                    _ => try_it(&damaged, format),
+                }
+            }
+        }
+    }
+    assert!(came_back > 100, "most names may be anything");
 }
