@@ -138,9 +138,11 @@ function readFrames(reader, names) {
   const name = new Int32Array(count);
   const kind = new Uint8Array(count);
   for (let i = 0; i < count; i++) {
-    name[i] = reader.varint();
-    kind[i] = reader.varint();
-    if (name[i] >= names || kind[i] > 6) throw new Error("the profile's data is damaged: an unknown frame");
+    const index = reader.varint(); // before it has to fit into an array
+    const tier = reader.varint();
+    if (index >= names || tier > 6) throw new Error("the profile's data is damaged: an unknown frame");
+    name[i] = index;
+    kind[i] = tier;
   }
   return { name, kind };
 }
