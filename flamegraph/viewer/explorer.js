@@ -9,6 +9,7 @@ import { followFolds } from "./folds.js";
 import { copyName, copyStack, showFrame } from "./frame_line.js";
 import { listKeys, obeyKeys } from "./key_list.js";
 import { showLegend } from "./legend.js";
+import { layOnPaper, takeFromPaper } from "./paper.js";
 import { ScopeBox } from "./scope_box.js";
 import { SearchBox } from "./search_box.js";
 import { adoptSections, hasSections } from "./sections.js";
@@ -150,7 +151,7 @@ export class Explorer {
   update(state, before) {
     const { context } = this;
     const profile = context.profile;
-    const name = hasSections(state.view) ? state.view : "graph";
+    const name = nameOfView(state);
     this.showTools({ ...state, view: name });
     showTab(name);
     this.fold(state.folds);
@@ -267,12 +268,29 @@ export class Explorer {
 
   /** @param {boolean} begins whether the page is about to be printed, or has been */
   print(begins) {
-    const coloring = begins ? new Coloring(false, this.store.state.color) : this.coloring;
-    for (const graph of this.context.graphs) {
-      graph.recolor(coloring);
-      graph.unroll(begins);
+    const { state } = this.store;
+    const shown = nameOfView(state);
+    const beside = !GRAPHS.includes(shown);
+    if (beside) this.setBeside(begins);
+    if (begins) {
+      layOnPaper(this.context, beside);
+    } else {
+      takeFromPaper(this.context);
+      this.told = [];
+      this.recolor(state);
     }
-    showLegend(this.context.profile, coloring);
+  }
+
+  /**
+   * The flame graph stands below a view of tables on paper.
+   * @param {boolean} shown
+   */
+  setBeside(shown) {
+    part("graph-panel", HTMLDivElement).hidden = !shown;
+    part("legend", HTMLUListElement).hidden = !shown;
+    const { active } = this.context;
+    if (shown) this.viewOf("graph").update(this.store.state, null);
+    this.context.active = active;
   }
 
   expand() {
@@ -306,4 +324,12 @@ export class Explorer {
     else if (state.zoom) this.store.go({ zoom: 0 });
     else if (state.full) this.expand();
   }
+}
+
+/**
+ * The view that is shown: the flame graph where the page has nothing for the one asked for.
+ * @param {State} state
+ */
+function nameOfView({ view }) {
+  return hasSections(view) ? view : "graph";
 }
