@@ -3,6 +3,7 @@
 
 import { make } from "./dom.js";
 import { inOrder, percent, shortName } from "./format.js";
+import { ProcessesTable } from "./processes_table.js";
 
 /** @typedef {import("./context.js").Context} Context */
 /** @typedef {import("./context.js").View} View */
@@ -25,11 +26,14 @@ export class HostsView {
     this.tables = [...panel.querySelectorAll("table.hosts")]
       .filter((table) => table instanceof HTMLTableElement)
       .map((table) => new HostsTable(context, table));
+    this.processes = new ProcessesTable(context);
+    panel.append(this.processes.element);
   }
 
   /** @param {State} state */
   update(state) {
     for (const table of this.tables) table.sort(state.sort);
+    this.processes.update(state);
   }
 }
 
