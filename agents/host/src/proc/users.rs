@@ -20,7 +20,7 @@ impl Users {
     }
 }
 
-fn parse(passwd: &str) -> HashMap<u32, String> {
+pub fn parse(passwd: &str) -> HashMap<u32, String> {
     let mut names = HashMap::new();
     for line in passwd.lines() {
         let mut fields = line.split(':');

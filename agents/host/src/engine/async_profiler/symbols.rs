@@ -228,7 +228,7 @@ mod tests {
         bytes[60..62].copy_from_slice(&(MAX_SECTIONS as u16).to_ne_bytes());
         for section in bytes[64..].chunks_exact_mut(SECTION as usize) {
             section[4..8].copy_from_slice(&SYMTAB.to_ne_bytes());
-            section[32..40].copy_from_slice(&(names as u64).to_ne_bytes());
+            section[32..40].copy_from_slice(&u64::to_ne_bytes(names));
         }
         let file = rustix::fs::memfd_create("many", rustix::fs::MemfdFlags::CLOEXEC);
         let file = File::from(file.unwrap());
