@@ -58,15 +58,16 @@ lint: build ## ruff, mypy --strict, clippy, rustfmt, the viewer's types, the fuz
 	cargo fmt --all --check
 	cargo clippy --locked --quiet --workspace --all-targets -- --deny warnings
 	cargo clippy --locked --quiet -p hprofiler-agent --all-targets -- --deny warnings
-	CUSTOM_LIBFUZZER_PATH=/dev/null CARGO_TARGET_DIR=$(CACHE)/target-fuzz cargo check --quiet --manifest-path flamegraph/fuzz/Cargo.toml
+	for crate in flamegraph agents; do CUSTOM_LIBFUZZER_PATH=/dev/null CARGO_TARGET_DIR=$(CACHE)/target-fuzz \
+	  cargo check --quiet --manifest-path $$crate/fuzz/Cargo.toml || exit 1; done
 	tests/viewer/typecheck.sh
 
 bench: build test-prerequisites ## measure what README promises; writes build/bench.md
 	$(BIN)/python -m tests.bench
 
 FUZZ_SECONDS ?= 60
-fuzz: build ## fuzz every reader, FUZZ_SECONDS each (60)
-	PYTHON=$(BIN)/python flamegraph/fuzz/run.sh $(FUZZ_SECONDS)
+fuzz: build ## fuzz whatever reads foreign bytes, FUZZ_SECONDS of CPU time each (60)
+	$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
 
 CHAOS_RUNS ?= 200
 CHAOS_SEED ?= 1

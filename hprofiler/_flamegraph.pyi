@@ -415,6 +415,13 @@ class Profile:
 
         Merging keeps them; files do not.
         """
+    def modules(self) -> Dict[str, str]:
+        """For names of native functions and the kernel's the module that they lie in: `libc.so.6`, `[ext4]`.
+
+        A name that is in several has up to three of them with commas between, else it is `several modules`.
+        Java's methods have none, nor has what no format told. Merging keeps them; so do pprof, JSON and the
+        compact profile.
+        """
     def merged_tiers(self, value: _Value = 0) -> Profile:
         """One node for a method whatever tiers it ran in; its kind is the one with most of this value.
 

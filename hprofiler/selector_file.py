@@ -17,6 +17,7 @@ from hprofiler.errors import SelectorError
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 MAX_FILE_BYTES = 64 * 1024
+MAX_VALUES = 20_000
 FILE_KEYS = ("name", "summary", "any", "labels", "process_label", "roots")
 CAPTURE_KEYS = ("from", "name", "regex")
 CAPTURE_SOURCES = ("arguments", "options", "environment", "cgroup", "main_class")
@@ -226,16 +227,25 @@ def _load_yaml(path: Path) -> Any:
         root = yaml.compose(content, Loader=yaml.SafeLoader)
         _refuse_repeated_keys(path, root)
         return yaml.safe_load(content)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except SelectorError:
+        raise
+    except Exception as error:  # a value that is not what its tag says (`!!bool maybe`) raises all kinds
         problem = " ".join(str(error).split())
         raise SelectorError(f"{path}: not valid YAML: {problem}") from error
 
 
 def _refuse_repeated_keys(path: Path, root: Any) -> None:
-    """YAML readers keep the last of two equal keys without a word: half the rule would be lost."""
+    """YAML readers keep the last of two equal keys without a word: half the rule would be lost.
+
+    A value may stand for itself many times over (`*alias`), or be a part of itself: all are counted.
+    """
     pending = [root]
+    values = 0
     while pending:
         node = pending.pop()
+        values += 1
+        if values > MAX_VALUES:
+            raise SelectorError(f"{path}: holds more than {MAX_VALUES} values, which no selector does")
         if node is None or node.id == "scalar":
             continue
         if node.id == "sequence":

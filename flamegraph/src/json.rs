@@ -66,6 +66,10 @@ impl Profile {
         put_string(block, name);
         block.extend_from_slice(b",\"kind\":");
         put_string(block, kind);
+        if let Some(module) = self.modules.get(name).filter(|_| node != ROOT) {
+            block.extend_from_slice(b",\"module\":");
+            put_string(block, module);
+        }
         block.extend_from_slice(b",\"self\":[");
         let columns = 0..totals.len();
         put_numbers(

@@ -20,6 +20,7 @@ mod limits;
 mod lines;
 mod many;
 mod merge;
+mod modules;
 mod ops;
 mod options;
 #[cfg(feature = "recordings")]

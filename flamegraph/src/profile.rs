@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::error::{Error, Result};
 use crate::frames::{Frame, Frames};
 use crate::merge::{self, Nodes};
+use crate::modules::ModuleTable;
 use crate::ops::raw_names::RawNames;
 use crate::ops::tiers::TierTotals;
 #[cfg(feature = "recordings")]
@@ -38,6 +39,7 @@ pub struct Profile {
     /// How many names and nodes there were when they were last seen to stand in order.
     ordered: Option<(usize, usize)>,
     pub(crate) raw_names: RawNames,
+    pub(crate) modules: ModuleTable,
     /// Of a profile whose tiers were merged: what each of them had.
     pub(crate) tiers: Option<TierTotals>,
     /// Of a perf.data file: what of it could not be named.
@@ -60,6 +62,7 @@ impl Profile {
             most_nodes: usize::MAX,
             ordered: None,
             raw_names: RawNames::default(),
+            modules: ModuleTable::default(),
             tiers: None,
             #[cfg(feature = "recordings")]
             unknown: None,
@@ -257,6 +260,7 @@ impl Profile {
         self.malformed_lines += other.malformed_lines;
         self.add_warnings(other.warnings.iter().cloned());
         self.raw_names.add(&other.raw_names);
+        self.modules.add(&other.modules);
         self.tiers = None;
         #[cfg(feature = "recordings")]
         if let Some(theirs) = &other.unknown {

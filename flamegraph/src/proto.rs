@@ -6,6 +6,7 @@
 pub(crate) mod field {
     pub(crate) const SAMPLE_TYPE: u64 = 1;
     pub(crate) const SAMPLE: u64 = 2;
+    pub(crate) const MAPPING: u64 = 3;
     pub(crate) const LOCATION: u64 = 4;
     pub(crate) const FUNCTION: u64 = 5;
     pub(crate) const STRING: u64 = 6;
@@ -40,9 +41,25 @@ pub(crate) struct Label {
 }
 
 #[derive(Clone, PartialEq, ::prost::Message)]
+pub(crate) struct Mapping {
+    #[prost(uint64, tag = "1")]
+    pub(crate) id: u64,
+    #[prost(uint64, tag = "3")]
+    pub(crate) memory_limit: u64,
+    #[prost(int64, tag = "5")]
+    pub(crate) filename: i64,
+    /// Its locations have functions; nobody need look for them in the file.
+    #[prost(bool, tag = "7")]
+    pub(crate) has_functions: bool,
+}
+
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub(crate) struct Location {
     #[prost(uint64, tag = "1")]
     pub(crate) id: u64,
+    /// 0: it is not known.
+    #[prost(uint64, tag = "2")]
+    pub(crate) mapping_id: u64,
     #[prost(uint64, tag = "3")]
     pub(crate) address: u64,
     /// The innermost inlined function comes first.

@@ -105,6 +105,16 @@ fn each_lie_is_named() {
             "pprof: location 1 stands twice",
         ),
         (
+            "mapping twice",
+            [bytes(3, &number(1, 5)), bytes(3, &number(1, 5))].concat(),
+            "pprof: mapping 5 stands twice",
+        ),
+        (
+            "mapping without a name that exists",
+            bytes(3, &[number(1, 5), number(5, 99)].concat()),
+            "pprof: string 99 does not exist (there are 4)",
+        ),
+        (
             "function twice",
             bytes(5, &number(1, 1)),
             "pprof: function 1 stands twice",
@@ -140,6 +150,17 @@ fn each_lie_is_named() {
         read_message(b"").err().unwrap(),
         "pprof: no sample type; is this a profile?"
     );
+}
+
+#[test]
+fn a_mapping_that_is_not_there_is_a_module_that_is_not_known() {
+    let location = [number(1, 2), number(2, 5), bytes(4, &number(1, 1))].concat();
+    let mapping = bytes(3, &[number(1, 5), number(5, NAME)].concat());
+    let message = |more| message(&[bytes(4, &location), sample(&[2], &[1]), more]);
+    let without = read_message(&message(Vec::new())).unwrap();
+    assert_eq!(without.modules().count(), 0);
+    let with = read_message(&message(mapping)).unwrap();
+    assert_eq!(with.modules().collect::<Vec<_>>(), [("f", "f")]);
 }
 
 #[test]

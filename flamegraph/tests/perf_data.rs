@@ -170,6 +170,8 @@ fn records_are_told_in_the_order_of_their_times() {
             "main_one;[prog];[prog];[unknown] 1\nmain_one;[unknown];[prog] 1\n"
         );
         assert_eq!(folded(&profile, 2), "main_one;[prog];[x.so] 1\n");
+        let modules: Vec<_> = profile.modules().collect();
+        assert_eq!(modules, [("[prog]", "prog"), ("[x.so]", "x.so")]);
     }
 }
 

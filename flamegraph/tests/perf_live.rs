@@ -161,6 +161,12 @@ fn samples_count_by_group_and_period() {
     let cpu = &recorded.events[0];
     assert_eq!((cpu.taken, &cpu.timeline[..]), (3, &[2, 0, 0, 0, 1][..]));
     assert_eq!(cpu.source, "cpu-clock");
+    let modules: Vec<_> = cpu.profile.modules().collect();
+    assert_eq!(
+        modules,
+        [("[prog]", "prog")],
+        "code made at run time has none"
+    );
     assert_eq!((cpu.unknown.frames, cpu.unknown.unknown_frames), (6, 6));
     assert_eq!(cpu.unknown.modules["/bin/prog"], 4);
     assert_eq!(

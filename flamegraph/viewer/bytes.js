@@ -123,13 +123,15 @@ export class NameBytes {
 
   /** Names of plain ASCII are cut from one long text; decoding each by itself takes ten times as long. */
   strings() {
-    const text = ASCII_ONLY.decode(this.bytes.subarray(0, this.length));
+    const all = this.bytes.subarray(0, this.length);
+    const text = ASCII_ONLY.decode(all);
+    const plain = UTF8.decode(all) === text;
     /** @type {string[]} */
     const names = new Array(this.ends.length);
     let from = 0;
     for (let i = 0; i < names.length; i++) {
       const to = this.ends[i];
-      names[i] = isAscii(this.bytes, from, to) ? text.slice(from, to) : UTF8.decode(this.bytes.subarray(from, to));
+      names[i] = plain || isAscii(all, from, to) ? text.slice(from, to) : UTF8.decode(all.subarray(from, to));
       from = to;
     }
     return names;

@@ -8,6 +8,8 @@ import { nameElement } from "./tooltip.js";
 /** @typedef {import("./compare.js").Change} Change */
 /** @typedef {import("./context.js").Context} Context */
 /** @typedef {import("./difference.js").Difference} Difference */
+/** @typedef {import("./noise.js").Noise} Noise */
+/** @typedef {import("./noise.js").Which} Which */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./table.js").TableColumn<Change>} ChangeColumn */
 
@@ -16,13 +18,18 @@ export class ChangesTable {
   constructor(context) {
     this.context = context;
     /** @type {SortedTable<Change>} */
-    this.table = new SortedTable("changes", "Changes by method", (sort) => context.set({ sort }));
+    this.table = new SortedTable("changes", "Changes by method", (change) => context.set(change));
     this.element = make("section", "changes");
-    this.element.append(make("h3", "", "Changes by method"), this.table.element);
+    this.note = make("p", "soft noise-note");
+    this.element.append(make("h3", "", "Changes by method"), this.note, this.table.element);
     /** @type {Difference | null} */
     this.difference = null;
     /** @type {Change[]} */
     this.changes = [];
+    /** What chance makes of changes; null while nobody knows. @type {Noise | null} */
+    this.noise = null;
+    /** What stands where the noise would. */
+    this.unknown = "";
     /** What fills a bar. */
     this.largest = 0;
   }
@@ -34,12 +41,27 @@ export class ChangesTable {
   show(difference, changes) {
     this.difference = difference;
     this.changes = changes;
+    this.noise = null;
+    this.unknown = "…";
+    this.note.textContent = "";
     this.largest = changes.reduce((most, { change }) => Math.max(most, Math.abs(change)), 0);
+  }
+
+  /**
+   * Tells what chance makes of changes, or why it cannot be told.
+   * @param {Noise | null} noise
+   * @param {string} note
+   */
+  judge(noise, note) {
+    this.noise = noise;
+    this.unknown = "?";
+    this.note.textContent = note;
   }
 
   /** Lets go of what was compared before, which may be large. */
   forget() {
     this.difference = null;
+    this.noise = null;
     this.changes = [];
   }
 
@@ -49,7 +71,7 @@ export class ChangesTable {
     if (!difference) return;
     const { matches } = context;
     const listed = matches ? changes.filter((change) => matches.names[change.name]) : changes;
-    this.table.show(this.columns(difference), listed, state.sort);
+    this.table.show(this.columns(difference), listed, state.sort, state.rows);
   }
 
   /**
@@ -58,14 +80,22 @@ export class ChangesTable {
    */
   columns(difference) {
     const { names } = difference.sides.here;
+    const noise = (/** @type {Which} */ which, /** @type {Change} */ one) => this.noise?.of(which, one.name) ?? null;
+    const bound = (/** @type {number | null} */ size) => (size === null ? this.unknown : boundText(difference, size));
+    /** @type {ChangeColumn} */
+    const chance = {
+      key: "noise", label: "Noise", title: "Sort by what chance may make of the change", className: "number own",
+      value: (one) => noise("all", one) ?? -1, cell: (one) => [make("span", "soft", bound(noise("all", one)))],
+    };
     return [
       {
         key: "change", label: "Change", title: "Sort by how much the method changed with all it calls", className: "change",
-        value: (one) => Math.abs(one.change), cell: (one) => changeCell(difference, one.change, this.largest),
+        value: (one) => Math.abs(one.change), cell: (one) => changeCell(difference, one.change, this.largest, noise("all", one)),
       },
+      chance,
       {
         key: "own", label: "Self", title: "Sort by how much the method itself changed", className: "number own",
-        value: (one) => Math.abs(one.selfChange), cell: (one) => [make("span", "", difference.change(one.selfChange))],
+        value: (one) => Math.abs(one.selfChange), cell: (one) => [ownCell(difference, one.selfChange, noise("own", one))],
       },
       {
         key: "there", label: difference.thereName, className: "number side",
@@ -99,9 +129,38 @@ export class ChangesTable {
  * @param {Difference} difference
  * @param {number} change
  * @param {number} largest
+ * @param {number | null} noise
  */
-function changeCell(difference, change, largest) {
+function changeCell(difference, change, largest, noise) {
   const bar = make("span", change > 0 ? "delta more" : "delta less");
   bar.style.setProperty("--share", String(largest ? Math.abs(change) / largest : 0));
-  return [make("span", "", difference.change(change)), bar];
+  return [make("span", isChance(change, noise) ? "soft" : "", difference.change(change)), bar];
+}
+
+/**
+ * @param {Difference} difference
+ * @param {number} change
+ * @param {number | null} noise
+ */
+function ownCell(difference, change, noise) {
+  const cell = make("span", isChance(change, noise) ? "soft" : "", difference.change(change));
+  if (noise !== null) cell.title = `Chance may make ${boundText(difference, noise)} of it`;
+  return cell;
+}
+
+/**
+ * @param {number} change
+ * @param {number | null} noise
+ */
+function isChance(change, noise) {
+  return noise !== null && Math.abs(change) <= noise;
+}
+
+/**
+ * "±5.9 points".
+ * @param {Difference} difference
+ * @param {number} noise
+ */
+function boundText(difference, noise) {
+  return `±${difference.size(noise)}`;
 }

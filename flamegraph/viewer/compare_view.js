@@ -9,7 +9,9 @@ import { quantity } from "./format.js";
 import { LonePaths } from "./lone_paths.js";
 import { collectMethods } from "./methods.js";
 import { outermostOf } from "./outermost.js";
+import { Noise } from "./noise.js";
 import { plainOf, plainProfile } from "./plain.js";
+import { ProcessCosts } from "./process_costs.js";
 import { Profile } from "./profile.js";
 import { SidesBox } from "./sides_box.js";
 
@@ -19,6 +21,9 @@ import { SidesBox } from "./sides_box.js";
 /** @typedef {import("./state.js").State} State */
 
 const NOTHING_ELSE = "There is nothing to compare with: all that was recorded is one process. “hprofiler diff BEFORE AFTER” compares two runs.";
+
+const OVERLAP = "Both have samples in common, so nothing tells which changes are chance.";
+const UNKNOWN = "How many samples these amounts stand for is not known here, so nothing tells which changes are chance.";
 
 /** @implements {View} */
 export class CompareView {
@@ -30,6 +35,8 @@ export class CompareView {
     this.context = context;
     /** What is shown now. */
     this.shown = "";
+    /** Being read: what tells chance from change. @type {ProcessCosts | null} */
+    this.costs = null;
     const element = make("div");
     element.id = "compare";
     this.none = make("p", "none", NOTHING_ELSE);
@@ -82,6 +89,22 @@ export class CompareView {
     this.showRamp(difference);
     this.lone.show(difference, one.run > another.run);
     this.changes.show(difference, methodChanges(collectMethods(here, outermost), collectMethods(there, outermost), sides));
+    if (this.costs) this.costs.stopped = true;
+    this.costs = new ProcessCosts(context, one, another);
+    void this.judge(this.costs, !state.normalize);
+  }
+
+  /**
+   * Tells what of the changes may be chance, as soon as that is known.
+   * @param {ProcessCosts} costs
+   * @param {boolean} absolute
+   */
+  async judge(costs, absolute) {
+    if (costs.overlap) return this.changes.judge(null, OVERLAP);
+    if (!(await costs.read())) return;
+    const noise = new Noise(costs.sides[0], costs.sides[1], absolute);
+    this.changes.judge(noise.known ? noise : null, noteOf(noise));
+    if (this.context.state.view === "compare") this.changes.update(this.context.state);
   }
 
   /**
@@ -113,4 +136,17 @@ export class CompareView {
     this.ramp.replaceChildren(less, swatches, more, strongest);
     this.ramp.hidden = difference.largest === 0;
   }
+}
+
+/**
+ * How it is known what chance makes.
+ * @param {Noise} noise
+ */
+function noteOf({ known, countedAlone, sides }) {
+  if (!known) return UNKNOWN;
+  const [here, there] = sides.map(({ parts }) => parts);
+  const how = countedAlone
+    ? "what counting samples makes; with one process of a kind on each side nothing tells how processes vary"
+    : `what samples, and the spread over ${here} and ${there} processes, make of a change`;
+  return `Noise is ${how}. What is within it may be chance, and is grey.`;
 }

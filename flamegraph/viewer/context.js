@@ -15,7 +15,7 @@ import { Store } from "./state.js";
 
 /**
  * A view shows itself in its panel. `update` is called whenever what it shows may have changed, and only while its
- * tab is chosen. A view whose graphs zoom on their own needs nothing else.
+ * tab is chosen.
  * @typedef {object} View
  * @property {(state: State, before: State | null) => void} update
  */
@@ -93,15 +93,15 @@ export class Context {
   }
 
   /**
-   * A graph with tooltips, keys, search colours, dark and light like all others. Without `zoomed` it zooms by itself.
+   * A graph with tooltips, keys, search colours, dark and light like all others.
    * @param {HTMLElement} element is filled with it
    * @param {string} label what it is, for those who cannot see it
-   * @param {(node: number) => void} [zoomed] what a click on a frame does
+   * @param {(node: number) => void} zoomed what a click on a frame does
    */
   makeGraph(element, label, zoomed) {
     /** @type {Graph} */
     const graph = new Graph(element, label, {
-      zoom: zoomed ?? ((node) => graph.go(node)),
+      zoom: zoomed,
       point: (node, x, y) => this.pointed(graph, node, x, y),
       moved: () => this.moved(graph),
       enter: () => (this.active = graph),

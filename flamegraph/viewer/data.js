@@ -30,6 +30,7 @@ import { readTree } from "./tree.js";
  * @typedef {object} PageInfo
  * @property {number} format
  * @property {string} title
+ * @property {boolean} [trimmed] frames of others were cut off: there is less than the samples that were taken
  * @property {string} [data] id of the block; none when nothing was recorded
  * @property {EventInfo[]} events
  * @property {string[]} runs
@@ -78,9 +79,11 @@ function fromBase64(text) {
 
 /** @param {Uint8Array<ArrayBuffer>} packed a zlib stream */
 async function inflate(packed) {
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const { writable, readable } = new DecompressionStream("deflate");
+  const writer = writable.getWriter();
   try {
-    return new Uint8Array(await new Response(stream).arrayBuffer());
+    const [bytes] = await Promise.all([new Response(readable).arrayBuffer(), writer.write(packed), writer.close()]);
+    return new Uint8Array(bytes);
   } catch {
     throw new Error("the profile's data is damaged or cut short");
   }

@@ -5,14 +5,16 @@ import { Coloring } from "./colors.js";
 import { Context } from "./context.js";
 import { part } from "./dom.js";
 import { startExport } from "./export_menu.js";
+import { followFolds } from "./folds.js";
 import { copyName, copyStack, showFrame } from "./frame_line.js";
 import { listKeys, obeyKeys } from "./key_list.js";
 import { showLegend } from "./legend.js";
+import { layOnPaper, takeFromPaper } from "./paper.js";
 import { ScopeBox } from "./scope_box.js";
 import { SearchBox } from "./search_box.js";
 import { adoptSections, hasSections } from "./sections.js";
 import { shortcutsOf } from "./shortcuts.js";
-import { INITIAL, parseHash } from "./state.js";
+import { INITIAL, parseHash, UNZOOMED } from "./state.js";
 import { followRow } from "./table.js";
 import { hideTabs, showTab, startTabs } from "./tabs.js";
 import { isDark, startTheme } from "./theme.js";
@@ -50,6 +52,7 @@ export class Explorer {
     this.context.pointed = (graph, node, x, y) => this.pointAt(graph, node, x, y);
     this.context.moved = (graph) => this.moved(graph);
     adoptSections();
+    this.fold = followFolds((folds) => this.store.set({ folds }));
     hideTabs(hasSections);
     startTabs((view) => this.store.go({ view }));
     startTheme(part("theme", HTMLButtonElement), () => this.recolor(this.store.state));
@@ -65,7 +68,7 @@ export class Explorer {
     const { store } = this;
     /** @type {Record<string, () => void>} */
     const buttons = {
-      back: () => this.back(),
+      back: () => store.back(),
       reset: () => this.reset(),
       turn: () => store.set({ flame: !store.state.flame }),
       color: () => this.turnColor(),
@@ -127,7 +130,7 @@ export class Explorer {
     const { zoom, query } = this.store.state;
     const zoomed = graph?.zoomed ?? 0;
     showFrame(graph, this.shown());
-    part("back", HTMLButtonElement).disabled = this.store.steps === 0 && !graph?.trail.length;
+    part("back", HTMLButtonElement).disabled = this.store.steps === 0;
     part("reset", HTMLButtonElement).disabled = zoom === 0 && zoomed === 0 && query === "";
   }
 
@@ -148,9 +151,10 @@ export class Explorer {
   update(state, before) {
     const { context } = this;
     const profile = context.profile;
-    const name = hasSections(state.view) ? state.view : "graph";
+    const name = nameOfView(state);
     this.showTools({ ...state, view: name });
     showTab(name);
+    this.fold(state.folds);
     this.scopes.update();
     context.matches = this.search.run(profile, state, name === "graph" ? profile.present(state.zoom) : 0);
     const view = this.viewOf(name);
@@ -191,6 +195,8 @@ export class Explorer {
     part("legend", HTMLUListElement).hidden = !graphs || state.view === "compare";
     part("turn", HTMLButtonElement).setAttribute("aria-pressed", String(state.flame));
     part("color", HTMLButtonElement).setAttribute("aria-pressed", String(state.color === "package"));
+    part("explorer", HTMLElement).classList.toggle("expanded", state.full);
+    part("expand", HTMLButtonElement).setAttribute("aria-pressed", String(state.full));
   }
 
   /**
@@ -262,17 +268,33 @@ export class Explorer {
 
   /** @param {boolean} begins whether the page is about to be printed, or has been */
   print(begins) {
-    const coloring = begins ? new Coloring(false, this.store.state.color) : this.coloring;
-    for (const graph of this.context.graphs) {
-      graph.recolor(coloring);
-      graph.unroll(begins);
+    const { state } = this.store;
+    const shown = nameOfView(state);
+    const beside = !GRAPHS.includes(shown);
+    if (beside) this.setBeside(begins);
+    if (begins) {
+      layOnPaper(this.context, beside);
+    } else {
+      takeFromPaper(this.context);
+      this.told = [];
+      this.recolor(state);
     }
-    showLegend(this.context.profile, coloring);
+  }
+
+  /**
+   * The flame graph stands below a view of tables on paper.
+   * @param {boolean} shown
+   */
+  setBeside(shown) {
+    part("graph-panel", HTMLDivElement).hidden = !shown;
+    part("legend", HTMLUListElement).hidden = !shown;
+    const { active } = this.context;
+    if (shown) this.viewOf("graph").update(this.store.state, null);
+    this.context.active = active;
   }
 
   expand() {
-    const expanded = part("explorer", HTMLElement).classList.toggle("expanded");
-    part("expand", HTMLButtonElement).setAttribute("aria-pressed", String(expanded));
+    this.store.set({ full: !this.store.state.full });
   }
 
   help() {
@@ -281,13 +303,8 @@ export class Explorer {
     else help.showModal();
   }
 
-  /** Out of a graph that zooms by itself, else to what was shown before. */
-  back() {
-    if (!this.context.active?.stepBack()) this.store.back();
-  }
-
   reset() {
-    this.store.go({ zoom: 0, query: "" });
+    this.store.go({ ...UNZOOMED, query: "" });
     this.zoomOut();
   }
 
@@ -305,6 +322,14 @@ export class Explorer {
     if (state.query) this.store.set({ query: "" });
     else if (active && active.zoomed > 0) this.zoomOut();
     else if (state.zoom) this.store.go({ zoom: 0 });
-    else if (part("explorer", HTMLElement).classList.contains("expanded")) this.expand();
+    else if (state.full) this.expand();
   }
+}
+
+/**
+ * The view that is shown: the flame graph where the page has nothing for the one asked for.
+ * @param {State} state
+ */
+function nameOfView({ view }) {
+  return hasSections(view) ? view : "graph";
 }

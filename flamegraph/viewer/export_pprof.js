@@ -2,11 +2,13 @@
 /** pprof: profile.proto's messages, gzipped. Field numbers are those of the published schema. */
 
 import { annotated, eachStack, numberFrames } from "./export.js";
+import { moduleOf } from "./modules.js";
 
 /** @typedef {import("./profile.js").Profile} Profile */
 
 const SAMPLE_TYPE = 1;
 const SAMPLE = 2;
+const MAPPING = 3;
 const LOCATION = 4;
 const FUNCTION = 5;
 const STRING = 6;
@@ -91,6 +93,44 @@ class Strings {
   }
 }
 
+/** Modules as mappings. The first has no name, and another end than the next one's begin: pprof takes it for the program. */
+class Mappings {
+  /**
+   * @param {Strings} strings
+   * @param {Message} out
+   */
+  constructor(strings, out) {
+    this.strings = strings;
+    this.out = out;
+    /** @type {Map<string, number>} */
+    this.ids = new Map();
+  }
+
+  /** @param {string} module */
+  id(module) {
+    if (!module) return 0;
+    if (this.ids.size === 0) this.put("", 1);
+    return this.ids.get(module) ?? this.put(module, 0);
+  }
+
+  /**
+   * @param {string} module
+   * @param {number} end
+   */
+  put(module, end) {
+    const id = this.ids.size + 1;
+    this.ids.set(module, id);
+    const inner = new Message();
+    this.out.message(MAPPING, inner, () => {
+      inner.number(1, id);
+      inner.number(3, end);
+      inner.number(5, this.strings.id(module));
+      inner.number(7, 1);
+    });
+    return id;
+  }
+}
+
 /**
  * The profile with the event's value, and the second one where there is one.
  * @param {Profile} profile
@@ -136,6 +176,7 @@ function putTypes({ event }, strings, out) {
  */
 function putFrames(profile, strings, out) {
   const { numbers, first } = numberFrames(profile);
+  const mappings = new Mappings(strings, out);
   const inner = new Message();
   const line = new Message();
   for (const [number, node] of first.entries()) {
@@ -145,8 +186,10 @@ function putFrames(profile, strings, out) {
       inner.number(2, strings.id(profile.nameOf(node)));
       inner.number(3, strings.id(annotated(profile, node)));
     });
+    const mapping = mappings.id(moduleOf(profile, node));
     out.message(LOCATION, inner, () => {
       inner.number(1, id);
+      if (mapping) inner.number(2, mapping);
       inner.message(4, line, () => line.number(1, id));
     });
   }

@@ -4,7 +4,8 @@
 import { TextFile } from "./export.js";
 import { amounts, percent } from "./format.js";
 import { layOut } from "./layout.js";
-import { DIMMED, DIMMED_TEXT, fillOf, FONT, isDimmed, PADDING, ROW, TEXT_FROM } from "./painter.js";
+import { DIMMED, DIMMED_TEXT, fillOf, isDimmed, PADDING, ROW, TEXT_FROM } from "./painter.js";
+import { FONT } from "./ruler.js";
 import { toldOf } from "./told.js";
 
 /** @typedef {import("./graph.js").Graph} Graph */

@@ -5,8 +5,8 @@
 /** @typedef {import("./data.js").ValueType} ValueType */
 
 const NARROW_SPACE = "\u202f";
-const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
-const exact = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
+/** Made when something is sorted: the first that a page asks for takes as long as drawing a picture. @type {Intl.Collator | null} */
+let collator = null;
 
 /**
  * A share in percent with as many digits as it deserves: "52.3 %", "0.04 %".
@@ -31,7 +31,7 @@ export function quantity(value, type) {
   const name = type.unit === "count" ? type.type : type.unit;
   const what = /^[a-z_]+$/.test(name) ? name : "samples"; // page-faults, a.b.C.m: the name of an event
   const one = value === 1 ? what.replace(/s$/, "") : what;
-  return `${(value < 10 ? exact : grouped).format(value)} ${one}`;
+  return `${value < 10 ? plainly(value) : grouped(value)} ${one}`;
 }
 
 /**
@@ -92,7 +92,33 @@ function bytes(count) {
     size /= 1024;
     unit++;
   }
-  return `${Number.isInteger(size) ? grouped.format(size) : size.toFixed(1)} ${units[unit]}`;
+  return `${Number.isInteger(size) ? grouped(size) : size.toFixed(1)} ${units[unit]}`;
+}
+
+/**
+ * "0.5", "3": without a digit that says nothing.
+ * @param {number} value
+ */
+function plainly(value) {
+  return value.toFixed(1).replace(/\.0$/, "");
+}
+
+/**
+ * A whole number: "1,234,567".
+ * @param {number} value
+ */
+export function grouped(value) {
+  return value.toFixed(0).replace(/\B(?=(?:\d{3})+$)/g, ",");
+}
+
+/**
+ * Numbers within names count as numbers: host2 comes before host10.
+ * @param {string} a
+ * @param {string} b
+ */
+export function inOrder(a, b) {
+  collator ??= new Intl.Collator("en", { numeric: true });
+  return collator.compare(a, b);
 }
 
 /**

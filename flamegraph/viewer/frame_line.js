@@ -3,6 +3,7 @@
 
 import { copyText, make, part } from "./dom.js";
 import { amounts, percent } from "./format.js";
+import { moduleOf } from "./modules.js";
 import { toldOf } from "./told.js";
 import { nameElement } from "./tooltip.js";
 
@@ -22,7 +23,9 @@ export function showFrame(graph, node) {
   part("frame-chosen", HTMLParagraphElement).hidden = !chosen;
   if (!profile || !chosen) return;
   part("frame-name", HTMLSpanElement).replaceChildren(nameElement(profile.nameOf(node)));
-  part("frame-cost", HTMLSpanElement).replaceChildren(...costElements(graph, profile, node));
+  const module = moduleOf(profile, node);
+  const where = module ? [" · in ", make("bdi", "", module)] : [];
+  part("frame-cost", HTMLSpanElement).replaceChildren(...costElements(graph, profile, node), ...where);
 }
 
 /**

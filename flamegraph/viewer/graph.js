@@ -64,8 +64,6 @@ export class Graph {
     /** Whether the root is at the bottom, by what the reader chose for flame graphs. */
     this.turnedBy = (/** @type {boolean} */ flame) => flame;
     this.zoomed = 0;
-    /** Where this graph was zoomed before, when it zooms by itself. @type {number[]} */
-    this.trail = [];
     this.from = 0;
     this.to = 1;
     this.rows = 1;
@@ -100,7 +98,7 @@ export class Graph {
   }
 
   listen() {
-    new ResizeObserver(() => this.measure()).observe(this.scroller);
+    new ResizeObserver(() => this.follow()).observe(this.scroller);
     this.scroller.addEventListener("scroll", () => {
       this.point(-1, 0, 0);
       this.redraw();
@@ -135,14 +133,7 @@ export class Graph {
       this.events.zoom(this.selected);
       return true;
     }
-    return (key === "Backspace" && this.stepBack()) || walk(this, key);
-  }
-
-  /** @returns {boolean} whether this graph remembered a way back */
-  stepBack() {
-    const node = this.trail.pop();
-    if (node !== undefined) this.zoom(node);
-    return node !== undefined;
+    return walk(this, key);
   }
 
   /**
@@ -153,12 +144,13 @@ export class Graph {
   show(profile, look, zoomed = 0) {
     this.profile = profile;
     this.look = look;
-    this.trail = [];
     this.selected = -1;
     this.point(-1, 0, 0);
-    this.jump(zoomed);
+    this.aim(profile, zoomed);
+    this.fitRows(profile);
     this.scroller.style.setProperty("--content", `${this.rows * ROW}px`);
     this.measure();
+    this.settle();
   }
 
   /**
@@ -168,7 +160,6 @@ export class Graph {
    */
   replace(profile, moved) {
     this.profile = profile;
-    this.trail = this.trail.map(moved);
     this.selected = this.selected >= 0 ? moved(this.selected) : -1;
     this.point(-1, 0, 0);
     this.jump(moved(this.zoomed));
@@ -195,16 +186,6 @@ export class Graph {
   }
 
   /**
-   * Zooms by itself, and remembers the way back.
-   * @param {number} node
-   */
-  go(node) {
-    if (node === this.zoomed) return;
-    this.trail.push(this.zoomed);
-    this.zoom(node);
-  }
-
-  /**
    * Makes a node fill the width, gliding there so that the eye can follow.
    * @param {number} node
    */
@@ -222,11 +203,19 @@ export class Graph {
   /** @param {number} node */
   jump(node) {
     if (!this.profile) return;
+    this.aim(this.profile, node);
+    this.settle();
+  }
+
+  /**
+   * @param {Profile} profile
+   * @param {number} node that fills the width from now on
+   */
+  aim(profile, node) {
     cancelAnimationFrame(this.animation);
     this.zoomed = node;
-    this.from = this.profile.start[node];
-    this.to = this.from + this.profile.total[0][node];
-    this.settle();
+    this.from = profile.start[node];
+    this.to = this.from + profile.total[0][node];
   }
 
   /**
@@ -266,6 +255,16 @@ export class Graph {
     this.spacer.style.height = `${Math.max(0, this.rows * ROW - this.height)}px`;
   }
 
+  /** Fills the place for it, which may have another size than before. */
+  follow() {
+    const shown = this.away;
+    if (!this.measure()) return;
+    if (shown || this.flame) this.settle();
+    else if (this.profile) this.fitRows(this.profile);
+    this.draw();
+  }
+
+  /** @returns {boolean} whether the canvas has another size now, and nothing on it, or is on the page again */
   measure() {
     const ratio = window.devicePixelRatio || 1;
     const width = this.scroller.clientWidth;
@@ -273,11 +272,9 @@ export class Graph {
     const same = width === this.width && height === this.height && this.canvas.width === Math.round(width * ratio);
     const shown = width > 0 && this.away;
     this.away = width === 0;
-    if (width === 0 || this.unrolled || (same && !shown)) return;
+    if (width === 0 || this.unrolled || (same && !shown)) return false;
     this.resize(width, height);
-    if (shown || this.flame) this.settle();
-    else if (this.profile) this.fitRows(this.profile);
-    this.draw();
+    return true;
   }
 
   /**
@@ -301,16 +298,13 @@ export class Graph {
   unroll(whole) {
     this.unrolled = whole;
     if (whole) this.resize(this.width, Math.min(this.rows, MOST_PRINTED_ROWS) * ROW);
-    else this.measure();
+    else this.follow();
     this.draw();
   }
 
   redraw() {
     if (this.pending) return;
-    this.pending = requestAnimationFrame(() => {
-      this.pending = 0;
-      this.draw();
-    });
+    this.pending = requestAnimationFrame(() => this.draw());
   }
 
   /**
@@ -331,6 +325,8 @@ export class Graph {
   }
 
   draw() {
+    cancelAnimationFrame(this.pending);
+    this.pending = 0;
     const { profile } = this;
     if (!profile || this.width === 0) return;
     const zero = this.top(0); // asking where the scroller stands costs a layout

@@ -2,7 +2,8 @@
 /** The tables of hosts that the page was written with, alive: they sort, and lead to each host and to what is odd there. */
 
 import { make } from "./dom.js";
-import { percent, shortName } from "./format.js";
+import { inOrder, percent, shortName } from "./format.js";
+import { ProcessesTable } from "./processes_table.js";
 
 /** @typedef {import("./context.js").Context} Context */
 /** @typedef {import("./context.js").View} View */
@@ -14,7 +15,6 @@ import { percent, shortName } from "./format.js";
 const DIFFERENCES = 3;
 /** Puts all outliers before all others. */
 const OUTLIER = 1e6;
-const letters = new Intl.Collator("en", { numeric: true });
 
 /** @implements {View} */
 export class HostsView {
@@ -26,11 +26,14 @@ export class HostsView {
     this.tables = [...panel.querySelectorAll("table.hosts")]
       .filter((table) => table instanceof HTMLTableElement)
       .map((table) => new HostsTable(context, table));
+    this.processes = new ProcessesTable(context);
+    panel.append(this.processes.element);
   }
 
   /** @param {State} state */
   update(state) {
     for (const table of this.tables) table.sort(state.sort);
+    this.processes.update(state);
   }
 }
 
@@ -162,5 +165,5 @@ function valueOf(cell) {
  */
 function compareValues(a, b, way) {
   if (a === null || b === null) return Number(a === null) - Number(b === null);
-  return way * (typeof a === "number" && typeof b === "number" ? b - a : letters.compare(String(a), String(b)));
+  return way * (typeof a === "number" && typeof b === "number" ? b - a : inOrder(String(a), String(b)));
 }

@@ -3,7 +3,7 @@
 
 import { loneFrames } from "./compare.js";
 import { make } from "./dom.js";
-import { shortName } from "./format.js";
+import { grouped, shortName } from "./format.js";
 import { nameElement } from "./tooltip.js";
 
 /** @typedef {import("./compare.js").Lone} Lone */
@@ -13,7 +13,6 @@ const LISTED = 12;
 /** Frames of a path that are told besides its own. */
 const CALLERS_TOLD = 2;
 const LONGEST_CALLER = 120;
-const thousands = new Intl.NumberFormat("en-US");
 
 export class LonePaths {
   /** @param {(node: number) => void} zoom to one in the graph */
@@ -52,9 +51,9 @@ export class LonePaths {
     const heading = make("h3");
     const list = make("ul");
     section.id = id;
-    heading.append(make("bdi", "", title), make("span", "soft", ` ${thousands.format(count)} ${count === 1 ? "path" : "paths"}`));
+    heading.append(make("bdi", "", title), make("span", "soft", ` ${grouped(count)} ${count === 1 ? "path" : "paths"}`));
     list.append(...paths.map((path) => this.path(path, difference)));
-    if (count > paths.length) list.append(make("li", "soft", `and ${thousands.format(count - paths.length)} thinner ones`));
+    if (count > paths.length) list.append(make("li", "soft", `and ${grouped(count - paths.length)} thinner ones`));
     section.append(heading, count ? list : make("p", "soft", "Nothing."));
     return section;
   }

@@ -5,8 +5,9 @@ import { loadTree, readPage } from "./data.js";
 import { part } from "./dom.js";
 import { Explorer } from "./explorer.js";
 import { INITIAL } from "./state.js";
+import { showStill } from "./still.js";
 
-/** Shows the page, or says why it cannot be shown and leaves the still pictures where they are. */
+/** Shows the page, or says why it cannot be shown, above the still pictures. */
 async function start() {
   try {
     const page = readPage();
@@ -20,6 +21,7 @@ async function start() {
     const failure = part("failure", HTMLParagraphElement);
     failure.textContent = `This picture cannot be shown: ${error instanceof Error ? error.message : error}`;
     failure.hidden = false;
+    showStill();
   }
   document.documentElement.dataset.ready = "true";
 }

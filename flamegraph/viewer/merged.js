@@ -42,6 +42,18 @@ export class Merged {
     this.profile = new Regrown(this.base, this.root);
     return this.profile.find(names);
   }
+
+  /**
+   * The node at the end of a path of names, or as far along it as there is any; what was too narrow gets its room.
+   * @param {number[]} names
+   */
+  reach(names) {
+    for (let before = -1; ; ) {
+      const node = this.lookInto(this.profile.find(names));
+      if (node === before || this.profile.find(names) === node) return node;
+      before = node;
+    }
+  }
 }
 
 /**

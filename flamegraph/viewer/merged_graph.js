@@ -1,7 +1,8 @@
 // @ts-check
-/** A graph of a merged tree: zooming into a frame shows what was too narrow before. */
+/** A graph of a merged tree: zooming into a frame shows what was too narrow before. The address keeps its path. */
 
 import { amounts, percent } from "./format.js";
+import { DEEPEST_KEPT, formatPath, parsePath } from "./paths.js";
 import { isInside } from "./told.js";
 
 /** @typedef {import("./context.js").Context} Context */
@@ -13,27 +14,41 @@ export class MergedGraph {
   /**
    * @param {Context} context
    * @param {HTMLElement} element
+   * @param {"reversed" | "callers" | "callees"} key of its path in the state, and what it is
    * @param {string} label
-   * @param {boolean} outward whether frames stand on what they call
    */
-  constructor(context, element, label, outward) {
-    this.outward = outward;
+  constructor(context, element, key, label) {
+    this.context = context;
+    this.key = key;
+    /** Whether frames stand on what they call. */
+    this.outward = key !== "callees";
+    /** The path that was last obeyed. */
+    this.path = "";
     this.graph = context.makeGraph(element, label, (node) => this.zoom(node));
     /** @type {Merged | null} */
     this.merged = null;
   }
 
   /**
-   * Another tree, zoomed to the same frame where it has it.
+   * Another tree, zoomed to the same path as far as it has it.
    * @param {Merged} merged
    * @param {string} label the root's
    */
   show(merged, label) {
-    const zoomed = this.merged ? this.merged.profile.namesTo(this.graph.zoomed) : [];
     this.merged = merged;
+    this.path = this.context.state[this.key];
+    const zoomed = merged.reach(parsePath(this.path));
     const { profile, base } = merged;
     const whole = base.sum();
-    this.graph.show(profile, { label, outward: this.outward, rows: (node) => this.rows(node, whole) }, profile.find(zoomed));
+    this.graph.show(profile, { label, outward: this.outward, rows: (node) => this.rows(node, whole) }, zoomed);
+  }
+
+  /** The same tree, perhaps with another frame in view. */
+  update() {
+    const path = this.context.state[this.key];
+    if (path === this.path) return;
+    this.path = path;
+    this.reach(parsePath(path));
   }
 
   /**
@@ -55,11 +70,21 @@ export class MergedGraph {
 
   /** @param {number} node */
   zoom(node) {
+    if (!this.merged) return;
+    const names = this.merged.profile.namesTo(node);
+    this.reach(names);
+    if (names.length > DEEPEST_KEPT) return;
+    this.path = formatPath(names);
+    this.context.go({ [this.key]: this.path });
+  }
+
+  /** @param {number[]} names the path of the frame that fills the width from now on */
+  reach(names) {
     const { merged, graph } = this;
     if (!merged) return;
     const before = merged.profile;
-    const same = merged.lookInto(node);
+    const node = merged.reach(names);
     if (merged.profile !== before) graph.replace(merged.profile, (old) => merged.profile.find(before.namesTo(old)));
-    graph.go(same);
+    graph.zoom(node);
   }
 }

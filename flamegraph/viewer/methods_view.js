@@ -31,7 +31,7 @@ export class MethodsView {
   constructor(context, panel) {
     this.context = context;
     /** @type {SortedTable<Method>} */
-    this.table = new SortedTable("methods", "Methods", (sort) => context.set({ sort }));
+    this.table = new SortedTable("methods", "Methods", (change) => context.set(change));
     panel.replaceChildren(this.table.element);
     /** @type {Profile | null} */
     this.profile = null;
@@ -88,7 +88,7 @@ export class MethodsView {
     if (!profile) return;
     const { matches } = this.context;
     const listed = matches ? methods.filter((method) => matches.names[method.name]) : methods;
-    this.table.show(this.columns(profile, state.sort), listed, state.sort);
+    this.table.show(this.columns(profile, state.sort), listed, state.sort, state.rows);
   }
 
   /**

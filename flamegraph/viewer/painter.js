@@ -4,6 +4,7 @@
 import { Coloring } from "./colors.js";
 import { packageLength } from "./format.js";
 import { layOut } from "./layout.js";
+import { Ruler } from "./ruler.js";
 
 /** @typedef {import("./graph.js").Look} Look */
 /** @typedef {import("./profile.js").Profile} Profile */
@@ -11,13 +12,10 @@ import { layOut } from "./layout.js";
 
 /** A frame's height with the line between, in pixels. */
 export const ROW = 20;
-export const FONT = '12px ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
 export const TEXT_FROM = 34;
 export const PADDING = 5;
 export const DIMMED = 0.28;
 export const DIMMED_TEXT = 0.6;
-const MOST_WIDTHS = 50000;
-const LONGEST_NAME = 500;
 
 /**
  * What to draw.
@@ -43,8 +41,7 @@ export class Painter {
     this.canvas = canvas;
     this.context = context;
     this.coloring = new Coloring(false, "kind");
-    /** @type {Map<string, number>} */
-    this.textWidths = new Map();
+    this.ruler = new Ruler(context);
   }
 
   /** @param {Coloring} coloring */
@@ -60,7 +57,7 @@ export class Painter {
     context.globalAlpha = 1;
     context.fillStyle = this.coloring.edge;
     context.fillRect(0, 0, picture.width, picture.height);
-    context.font = FONT;
+    this.ruler.prepare();
     context.textBaseline = "middle";
     layOut(
       picture.profile,
@@ -112,7 +109,7 @@ export class Painter {
     if (soft) {
       context.fillStyle = coloring.soft;
       context.fillText(soft, x, y);
-      x += this.textWidth(soft);
+      x += this.ruler.widthOf(soft);
     }
     context.fillStyle = coloring.text;
     context.fillText(firm, x, y);
@@ -126,41 +123,13 @@ export class Painter {
    * @returns {[string, string]}
    */
   fitNode({ profile, look }, node, room) {
-    if (node === 0) return ["", this.fit(look.label, room)];
+    if (node === 0) return ["", this.ruler.fit(look.label, room)];
     const name = profile.nameOf(node);
     const cut = packageLength(name);
     const prefix = name.slice(0, cut);
     const firm = name.slice(cut);
-    const both = prefix && this.textWidth(prefix) + this.textWidth(firm) <= room;
-    return [both ? prefix : "", this.fit(firm, room)];
-  }
-
-  /**
-   * @param {string} text
-   * @param {number} room in pixels
-   */
-  fit(text, room) {
-    if (this.textWidth(text) <= room) return text;
-    let least = 0;
-    let most = Math.min(text.length, Math.ceil(room / 3));
-    while (least < most) {
-      const middle = (least + most + 1) >> 1;
-      if (this.context.measureText(`${text.slice(0, middle)}…`).width <= room) least = middle;
-      else most = middle - 1;
-    }
-    return least < 2 ? "" : `${text.slice(0, least)}…`;
-  }
-
-  /** @param {string} text */
-  textWidth(text) {
-    if (text.length > LONGEST_NAME) return Infinity;
-    let width = this.textWidths.get(text);
-    if (width === undefined) {
-      if (this.textWidths.size > MOST_WIDTHS) this.textWidths.clear();
-      width = this.context.measureText(text).width;
-      this.textWidths.set(text, width);
-    }
-    return width;
+    const both = prefix && this.ruler.widthOf(prefix) + this.ruler.widthOf(firm) <= room;
+    return [both ? prefix : "", this.ruler.fit(firm, room)];
   }
 }
 

@@ -19,14 +19,14 @@ export class ReversedView {
     element.id = "reversed";
     panel.append(element);
     this.context = context;
-    this.graph = new MergedGraph(context, element, "Flame graph from the leaves", true);
+    this.graph = new MergedGraph(context, element, "reversed", "Flame graph from the leaves");
     /** @type {Profile | null} */
     this.profile = null;
   }
 
   update() {
     const { profile, scope } = this.context;
-    if (profile === this.profile) return;
+    if (profile === this.profile) return this.graph.update();
     this.profile = profile;
     const total = quantity(profile.sum(), profile.event);
     this.graph.show(mergedFromLeaves(profile), `${scope.label}, from the leaves · ${total}`);

@@ -40,24 +40,23 @@ export class SandwichView {
     head.append(make("span", "soft", "Method"), choice, this.cost);
     panel.replaceChildren(head, this.none, this.graphs);
     this.box = new Combobox(choice, "Method", () => this.options(), (name) => context.openMethod(name));
-    this.callers = this.addGraph("callers", "Callers", true);
-    this.callees = this.addGraph("callees", "Callees", false);
+    this.callers = this.addGraph("callers", "Callers");
+    this.callees = this.addGraph("callees", "Callees");
     this.callers.graph.turnedBy = () => true;
     this.callees.graph.turnedBy = () => false;
   }
 
   /**
-   * @param {string} id
+   * @param {"callers" | "callees"} id
    * @param {string} title
-   * @param {boolean} outward
    */
-  addGraph(id, title, outward) {
+  addGraph(id, title) {
     const element = make("div");
     element.id = id;
     const part = make("section", "half");
     part.append(make("h3", "", title), element);
     this.graphs.append(part);
-    return new MergedGraph(this.context, element, title, outward);
+    return new MergedGraph(this.context, element, id, title);
   }
 
   options() {
@@ -72,11 +71,14 @@ export class SandwichView {
   /** @param {State} state */
   update(state) {
     const { profile } = this.context;
-    if (profile === this.profile && state.method === this.method) return;
+    if (profile === this.profile && state.method === this.method) {
+      this.callers.update();
+      this.callees.update();
+      return;
+    }
     if (profile !== this.profile) {
       this.methods = collectMethods(profile, outermostOf(this.context.tree)).sort((a, b) => b.total - a.total);
     }
-    if (state.method !== this.method) this.callers.merged = this.callees.merged = null;
     this.profile = profile;
     this.method = state.method;
     this.show(profile, state.method);

@@ -19,7 +19,7 @@ export class ScopeBox {
     this.listed = -1;
     const element = part("scope", HTMLDivElement);
     this.box = new Combobox(element, "What is shown", () => this.options(), (id) => context.go({ scope: context.addressOf(id) }));
-    element.hidden = context.scopes.all().length < 2;
+    element.hidden = !context.scopes.several;
     this.threads.addEventListener("change", () => context.go({ thread: Number(this.threads.value) }));
     this.listEvents();
   }

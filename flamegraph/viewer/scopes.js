@@ -2,6 +2,7 @@
 /** Scopes: the cluster, its mean, hosts, processes, groups of them by label, threads. Each is a sum of weighted columns. */
 
 import { tellClasses } from "./families.js";
+import { inOrder } from "./format.js";
 import { Profile } from "./profile.js";
 
 /** @typedef {import("./data.js").PageInfo} PageInfo */
@@ -151,6 +152,12 @@ export class Scopes {
    */
   all() {
     return (this.listed ??= this.list());
+  }
+
+  /** Whether there is anything to choose. */
+  get several() {
+    const { runs, hosts, processes } = this.page;
+    return runs.length > 1 || hosts.length > 1 || processes.length > 1;
   }
 
   list() {
@@ -360,14 +367,3 @@ export function formatScope({ kind, run, index, group, value }) {
   if (kind === "label") return `${prefix}label:${group}=${value}`;
   return prefix + (kind === "thread" ? `thread:${index}` : kind);
 }
-
-/**
- * Numbers within names count as numbers: host2 comes before host10.
- * @param {string} a
- * @param {string} b
- */
-export function inOrder(a, b) {
-  return collator.compare(a, b);
-}
-
-const collator = new Intl.Collator("en", { numeric: true });

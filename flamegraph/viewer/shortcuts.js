@@ -25,7 +25,7 @@ export function shortcutsOf(explorer) {
     { keys: ["Escape"], shown: ["Esc"], what: "end the search, then the zoom", act: () => explorer.escape() },
     { keys: [], shown: ["←", "→", "↑", "↓"], what: "walk over frames, in a graph" },
     { keys: [], shown: ["Enter"], what: "zoom to the chosen frame" },
-    { keys: ["Backspace"], what: "one step back", act: () => explorer.back() },
+    { keys: ["Backspace"], what: "one step back", act: () => store.back() },
     { keys: ["0"], what: "zoom all the way out", act: () => explorer.zoomOut() },
     { keys: ["g"], what: "flame graph", act: graph(view("graph")) },
     { keys: ["r"], what: "reversed: from the leaves to their callers", act: graph(view("reversed")) },

@@ -1,8 +1,5 @@
 // @ts-check
-/**
- * What the user sees, kept in the URL's hash: a link, a reload and the browser's back button show the same again. The
- * zoom of graphs that are made anew each time (reversed, sandwich) and the full window are not part of it.
- */
+/** What the user sees, kept in the URL's hash: a link, a reload and the browser's back button show the same again. */
 
 /** @typedef {"graph" | "reversed" | "sandwich" | "methods" | "hosts" | "compare" | "run"} ViewName */
 
@@ -15,19 +12,34 @@
  * @property {ViewName} view
  * @property {string} method whose callers and callees are shown; "" for none
  * @property {number} zoom the node of the page's tree that fills the width; 0 is everything
+ * @property {string} reversed the path of the frame that fills the width of the graph from the leaves, as in paths.js
+ * @property {string} callers the same of the sandwich's upper graph
+ * @property {string} callees and of its lower one
  * @property {string} query
  * @property {boolean} regexp whether `query` is a regular expression
  * @property {boolean} flame root at the bottom instead of the top
  * @property {string} sort what a table is sorted by; "" leaves it to the view
+ * @property {number} rows how many of a table are shown; 0 leaves it to the table
+ * @property {string} folds which folded pieces of the page are not as they were written, as in folds.js
+ * @property {boolean} full whether the view fills the window
  * @property {"kind" | "package"} color
  * @property {boolean} normalize whether a comparison is of shares, not of amounts
  */
 
 /** @type {State} */
 export const INITIAL = {
-  event: "", scope: "", thread: -1, with: "", view: "graph", method: "", zoom: 0, query: "", regexp: false,
-  flame: false, sort: "", color: "kind", normalize: true,
+  event: "", scope: "", thread: -1, with: "", view: "graph", method: "", zoom: 0, reversed: "", callers: "", callees: "",
+  query: "", regexp: false, flame: false, sort: "", rows: 0, folds: "", full: false, color: "kind", normalize: true,
 };
+/** Nothing is zoomed, whatever the graph. */
+export const UNZOOMED = { zoom: 0, reversed: "", callers: "", callees: "" };
+/** What is text in the address, and what is a switch. */
+const TEXTS = /** @type {const} */ (["event", "scope", "with", "view", "method", "reversed", "callers", "callees", "sort", "folds", "color"]);
+const SWITCHES = /** @type {const} */ (["flame", "full"]);
+/** With another one of these a table lists something else, and begins anew. */
+const LISTED_BY = /** @type {const} */ (["event", "scope", "thread", "with", "view", "query", "regexp", "sort", "normalize"]);
+/** A link may ask for more than a browser can bear. */
+const MOST_ROWS = 5000;
 /** @type {ViewName[]} */
 const VIEWS = ["graph", "reversed", "sandwich", "methods", "hosts", "compare", "run"];
 
@@ -43,10 +55,16 @@ export function parseHash(hash) {
     view: VIEWS.find((view) => view === given.get("view")) ?? INITIAL.view,
     method: given.get("method") ?? "",
     zoom: wholeNumber(given.get("zoom"), 0),
+    reversed: given.get("reversed") ?? "",
+    callers: given.get("callers") ?? "",
+    callees: given.get("callees") ?? "",
     query: given.get("q") ?? "",
     regexp: given.get("regexp") === "1",
     flame: given.get("flame") === "1",
     sort: given.get("sort") ?? "",
+    rows: Math.min(wholeNumber(given.get("rows"), 0), MOST_ROWS),
+    folds: given.get("folds") ?? "",
+    full: given.get("full") === "1",
     color: given.get("color") === "package" ? "package" : "kind",
     normalize: given.get("normalize") !== "0",
   };
@@ -65,14 +83,13 @@ function wholeNumber(text, otherwise) {
 /** @param {State} state */
 export function formatHash(state) {
   const out = new URLSearchParams();
-  for (const key of /** @type {const} */ (["event", "scope", "with", "view", "method", "sort", "color"])) {
-    if (state[key] !== INITIAL[key]) out.set(key, state[key]);
-  }
+  for (const key of TEXTS) if (state[key] !== INITIAL[key]) out.set(key, state[key]);
   if (state.thread >= 0) out.set("thread", String(state.thread));
   if (state.zoom) out.set("zoom", String(state.zoom));
   if (state.query) out.set("q", state.query);
   if (state.query && state.regexp) out.set("regexp", "1");
-  if (state.flame) out.set("flame", "1");
+  for (const key of SWITCHES) if (state[key]) out.set(key, "1");
+  if (state.rows) out.set("rows", String(state.rows));
   if (!state.normalize) out.set("normalize", "0");
   return `#${out.toString()}`;
 }
@@ -98,13 +115,18 @@ export class Store {
 
   /**
    * A change one can go back from. Each view's table has columns of its own: another view begins unsorted. A comparison
-   * begins with all there is: what differs may be elsewhere than what was looked at.
+   * begins with all there is: what differs may be elsewhere than what was looked at. So does another method's sandwich.
    * @param {Partial<State>} change
    */
   go(change) {
     const leaves = change.view !== undefined && change.view !== this.state.view;
-    const anew = { ...(leaves ? { sort: "" } : {}), ...(leaves && change.view === "compare" ? { zoom: 0 } : {}) };
-    const state = { ...this.state, ...anew, ...change };
+    const other = change.method !== undefined && change.method !== this.state.method;
+    const anew = {
+      ...(leaves ? { sort: "" } : {}),
+      ...(leaves && change.view === "compare" ? { zoom: 0 } : {}),
+      ...(other ? { callers: "", callees: "" } : {}),
+    };
+    const state = this.changed({ ...anew, ...change });
     if (formatHash(state) === formatHash(this.state)) return;
     history.pushState({ steps: this.steps + 1 }, "", formatHash(state));
     this.apply(state);
@@ -115,9 +137,16 @@ export class Store {
    * @param {Partial<State>} change
    */
   set(change) {
-    const state = { ...this.state, ...change };
+    const state = this.changed(change);
     history.replaceState({ steps: this.steps }, "", formatHash(state));
     this.apply(state);
+  }
+
+  /** @param {Partial<State>} change */
+  changed(change) {
+    const state = { ...this.state, ...change };
+    const listsOthers = LISTED_BY.some((key) => state[key] !== this.state[key]);
+    return listsOthers && change.rows === undefined ? { ...state, rows: 0 } : state;
   }
 
   /** @param {State} state */

@@ -2,6 +2,7 @@
 /** Long tables that sort by any column: made a page of rows at a time, so that any number of rows costs little. */
 
 import { make } from "./dom.js";
+import { grouped, inOrder } from "./format.js";
 
 /**
  * A column of a table.
@@ -16,17 +17,16 @@ import { make } from "./dom.js";
  */
 
 const PAGE = 100;
-const words = new Intl.Collator("en", { numeric: true });
 
 /** @template Row */
 export class SortedTable {
   /**
    * @param {string} id of its table; the body and the button for more are named after it
    * @param {string} label
-   * @param {(sort: string) => void} sorted a head was clicked
+   * @param {(change: {sort?: string, rows?: number}) => void} changed a head was clicked, or more rows asked for
    */
-  constructor(id, label, sorted) {
-    this.sorted = sorted;
+  constructor(id, label, changed) {
+    this.changed = changed;
     this.element = make("div", "scroll");
     this.table = make("table", "sorted");
     this.table.id = id;
@@ -45,14 +45,11 @@ export class SortedTable {
     this.columns = [];
     /** @type {Row[]} */
     this.rows = [];
-    /** What is listed, and by what it is sorted: with the same again the reader stays in place. @type {Row[]} */
+    /** What is listed: with the same again the reader stays in place. @type {Row[]} */
     this.listed = [];
     this.sort = "";
     this.limit = PAGE;
-    this.more.addEventListener("click", () => {
-      this.limit += PAGE;
-      this.fill();
-    });
+    this.more.addEventListener("click", () => this.changed({ rows: this.limit + PAGE }));
     this.body.addEventListener("keydown", (event) => this.walk(event));
     this.body.addEventListener("click", ({ target }) => (target instanceof Element ? followRow(target) : undefined));
   }
@@ -61,8 +58,9 @@ export class SortedTable {
    * @param {TableColumn<Row>[]} columns
    * @param {Row[]} rows
    * @param {string} sort a column's key, with "-" before it for the other direction; the first column if it is none's
+   * @param {number} limit how many rows are shown, at least as many as always are
    */
-  show(columns, rows, sort) {
+  show(columns, rows, sort, limit) {
     const key = sort.replace(/^-/, "");
     const by = columns.find((column) => column.key === key) ?? columns[0];
     const turned = by.key === key && sort.startsWith("-");
@@ -73,7 +71,7 @@ export class SortedTable {
     this.listed = rows;
     this.sort = sort;
     this.rows = sortRows(rows, by, turned);
-    if (!same) this.limit = PAGE;
+    this.limit = Math.max(PAGE, limit);
     this.head.replaceChildren(...columns.map((column) => this.headOf(column, by, turned)));
     this.fill();
     if (focused.startsWith(`${this.table.id}-sort-`)) document.getElementById(focused)?.focus();
@@ -101,7 +99,7 @@ export class SortedTable {
     button.id = `${this.table.id}-sort-${column.key}`;
     button.title = column.title;
     button.addEventListener("click", () => {
-      this.sorted(column === by && !turned ? `-${column.key}` : column.key);
+      this.changed({ sort: column === by && !turned ? `-${column.key}` : column.key });
       document.getElementById(button.id)?.focus();
     });
     head.append(button);
@@ -114,7 +112,7 @@ export class SortedTable {
     this.none.hidden = this.rows.length > 0;
     this.table.hidden = this.rows.length === 0;
     this.more.hidden = left <= 0;
-    this.more.textContent = `Show ${Math.min(left, PAGE)} more of ${left.toLocaleString("en-US")}`;
+    this.more.textContent = `Show ${Math.min(left, PAGE)} more of ${grouped(left)}`;
   }
 
   /** @param {Row} row */
@@ -178,7 +176,7 @@ function sortRows(rows, by, turned) {
  * @param {number | string} b
  */
 function inOrderOf(a, b) {
-  return typeof a === "number" && typeof b === "number" ? b - a : words.compare(String(a), String(b));
+  return typeof a === "number" && typeof b === "number" ? b - a : inOrder(String(a), String(b));
 }
 
 /**

@@ -4,6 +4,7 @@
 import { make, part } from "./dom.js";
 import { FAMILIES } from "./families.js";
 import { packageLength } from "./format.js";
+import { moduleOf } from "./modules.js";
 import { toldOf } from "./told.js";
 
 /** @typedef {import("./graph.js").Graph} Graph */
@@ -42,20 +43,23 @@ function describe(graph, profile, node) {
   const table = make("dl");
   for (const [what, first, ...others] of toldOf(graph, node)) addLine(table, what, first, others);
   const parts = [nameElement(node > 0 ? profile.nameOf(node) : graph.look.label), table];
-  if (node > 0) parts.push(make("p", "kind", kindOf(profile, node)));
+  if (node > 0) parts.push(kindElement(profile, node));
   return parts;
 }
 
 /**
- * Its family and the package or namespace it belongs to.
+ * Its family, the package or namespace it belongs to, and the module it lies in.
  * @param {Profile} profile
  * @param {number} node
  */
-function kindOf(profile, node) {
+function kindElement(profile, node) {
   const name = profile.nameOf(node);
   const where = name.slice(0, Math.max(0, packageLength(name) - 1)).replaceAll("/", ".").slice(0, LONGEST);
   const family = FAMILIES[profile.familyOf(node)].label;
-  return where ? `${family} · ${where}` : family;
+  const element = make("p", "kind", where ? `${family} · ${where}` : family);
+  const module = moduleOf(profile, node);
+  if (module) element.append(" · ", make("bdi", "", module));
+  return element;
 }
 
 /**

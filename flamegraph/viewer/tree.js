@@ -5,8 +5,9 @@
  */
 
 import { ByteReader, NameBytes } from "./bytes.js";
+import { readModules } from "./modules.js";
 
-const MAGIC = "HPV2";
+const MAGIC = "HPV3";
 const MOST_NAME_BYTES = 1 << 29;
 export const NO_NAME = -1;
 
@@ -111,6 +112,8 @@ export function readTree(bytes) {
   readNodes(tree, frames, frameOf);
   readShape(tree, children);
   tree.columns = readColumns(reader);
+  readModules(reader, names);
+  if (!reader.done) throw new Error("the profile's data is damaged: something follows it");
   return tree;
 }
 
@@ -135,9 +138,11 @@ function readFrames(reader, names) {
   const name = new Int32Array(count);
   const kind = new Uint8Array(count);
   for (let i = 0; i < count; i++) {
-    name[i] = reader.varint();
-    kind[i] = reader.varint();
-    if (name[i] >= names || kind[i] > 6) throw new Error("the profile's data is damaged: an unknown frame");
+    const index = reader.varint(); // before it has to fit into an array
+    const tier = reader.varint();
+    if (index >= names || tier > 6) throw new Error("the profile's data is damaged: an unknown frame");
+    name[i] = index;
+    kind[i] = tier;
   }
   return { name, kind };
 }
@@ -192,6 +197,5 @@ function readColumns(reader) {
     const entries = reader.count();
     columns[i] = { entries, nodes: reader.piece(), values: reader.piece() };
   }
-  if (!reader.done) throw new Error("the profile's data is damaged: something follows it");
   return columns;
 }

@@ -102,7 +102,7 @@ def _read(file: Path) -> Dict[str, Any]:
         raise UsageError(f"{file} is larger than {MAX_FILE >> 20} MiB, which no kubeconfig is", _REMEDY)
     try:
         read = yaml.safe_load(content)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except Exception as error:  # a value that is not what its tag says (`!!bool maybe`) raises all kinds
         raise UsageError(f"{file} is no YAML: {' '.join(str(error).split())}", _REMEDY) from error
     if not isinstance(read, dict) or not all(isinstance(read.get(name) or [], list) for name in _LISTS):
         raise UsageError(f"{file} is no kubeconfig", _REMEDY)

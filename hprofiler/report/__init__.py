@@ -153,7 +153,7 @@ def _has_samples(facts: RunFacts) -> bool:
 
 def _page_data(facts: RunFacts, names: Names) -> PageData:
     """A page's data that knows the hosts with samples, in the order of the run."""
-    data = PageData(run_title(facts), thread_frames=names.threads)
+    data = PageData(run_title(facts), thread_frames=names.threads, trimmed=facts.trimmed)
     for host in facts.hosts:
         if any(any(one.totals.values()) for one in host.recordings):
             data.host(host.key, host.name)

@@ -59,11 +59,19 @@ class HostNumbers:
 class PageData:
     """A page's data in the making; numbers count from 0 in the order in which things are added.
 
-    With `thread_frames` groups of threads are also frames at the root of the tree.
+    With `thread_frames` groups of threads are also frames at the root of the tree. `trimmed` tells that there
+    is less in it than the samples that hosts took.
     """
 
-    def __init__(self, title: str, runs: Sequence[str] = ("results",), thread_frames: bool = False) -> None:
+    def __init__(
+        self,
+        title: str,
+        runs: Sequence[str] = ("results",),
+        thread_frames: bool = False,
+        trimmed: bool = False,
+    ) -> None:
         self.title = title
+        self._trimmed = trimmed
         self._runs = list(runs)
         self._thread_frames = thread_frames
         self._viewer = ViewerData()
@@ -125,6 +133,7 @@ class PageData:
             "format": FORMAT,
             "title": self.title,
             **({} if self.empty else {"data": DATA_ID}),
+            **({"trimmed": True} if self._trimmed else {}),
             "events": [_event_record(event) for event in self._events],
             "runs": self._runs,
             "hosts": [{"name": name, "run": run} for (run, _), (_, name) in self._hosts.items()],

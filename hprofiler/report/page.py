@@ -68,16 +68,18 @@ def event_section(number: int, *parts: str) -> str:
 
 
 def still_picture(profile: Profile, title: str, subtitle: str, events: int = 1) -> str:
-    """The flame graph as a picture (SVG) for print and for browsers that run no script; of each event one.
+    """The flame graph as a picture (SVG) for browsers that run no script; of each event one.
 
-    It is the finest of a bearable size; a very deep profile has none.
+    It is the finest of a bearable size; a very deep profile has none. Others do not even look at it, which
+    would take as long as all the rest of the page; the viewer takes it out where it cannot show its own.
     """
     picture = _finest(profile, title, subtitle, max(_FEWEST_STILL_BYTES, STILL_BYTES // events))
     if picture is None:
         return ""
     image = base64.b64encode(picture).decode()
     source = f"data:image/svg+xml;base64,{image}"
-    return f'<figure class="still"><img src="{source}" alt="{text(title)}"></figure>'
+    image = f'<img src="{source}" alt="{text(title)}">'
+    return f'<noscript class="still-picture"><figure class="still">{image}</figure></noscript>'
 
 
 def _finest(profile: Profile, title: str, subtitle: str, most_bytes: int) -> Optional[bytes]:

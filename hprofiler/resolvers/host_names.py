@@ -15,12 +15,13 @@ from hprofiler.errors import UsageError
 from hprofiler.model import Host
 
 MAX_HOSTS = 5000
+LONGEST = 1000
 
 _NOTATION = "write [user@]host[:port], an IPv6 address in brackets, a range as node[01-12]"
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,252}")
 _USER = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._@\\+$-]{0,127}")
 _RANGE = re.compile(r"\[([0-9,-]+)\]")
-_COMMA = re.compile(r",(?![^\[]*\])")
+_ITEM = re.compile(r"(?:\[[^\[\]]*\]|[^,])+")  # no comma but between brackets
 _SPAN = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
@@ -35,9 +36,11 @@ class HostEntry(NamedTuple):
 def parse_entries(text: str, where: str) -> List[HostEntry]:
     """The entries of a comma list, ranges expanded. UsageError starts with `where` (option or file:line)."""
     entries: List[HostEntry] = []
-    for item in _COMMA.split(text):
-        if item.strip():
-            entries += [_entry(word, where) for word in _expand(item.strip(), where)]
+    for item in map(str.strip, _ITEM.findall(text)):
+        if len(item) > LONGEST:
+            raise UsageError(f"{where}: {item[:40]!r}… is longer than {LONGEST} characters", _NOTATION)
+        if item:
+            entries += [_entry(word, where) for word in _expand(item, where)]
         if len(entries) > MAX_HOSTS:
             raise _too_many(where)
     return entries
@@ -73,14 +76,15 @@ def parse_entry(word: str, where: str) -> HostEntry:
 
 def _expand(item: str, where: str) -> List[str]:
     """`r[1-2]n[1-3]` gives six words; the last range varies fastest."""
-    match = _RANGE.search(item)
-    if not match:
-        return [item]
-    numbers = _numbers(match.group(1), item, where)
-    tails = _expand(item[match.end() :], where)
-    if len(numbers) * len(tails) > MAX_HOSTS:
-        raise _too_many(where)
-    return [item[: match.start()] + number + tail for number in numbers for tail in tails]
+    words, end = [""], 0
+    for match in _RANGE.finditer(item):
+        numbers = _numbers(match.group(1), item, where)
+        if len(words) * len(numbers) > MAX_HOSTS:
+            raise _too_many(where)
+        between = item[end : match.start()]
+        words = [word + between + number for word in words for number in numbers]
+        end = match.end()
+    return [word + item[end:] for word in words]
 
 
 def _numbers(spans: str, item: str, where: str) -> List[str]:

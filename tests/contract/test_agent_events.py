@@ -63,6 +63,7 @@ def test_all_events_in_one_recording(agent, library, burn, jdk):
     assert profiles["cpu"][0]["source"] == "perf_events"
     assert profiles["cpu"][1].total(1) == pytest.approx(profiles["cpu"][0]["cpu_seconds"] * 1e9, rel=0.1)
     assert "[burner];" in profiles["cpu"][1].to_folded(0, False).decode()
+    assert "libjvm.so" in profiles["wall"][1].modules().values()
     assert 0 < profiles["offcpu"][1].total(1) < profiles["wall"][1].total(1)
     assert "allocation interval" in outcome["reason"]
 

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tests.burners import build
 from tests.burners.counting import Native, grown
 from tests.contract.agent_driver import good, near
 from tests.contract.perf_engine import prepare, processes, record
@@ -62,6 +63,8 @@ def test_kernel_frames_have_their_kind(agent):
         program.kill()
     kernel = [frame for stack, _ in done.stacks() for frame in stack if "ksys_read" in frame]
     assert kernel and all(frame.endswith("_[k]") for frame in kernel)
+    modules = done.profile().modules()
+    assert (modules["ksys_read"], modules["hot"]) == ("[kernel.kallsyms]", build.native("c").name)
 
 
 def test_off_cpu_tells_waits_apart(agent):

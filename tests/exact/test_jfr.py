@@ -103,6 +103,27 @@ def recorded(recordings: Dict[str, Path], name: str) -> Path:
     return recordings[name]
 
 
+def test_native_functions_lie_where_the_jdk_reads_it(recordings: Dict[str, Path]) -> None:
+    """async-profiler gives a native function's library for its class, and says nothing of the kernel's."""
+    command = [str(jdks.home(25) / "bin/jfr"), "print", "--json", "--stack-depth", "20"]
+    recording = recorded(recordings, "4.4 25")
+    events = ["--events", "ExecutionSample", str(recording)]
+    printed = subprocess.run([*command, *events], check=True, capture_output=True)
+    libraries: Dict[str, set[str]] = {}
+    for event in json.loads(printed.stdout)["recording"]["events"]:
+        for frame in (event["values"]["stackTrace"] or {"frames": []})["frames"]:
+            method = frame["method"]
+            if frame["type"] in ("Native", "C++") and method["type"]["name"]:
+                libraries.setdefault(method["name"], set()).add(method["type"]["name"])
+    profile = Profile.open(recording)
+    ours = profile.modules()
+    assert {"libjvm.so", "libc.so.6"} <= set(ours.values())
+    for function, found in libraries.items():
+        assert found <= set(ours[function].split(", ")), function
+    kernel = {frame.name for frame in profile.frames() if frame.kind == "kernel"}
+    assert kernel.isdisjoint(set(ours) - set(libraries))
+
+
 def with_stack(stacks: Dict[str, int]) -> Dict[str, int]:
     return {stack: value for stack, value in stacks.items() if "[unknown]" not in stack.split(";")}
 

@@ -127,6 +127,14 @@ def test_folded_it_is_what_inferno_makes_of_the_script(case):
     assert sum(profile.total(value) for value in range(0, len(names), 2)) == len(case.samples)
 
 
+def test_modules_are_those_that_perf_prints(case):
+    ours = Profile.open(str(case.recording)).modules()
+    # As text a symbol in brackets is passed over.
+    ours = {name: module for name, module in ours.items() if not name.startswith("(")}
+    assert ours == Profile.from_bytes(case.script.encode(), "perf-script").modules()
+    assert len(set(ours.values())) > 1
+
+
 def test_periods_add_up_to_what_perf_prints(case):
     profile = Profile.open(str(case.recording))
     for value, (name, unit) in list(enumerate(profile.values))[1::2]:

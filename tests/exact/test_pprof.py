@@ -81,6 +81,23 @@ def test_threads_are_tags(tmp_path: Path) -> None:
     )
 
 
+def test_modules_are_mappings_and_none_is_taken_for_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "modules.pb.gz"
+    frames = ["read (/lib/libc.so.6)", "a.B.c (/tmp/perf-7.map)", "f (/lib/libx.so)"]
+    sample = "x 7/7 1.0: 1 cpu-clock:\n" + "".join(f"\t1 {frame}\n" for frame in frames)
+    ours = Profile.from_bytes(sample.encode(), "perf-script")
+    ours.write(str(path))
+    mappings = go_pprof(path, "-raw").split("Mappings\n")[1]
+    assert re.findall(r"^\d+: \S+ (\S*) +\[FN\]$", mappings, re.M) == ["", "libx.so", "libc.so.6"]
+    command = [peers.needs("go"), "tool", "pprof", "-top", str(path)]
+    run = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "File:" not in run.stdout, "not the program's, but some library"
+    assert "read" in run.stdout and "ymboliz" not in run.stderr, "no file is looked for"
+    rewritten = tmp_path / "go.pb.gz"
+    go_pprof(path, "-proto", f"-output={rewritten}")
+    assert Profile.read(rewritten).modules() == ours.modules() == {"read": "libc.so.6", "f": "libx.so"}
+
+
 def test_the_last_value_is_shown_first(tmp_path: Path) -> None:
     path = tmp_path / "two.pb.gz"
     mixed = b"a 1 70\nb 2 30\n"

@@ -76,6 +76,7 @@ def test_several_files_are_one(tmp_path: Path) -> None:
         ("- a list", "is no kubeconfig"),
         ("clusters: 7", "is no kubeconfig"),
         (": : :", "is no YAML"),
+        ("a: !!bool maybe", "is no YAML"),
         ("{}", "current context"),
         ("{current-context: x, contexts: [{name: x, context: {cluster: y, user: z}}]}", "makes no sense"),
         ("{current-context: x, contexts: [{name: x, context: 7}]}", "makes no sense"),

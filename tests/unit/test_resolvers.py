@@ -94,6 +94,9 @@ ERRORS = [
     ("open range", "n[1-", "is not a host"),
     ("a billion hosts", "n[1-999999999]", "more than 5000 hosts"),
     ("a product of ranges", "n[1-100][1-100]", "more than 5000 hosts"),
+    ("a thousand ranges", "n[1]" * 1000, "is longer than 1000 characters"),
+    ("many ranges of one", "[1]" * 300, "is not a host"),
+    ("nothing but commas in brackets", "n[" + "," * 500_000, "is not a host"),
     ("many small ranges", ",".join(f"n{i}x[1-1000]" for i in range(6)), "more than 5000 hosts"),
 ]
 

@@ -99,7 +99,18 @@ def test_include_of_itself_is_an_error_of_the_host(find, tmp_path):
         find(f"Include {tmp_path}/config\n")
 
 
-@pytest.mark.parametrize("config", ["Port many\n", "Port 70000\n", "Nonsense\n", "Match exec\n"])
+@pytest.mark.parametrize(
+    "config",
+    [
+        "Port many\n",
+        "Port 70000\n",
+        "Port ²\n",
+        "Include 'x\n",
+        "Include ~nobody-at-all/x\n",
+        "Nonsense\n",
+        "Match exec\n",
+    ],
+)
 def test_nonsense_is_an_error_of_the_host_with_a_remedy(find, config):
     with pytest.raises(HostError) as caught:
         find(config)

@@ -15,10 +15,11 @@ Stacks = Dict[Tuple[str, ...], int]
 
 @dataclass
 class Block:
-    """How many nodes the tree has, and the self values of each column by stack."""
+    """How many nodes the tree has, the self values of each column by stack, the modules of names."""
 
     nodes: int
     columns: List[Stacks]
+    modules: Dict[str, str]
 
 
 def described(page: Path) -> Dict[str, Any]:
@@ -42,11 +43,13 @@ def carried(page: Path) -> Block:
 
 def read_block(packed: bytes) -> Block:
     reader = _Reader(zlib.decompress(packed))
-    assert reader.take(4) == b"HPV2"
-    stacks = _stacks(reader)
+    assert reader.take(4) == b"HPV3"
+    names = _names(reader)
+    stacks = _stacks(reader, names)
     columns = [_column(reader, stacks) for _ in range(reader.number())]
+    modules = _modules(reader, names) if reader.at < len(reader.data) else {}
     assert reader.at == len(reader.data)
-    return Block(len(stacks), columns)
+    return Block(len(stacks), columns, modules)
 
 
 class _Reader:
@@ -77,14 +80,25 @@ class _Reader:
         return found
 
 
-def _stacks(reader: _Reader) -> List[Tuple[str, ...]]:
-    """Each node's stack."""
+def _names(reader: _Reader) -> List[str]:
     names: List[bytes] = []
     for _ in range(reader.number()):
         shared = reader.number()
         names.append((names[-1][:shared] if shared else b"") + reader.take(reader.number()))
     assert names == sorted(set(names))
-    frames = [(names[reader.number()].decode(), reader.number()) for _ in range(reader.number())]
+    return [name.decode() for name in names]
+
+
+def _modules(reader: _Reader, names: List[str]) -> Dict[str, str]:
+    texts = [reader.take(reader.number()).decode() for _ in range(reader.number())]
+    numbers = reader.numbers()
+    assert texts and len(numbers) == len(names)
+    return {name: texts[number - 1] for name, number in zip(names, numbers) if number}
+
+
+def _stacks(reader: _Reader, names: List[str]) -> List[Tuple[str, ...]]:
+    """Each node's stack."""
+    frames = [(names[reader.number()], reader.number()) for _ in range(reader.number())]
     count = reader.number()
     frame_of, children = reader.numbers(), reader.numbers()
     assert (len(frame_of), len(children)) == (count - 1, count)

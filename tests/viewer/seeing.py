@@ -83,7 +83,8 @@ def told(viewer: Viewer, share: float, depth: int) -> Dict[str, str]:
 
 
 def rows_by_name(viewer: Viewer) -> Dict[str, List[str]]:
-    return {row[4]: row[:4] for row in table(viewer, "changes")}
+    """Of each method its change, its own change, and both sides' totals."""
+    return {row[5]: [row[0], *row[2:5]] for row in table(viewer, "changes")}
 
 
 def box(viewer: Viewer, id: str) -> str:

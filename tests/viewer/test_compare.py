@@ -54,7 +54,7 @@ def test_a_host_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
         "x": ["+15.0 points", "0", "5.0 %", "20.0 %"],
         "y": ["+15.0 points", "+15.0 points", "5.0 %", "20.0 %"],
     }
-    assert names(viewer, "changes", 4)[0] == "d"
+    assert names(viewer, "changes", 5)[0] == "d"
     assert viewer.text("only-there").splitlines()[1:] == ["75.0 % d called by a"]
     assert viewer.text("only-here").splitlines()[1:] == ["20.0 % b called by b ← a"]
 
@@ -117,7 +117,7 @@ def test_bars_are_as_long_as_their_change(viewer: Viewer, tmp_path: Path) -> Non
         "return [...document.querySelectorAll('#changes-body .delta')].map("
         "(bar) => Number(bar.style.getPropertyValue('--share')))"
     )
-    by_name = dict(zip(names(viewer, "changes", 4), shares))
+    by_name = dict(zip(names(viewer, "changes", 5), shares))
     assert by_name == {
         "m": 1.0,
         **dict.fromkeys("xyz", pytest.approx(1 / 3)),

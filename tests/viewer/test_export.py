@@ -87,6 +87,21 @@ def test_what_is_saved_reads_back_equal(
         assert abs(profile.total("cpu") - profile.total() * 10**9 / 300) <= profile.total()
 
 
+def test_what_is_saved_as_pprof_has_the_libraries(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
+    frames = [
+        "ext4_read ([ext4])",
+        "read (/usr/lib/libc.so.6)",
+        "a.B.run (/tmp/perf-7.map)",
+        "f (/lib/libc.so.6)",
+    ]
+    script = "app 7/7 1.0: 1 cpu-clock:\n" + "".join(f"\t7f01 {frame}\n" for frame in frames)
+    write_page(Profile.from_bytes(script.encode(), "perf-script"), tmp_path / "x.html", "x")
+    viewer.open(tmp_path / "x.html")
+    saved = Profile.open(save(viewer, downloads, "pprof"))
+    assert saved.modules() == {"ext4_read": "[ext4]", "f": "libc.so.6", "read": "libc.so.6"}
+    assert saved.to_folded() == b"app;f;a.B.run;read;ext4_read 1\n"
+
+
 def test_classes_are_saved_as_engines_write_them(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
     allocated = "a/B.copy_[i];byte[]_[i] 3\na/B.run_[0];java.lang.String_[k] 1\n"
     host = MadeHost("n1", {}, events={"alloc": {1: allocated}})

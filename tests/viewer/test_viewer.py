@@ -17,26 +17,6 @@ from tests.viewer.choosing import choose_scope, listed_scopes
 from tests.viewer.conftest import prefer
 from tests.viewer.made_run import MadeHost, make_run
 
-# b is recursive and runs in two tiers; of 100 samples 80 are under b and 50 end in c.
-SMALL = "a;b_[0];c_[j] 30\na;b_[j];b_[j];c_[j] 20\na;b_[j];d 30\nx;y 15\nx 5\n"
-
-
-@pytest.fixture(scope="module")
-def small_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    page = tmp_path_factory.mktemp("small") / "small.html"
-    write_page(Profile.from_bytes(SMALL.encode(), "folded"), page, "small")
-    return page
-
-
-@pytest.fixture(scope="module")
-def two_hosts_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A host of 300 samples, all but 30 in hot, and one of 100 samples with 30 in hot."""
-    hosts = [
-        MadeHost("big", {1: "a;hot 270\na;cold 30\n"}),
-        MadeHost("small", {2: "a;hot 30\na;cold 60\nz 10\n"}),
-    ]
-    return make_report(make_run(tmp_path_factory.mktemp("two") / "run", hosts).path).page
-
 
 def test_opens_from_disk_without_a_request_or_complaint(viewer: Viewer, spark_page: Path) -> None:
     viewer.open(spark_page)
@@ -147,13 +127,6 @@ def test_names_are_found_as_java_writes_them(viewer: Viewer, tmp_path: Path, que
     viewer.until_text("search-result", share)
 
 
-def test_an_expression_that_came_with_a_link_waits_for_enter(viewer: Viewer, small_page: Path) -> None:
-    viewer.open(small_page, "q=%5E%5Bbc%5D%24&regexp=1")
-    assert viewer.text("search-result") == "from a link: Enter here runs it"
-    viewer.press("/", Keys.ENTER)
-    viewer.until_text("search-result", "80.0 % matched")
-
-
 def test_search_within_a_zoom_tells_both_shares(viewer: Viewer, small_page: Path) -> None:
     viewer.open(small_page)
     viewer.click(0.9, 1)
@@ -181,49 +154,6 @@ def test_another_scope_keeps_the_path_in_view(viewer: Viewer, two_hosts_page: Pa
     choose_scope(viewer, "small")
     viewer.until_text("frame-cost", "30.0 % total")
     assert viewer.text("frame-name") == "hot"
-
-
-def test_the_address_restores_the_view(viewer: Viewer, two_hosts_page: Path) -> None:
-    viewer.open(two_hosts_page)
-    choose_scope(viewer, "small")
-    viewer.until_text("scope-note", "100 of 400")
-    viewer.element("search").send_keys("cold")
-    viewer.element("turn").click()
-    viewer.element("color").click()
-    viewer.still()
-    viewer.driver.execute_script("document.getElementById('graph-scroller').focus()")
-    viewer.press(Keys.ARROW_UP, Keys.ENTER)
-    viewer.until_text("frame-name", "a")
-    viewer.still()
-    picture = "return document.getElementById('graph-canvas').toDataURL()"
-    before, state = viewer.driver.execute_script(picture), viewer.state()
-    viewer.open(two_hosts_page, state.lstrip("#"))
-    viewer.until_text("search-result", "60.0 % matched, 66.7 % of view")
-    viewer.still()
-    assert viewer.driver.execute_script(picture) == before
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        *("zoom=999999", "zoom=-1", "scope=nowhere", "scope=host:99", "scope=label:a=b", "event=nothing"),
-        *("thread=7", "view=%00&sort=x", "q=%28&regexp=1", "with=host:99", "color=%3Cimg%3E", "%"),
-    ],
-)
-def test_a_spoilt_address_still_shows_the_page(viewer: Viewer, small_page: Path, state: str) -> None:
-    viewer.open(small_page, state)
-    assert viewer.hover(0.1, 1).splitlines()[0] == "a"
-
-
-def test_a_cell_of_the_table_leads_to_its_host(viewer: Viewer, spark_page: Path) -> None:
-    viewer.open(spark_page)
-    viewer.driver.find_elements(By.CSS_SELECTOR, ".hottest .strip")[0].find_elements(By.TAG_NAME, "a")[
-        -1
-    ].click()
-    viewer.until_text("search-result", "43.1 % matched")
-    assert viewer.element("scope-input").get_attribute("value") == "worker08.prod.example"
-    viewer.element("back").click()
-    viewer.until_text("scope-note", "Every sample counts once")
 
 
 def test_everything_by_keyboard(viewer: Viewer, small_page: Path) -> None:

@@ -225,7 +225,7 @@ def test_each_view_is_sorted_by_itself(viewer: Viewer, page: Path) -> None:
     assert sorted_by(viewer, "methods", "name") == "ascending"
     viewer.element("view-compare").click()
     assert "sort" not in viewer.state()
-    assert names(viewer, "changes", 4)[:1] != ["a"]
+    assert names(viewer, "changes", 5)[:1] != ["a"]
     viewer.driver.back()
     viewer.until("return !document.getElementById('methods-panel').hidden")
     assert names(viewer, "methods", 2) == ["a", "b", "c", "d", "x", "y"]
@@ -323,7 +323,7 @@ def test_what_differs_on_a_host_is_compared_with_the_rest(viewer: Viewer, spark_
     viewer.until("return !document.getElementById('compare-panel').hidden")
     assert box(viewer, "scope") == "worker08.prod.example"
     assert box(viewer, "compare-with") == "All but worker08.prod.example"
-    assert [name.rsplit("/", 1)[-1] for name in names(viewer, "changes", 4)] == ["Pattern.sequence"]
+    assert [name.rsplit("/", 1)[-1] for name in names(viewer, "changes", 5)] == ["Pattern.sequence"]
     viewer.canvas = "compare-canvas"
     assert is_match(viewer.color(0.3, 11))
 
@@ -370,6 +370,34 @@ def test_hosts_named_by_address_sort_by_it(viewer: Viewer, tmp_path: Path) -> No
     assert host_names(viewer) == ["10.0.0.2", "10.0.0.9", "10.0.0.10"]
     head(viewer, "Samples").click()
     assert host_names(viewer) == ["10.0.0.9", "10.0.0.10", "10.0.0.2"]
+
+
+def test_the_processes_of_one_host_are_listed(viewer: Viewer, tmp_path: Path) -> None:
+    texts = {11: "a;b 60\na;c 30\n", 12: "a;c 9\nd 1\n", 13: "e 100\n"}
+    made = MadeHost("one", dict(texts), events={"alloc": {12: "a;make 1048576\n"}})
+    page = make_report(make_run(tmp_path / "run", [made], events=("cpu", "alloc")).path).page
+    show(viewer, page, "hosts")
+    assert [(row[0], row[2], row[3], row[4]) for row in table(viewer, "processes")] == [
+        ("50.0 %", "executor 13", "13", "e 100 % Compare"),
+        ("45.0 %", "executor 11", "11", "b 66.7 % Compare"),
+        ("5.0 %", "executor 12", "12", "c 90.0 % Compare"),
+    ]
+    assert sorted_by(viewer, "processes", "process") == "ascending"
+    assert names(viewer, "processes", 2) == ["executor 11", "executor 12", "executor 13"]
+    viewer.picture("processes")
+    viewer.driver.find_element(By.CSS_SELECTOR, "[aria-label='Compare executor 12 with the rest']").click()
+    viewer.until("return !document.getElementById('compare-panel').hidden")
+    assert box(viewer, "compare-with").startswith("All but executor 12")
+    viewer.open(page, "view=hosts&event=alloc")
+    assert names(viewer, "processes", 2) == ["executor 12"]
+    viewer.driver.find_element(By.CSS_SELECTOR, "#processes-body button").click()
+    viewer.until("return !document.getElementById('graph-panel').hidden")
+    assert box(viewer, "scope").startswith("executor 12")
+
+
+def test_several_hosts_are_not_listed_by_process(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "hosts")
+    assert not viewer.element("processes").is_displayed()
 
 
 def host_names(viewer: Viewer) -> List[str]:

@@ -328,7 +328,7 @@ fn create(dir: &OwnedFd, name: &str, uid: u32) -> Result<(), Errno> {
 
 /// The reply to `load`. The first line is the attach listener's own verdict. Then JDK 8 says `N`, 9 and later
 /// `return code: N`, and 21 and later an error text where the library was not loaded.
-fn parse_reply(reply: &str) -> Option<Reply> {
+pub fn parse_reply(reply: &str) -> Option<Reply> {
     let (verdict, rest) = reply.split_once('\n').unwrap_or((reply, ""));
     let rest = rest.trim();
     let verdict: i32 = verdict.trim().parse().ok()?;

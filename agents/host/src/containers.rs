@@ -66,7 +66,7 @@ impl Containers {
 
     /// The process's own `CONTAINER_ID` goes before its control group, and that before any mention of the id: a
     /// process that says of itself that it belongs to another container may well mention these.
-    fn told(
+    pub fn told(
         &self,
         environment: &BTreeMap<String, String>,
         cgroup: impl FnOnce() -> String,

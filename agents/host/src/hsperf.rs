@@ -78,13 +78,13 @@ pub fn numbers<const N: usize>(
 }
 
 /// The value of a text entry.
-fn text_entry(bytes: &[u8], name: &str) -> Option<String> {
+pub fn text_entry(bytes: &[u8], name: &str) -> Option<String> {
     let value = until_zero(value(bytes, name)?);
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
 /// The value of an entry of one number.
-fn long_entry(bytes: &[u8], name: &str) -> Option<u64> {
+pub fn long_entry(bytes: &[u8], name: &str) -> Option<u64> {
     let eight = value(bytes, name)?.get(..8)?;
     u64::try_from(i64::from_ne_bytes(eight.try_into().ok()?)).ok()
 }

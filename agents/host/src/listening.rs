@@ -23,7 +23,7 @@ pub fn at(pid: i32, port: u16) -> bool {
 }
 
 /// The sockets of a table of `/proc/PID/net` that listen at the port, as links to them read.
-fn listeners(table: &str, port: u16) -> impl Iterator<Item = String> + '_ {
+pub fn listeners(table: &str, port: u16) -> impl Iterator<Item = String> + '_ {
     let ending = format!(":{port:04X}");
     table.lines().filter_map(move |line| {
         let mut words = line.split_ascii_whitespace().skip(1);

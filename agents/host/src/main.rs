@@ -3,6 +3,8 @@
 //! It speaks `agents/PROTOCOL.md` on stdin and stdout. The story: `main` → `session` (the event loop) →
 //! `recording` (one process, one thread) → `engine` (start, stop, profiles).
 
+#![cfg_attr(feature = "fuzz", allow(dead_code))]
+
 mod attach;
 mod attaches;
 mod audit;
@@ -18,6 +20,8 @@ mod files;
 mod finding;
 mod folding;
 mod foothold;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzz;
 mod host;
 mod hsperf;
 mod identity;

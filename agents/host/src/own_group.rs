@@ -25,7 +25,7 @@ impl OwnGroup {
     }
 
     /// `of_host`: whether paths begin at the host's own groups. There the root is everybody's.
-    fn of(told: &str, of_host: bool, mounts: Option<(u64, u64)>) -> Self {
+    pub fn of(told: &str, of_host: bool, mounts: Option<(u64, u64)>) -> Self {
         let mut groups = parse(told);
         if of_host && groups.iter().all(|(_, path)| path == "/") {
             groups.clear();
@@ -44,7 +44,7 @@ impl OwnGroup {
     }
 
     /// Where the agent's namespace of control groups ends paths lead up and out of it: `/../…`.
-    fn has(&self, text: &str) -> bool {
+    pub fn has(&self, text: &str) -> bool {
         let theirs = parse(text);
         let below = |own: &str, path: &str| {
             let rest = path.strip_prefix(own.trim_end_matches('/'));

@@ -259,6 +259,14 @@ impl Profile {
             .collect()
     }
 
+    fn modules(&self) -> BTreeMap<String, String> {
+        let profile = self.now();
+        let modules = profile.modules();
+        modules
+            .map(|(name, module)| (name.to_string(), module.to_string()))
+            .collect()
+    }
+
     #[pyo3(signature = (value=Value::default()))]
     fn merged_tiers(&self, py: Python<'_>, value: Value) -> PyResult<Profile> {
         self.derived(py, |profile| profile.merged_tiers(value.of(profile)?))

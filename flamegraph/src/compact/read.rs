@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::frames::{Frame, Kind};
 use crate::input::Input;
 use crate::limits::{Bounded, Limits};
+use crate::modules::MOST_MODULES;
 use crate::options::ReadOptions;
 use crate::profile::{Labels, Profile};
 use crate::tree::{Node, ROOT};
@@ -42,6 +43,7 @@ pub(crate) fn read_input(mut input: Input<'_>, options: &ReadOptions) -> Result<
     let mut profile = Profile::bounded(values, limits.cells);
     let names = body.names(&mut profile, limits)?;
     Streams::read(&mut body, &profile)?.add_nodes(&names, &mut profile, limits)?;
+    body.modules(&names, &mut profile, limits)?;
     profile.set_labels(labels);
     profile.into_ordered()
 }
@@ -152,6 +154,30 @@ impl<'a> Body<'a> {
             names.push(profile.frames.intern_name(&name)?);
         }
         Ok(names)
+    }
+
+    /// The modules of names, which stand at the end where there are any.
+    fn modules(&mut self, names: &[u32], profile: &mut Profile, limits: &Limits) -> Result<()> {
+        if self.rest.is_empty() {
+            return Ok(());
+        }
+        let count = self.count("modules", MOST_MODULES as u64)?;
+        let texts = (0..count).map(|_| self.text(limits));
+        let texts: Vec<String> = texts.collect::<Result<_>>()?;
+        let wrong = || damaged("its modules are damaged");
+        let mut numbers = Numbers::of(self.bytes()?);
+        for &name in names {
+            let number = numbers.next().flatten().ok_or_else(wrong)?;
+            if let Some(place) = number.checked_sub(1) {
+                let text = usize::try_from(place).ok().and_then(|at| texts.get(at));
+                let name = profile.frames.name(name);
+                profile.modules.insert(name, text.ok_or_else(wrong)?);
+            }
+        }
+        match numbers.left() + self.rest.len() {
+            0 => Ok(()),
+            _ => Err(wrong()),
+        }
     }
 }
 

@@ -21,7 +21,7 @@ impl Profile {
         let mut out = ZlibEncoder::new(out, Compression::default());
         let mut head = Vec::new();
         self.put_meanings(&mut head);
-        let numbers = self.put_names(&mut head);
+        let (numbers, names) = self.put_names(&mut head);
         out.write_all(&head)?;
         for column in self.compact_columns(&numbers) {
             let mut length = Vec::new();
@@ -29,6 +29,7 @@ impl Profile {
             out.write_all(&length)?;
             out.write_all(&column)?;
         }
+        out.write_all(&self.modules.table_of(&names))?;
         out.finish()?.flush()?;
         Ok(())
     }
@@ -47,8 +48,8 @@ impl Profile {
         }
     }
 
-    /// The names some frame has, in byte order; returns each name's number in the file.
-    fn put_names(&self, out: &mut Vec<u8>) -> Vec<u32> {
+    /// The names some frame has, in byte order; returns each name's number in the file, and the names.
+    fn put_names(&self, out: &mut Vec<u8>) -> (Vec<u32>, Vec<&str>) {
         let ranks = self.frames.ranks();
         let mut used: Vec<u32> = self
             .used_frames()
@@ -59,6 +60,7 @@ impl Profile {
         used.dedup();
         put_varint(out, used.len() as u64);
         let mut numbers = vec![0; self.frames.len()];
+        let names = used.iter().map(|&name| self.frames.name(name)).collect();
         let (mut shared_lengths, mut rest_lengths, mut rests) =
             (Vec::new(), Vec::new(), Vec::new());
         let mut before: &[u8] = &[];
@@ -79,7 +81,7 @@ impl Profile {
             put_varint(out, part.len() as u64);
             out.extend_from_slice(&part);
         }
-        numbers
+        (numbers, names)
     }
 
     /// Children, callees, new callees, then the values.

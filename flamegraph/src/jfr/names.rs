@@ -6,6 +6,7 @@ use super::stacks::Budget;
 use crate::error::{Error, Result};
 use crate::frames::{Frame, Frames, Kind};
 use crate::limits::Limits;
+use crate::modules::ModuleTable;
 use crate::threads::Threads;
 
 /// How a frame type is shown: its kind, and whether the method stands without its class.
@@ -31,6 +32,8 @@ pub(super) struct Namer<'a> {
     methods: [Numbered<(u32, u32)>; 2],
     classes: Numbered<u32>,
     threads: Numbered<u32>,
+    /// Where native functions lie: async-profiler gives their library for their class.
+    pub(super) modules: ModuleTable,
     text: Vec<u8>,
 }
 
@@ -43,6 +46,7 @@ impl<'a> Namer<'a> {
             methods: Default::default(),
             classes: Numbered::default(),
             threads: Numbered::default(),
+            modules: ModuleTable::default(),
             text: Vec::new(),
         }
     }
@@ -82,9 +86,20 @@ impl<'a> Namer<'a> {
             }
         }
         let name = self.intern(names)?;
+        if bare {
+            self.note_module(method, names.name(name));
+        }
         let known = (name, names.name(name).len() as u32);
         self.methods[usize::from(bare)].keep(method, known);
         Ok(known)
+    }
+
+    fn note_module(&mut self, method: u64, name: &str) {
+        if let Some([class, ..]) = self.pools.get(Of::Methods, method) {
+            let library = self.class_symbol(class);
+            self.modules
+                .insert(name, &String::from_utf8_lossy(&library));
+        }
     }
 
     /// The name of a class as Java's source code has it: `java.lang.String[]`.

@@ -181,6 +181,7 @@ impl<'o> Reader<'o> {
                 }
             }
         }
+        self.profile.modules.add(samples.stacks.modules());
         let (lost, live) = (samples.lost, samples.live);
         if live >= MOST_LIVE && self.settings.engine().is_some() {
             let what = format_args!(

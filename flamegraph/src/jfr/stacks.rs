@@ -10,6 +10,7 @@ use super::samples::Out;
 use super::waits::{self, Waiting};
 use crate::error::{Error, Result};
 use crate::frames::{Frame, Frames, Kind};
+use crate::modules::ModuleTable;
 use crate::threads::Threads;
 
 /// What a sample without a stack has as its stack.
@@ -78,6 +79,11 @@ impl<'a> Stacks<'a> {
             frames: StackFrames::default(),
             last: Last::default(),
         }
+    }
+
+    /// Where the native functions of the stacks so far lie.
+    pub(super) fn modules(&self) -> &ModuleTable {
+        &self.namer.modules
     }
 
     /// The next stack shares nothing with the one before.

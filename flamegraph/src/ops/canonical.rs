@@ -15,6 +15,7 @@ use crate::tree::{Node, ROOT};
 pub struct NameRules {
     names: Vec<Rule>,
     threads: Vec<Rule>,
+    modules: Vec<Rule>,
 }
 
 #[derive(Clone, Debug)]
@@ -44,10 +45,11 @@ impl NameRules {
                 comment if comment.starts_with('#') => {}
                 "[names]" => section = Some(|rules| &mut rules.names),
                 "[threads]" => section = Some(|rules| &mut rules.threads),
+                "[modules]" => section = Some(|rules| &mut rules.modules),
                 rule => {
                     let rule = Rule::parse(rule).map_err(wrong)?;
                     let section = section.ok_or_else(|| {
-                        wrong("it stands before [names] and [threads]".to_string())
+                        wrong("it stands before [names], [threads] and [modules]".to_string())
                     })?;
                     section(&mut rules).push(rule);
                 }
@@ -104,7 +106,12 @@ impl Profile {
     /// What was renamed is remembered: see [`raw_names`](Profile::raw_names).
     pub fn canonical(&self, rules: &NameRules) -> Result<Profile> {
         let renames = self.renames(|name| rules.canonical(name));
-        self.renamed(&renames, |_| true)
+        let mut renamed = self.renamed(&renames, |_| true)?;
+        if !rules.modules.is_empty() {
+            let canonical = |module| replaced(&rules.modules, module);
+            renamed.modules = renamed.modules.renamed(canonical);
+        }
+        Ok(renamed)
     }
 
     /// The stacks under groups of threads: a thread frame `[pool-1-thread-7 tid=4711]` at the root becomes
@@ -155,7 +162,11 @@ impl Profile {
         let mut renamed = copy.finish();
         for (name, new) in (0..).zip(renames) {
             if let Some(new) = new {
-                renamed.raw_names.insert(new, self.frames.name(name));
+                let raw = self.frames.name(name);
+                renamed.raw_names.insert(new, raw);
+                if let Some(module) = self.modules.get(raw) {
+                    renamed.modules.insert(new, module);
+                }
             }
         }
         Ok(renamed)

@@ -208,6 +208,7 @@ impl Profile {
     /// Adds one value of another profile to one of this one.
     fn add_column(&mut self, other: &Profile, theirs: usize, ours: usize) -> Result<()> {
         let nodes = self.graft(other)?;
+        self.modules.add(&other.modules);
         for (&amount, &node) in other.selves(theirs).iter().zip(&nodes) {
             self.add(node, ours, amount)?;
         }

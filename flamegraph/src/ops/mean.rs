@@ -81,6 +81,7 @@ impl Union {
         self.tree.add_malformed_lines(profile.malformed_lines());
         self.tree.add_warnings(profile.warnings().iter().cloned());
         self.tree.raw_names.add(&profile.raw_names);
+        self.tree.modules.add(&profile.modules);
         self.profiles += 1;
         Ok(())
     }
@@ -115,6 +116,7 @@ impl Union {
         mean.add_malformed_lines(self.tree.malformed_lines());
         mean.add_warnings(self.tree.warnings().iter().cloned());
         mean.raw_names = self.tree.raw_names.clone();
+        mean.modules = self.tree.modules.clone();
         Ok(mean)
     }
 }

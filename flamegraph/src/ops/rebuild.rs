@@ -34,6 +34,7 @@ impl<'a> Rebuild<'a> {
         copy.add_malformed_lines(from.malformed_lines());
         copy.add_warnings(from.warnings().iter().cloned());
         copy.raw_names = from.raw_names.clone();
+        copy.modules = from.modules.clone();
         Rebuild {
             from,
             copy,

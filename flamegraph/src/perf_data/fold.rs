@@ -18,6 +18,7 @@ use super::samples::{Sample, Samples};
 use super::unknown::Unknown;
 use crate::error::Result;
 use crate::frames::{Frame, Frames};
+use crate::modules::ModuleTable;
 use crate::options::ReadOptions;
 use crate::perf_script::{Names, StackLine, MOST_INLINED};
 use crate::profile::Profile;
@@ -80,6 +81,7 @@ struct Namer<'o> {
     by_key: HashMap<Key, u32>,
     last: HashMap<u32, LastStack>,
     roots: HashMap<(Arc<str>, u32, u32), u32>,
+    modules: ModuleTable,
     copied_stacks: u64,
     /// Whether some sample counted to the values.
     begun: bool,
@@ -98,6 +100,7 @@ impl<'o> Namer<'o> {
             by_key: HashMap::new(),
             last: HashMap::new(),
             roots: HashMap::new(),
+            modules: ModuleTable::default(),
             copied_stacks: 0,
             begun: false,
             batch: Batch::default(),
@@ -276,21 +279,25 @@ impl<'o> Namer<'o> {
     ) -> Result<Named> {
         let address = format!("{:x}", place.address);
         let name = symbol.map(|symbol| samples.modules.symbol_name(place.module, symbol));
+        let module = samples.modules.name(place.module);
         let line = StackLine {
             address: address.as_bytes(),
             symbol: name.as_deref().unwrap_or(UNKNOWN).as_bytes(),
-            module: samples.modules.name(place.module).as_bytes(),
+            module: module.as_bytes(),
         };
         let names = Names {
             options: &self.options.perf,
             java,
         };
-        let (frames, most) = (&mut self.frames, self.options.limits.name_bytes);
+        let (frames, modules) = (&mut self.frames, &mut self.modules);
+        let most = self.options.limits.name_bytes;
         // Any symbol may have arrows, not just those of code made at run time: stackcollapse-perf.pl splits all.
         let mut named: Vec<Frame> = Vec::with_capacity(1);
         names.each(&line, |name| -> Result<()> {
             if named.len() < MOST_INLINED {
-                named.push(frames.intern(&name[..name.len().min(most)])?);
+                let frame = frames.intern(&name[..name.len().min(most)])?;
+                modules.insert(frames.name_of(frame), module);
+                named.push(frame);
             }
             Ok(())
         })?;
@@ -309,6 +316,7 @@ impl<'o> Namer<'o> {
             ..
         } = grown;
         profile.frames = self.frames;
+        profile.modules = self.modules;
         profile.add_malformed_lines(samples.malformed);
         if samples.left_out() > 0 {
             let warning = format!(

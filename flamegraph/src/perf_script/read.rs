@@ -242,7 +242,11 @@ impl<'o> Reader<'o> {
 
     /// Names the frames of a line that was not seen before.
     fn name_frame(&mut self, line: &StackLine<'_>, java: bool) -> Result<()> {
-        let (limit, frames) = (self.options.limits.name_bytes, &mut self.profile.frames);
+        let limit = self.options.limits.name_bytes;
+        let Profile {
+            frames, modules, ..
+        } = &mut self.profile;
+        let module = String::from_utf8_lossy(line.module);
         let mut named = Vec::new();
         let options = &self.options.perf;
         Names { options, java }.each(line, |name| {
@@ -252,7 +256,9 @@ impl<'o> Reader<'o> {
                     limit: limit as u64,
                 });
             }
-            named.push(frames.intern(name)?);
+            let frame = frames.intern(name)?;
+            modules.insert(frames.name_of(frame), &module);
+            named.push(frame);
             Ok(())
         })?;
         self.frames.extend(named.iter().rev());

@@ -28,6 +28,7 @@ pub(super) fn damaged(what: impl Into<String>) -> Error {
 /// The inner messages of a profile but for the samples, by field: one walk over the message finds them all.
 pub(super) struct Parts<'a> {
     values: Vec<&'a [u8]>,
+    mappings: Vec<&'a [u8]>,
     locations: Vec<&'a [u8]>,
     functions: Vec<&'a [u8]>,
     strings: Vec<&'a [u8]>,
@@ -37,6 +38,7 @@ impl<'a> Parts<'a> {
     pub(super) fn of(message: &'a [u8]) -> Result<Parts<'a>> {
         let mut parts = Parts {
             values: Vec::new(),
+            mappings: Vec::new(),
             locations: Vec::new(),
             functions: Vec::new(),
             strings: Vec::new(),
@@ -44,6 +46,10 @@ impl<'a> Parts<'a> {
         for found in fields(message) {
             let (what, part) = match found? {
                 (field::SAMPLE_TYPE, bytes) => ("sample types", (&mut parts.values, bytes)),
+                (field::MAPPING, bytes) => (
+                    "mappings of the pprof message",
+                    (&mut parts.mappings, bytes),
+                ),
                 (field::LOCATION, bytes) => (
                     "locations of the pprof message",
                     (&mut parts.locations, bytes),
@@ -224,6 +230,7 @@ impl Locations {
         profile: &mut Profile,
     ) -> Result<Locations> {
         let functions = read_functions(parts, strings, profile)?;
+        let modules = read_modules(parts, strings)?;
         let mut locations = Locations {
             spans: ById::new(),
             frames: Vec::new(),
@@ -231,6 +238,9 @@ impl Locations {
         for (number, bytes) in parts.locations.iter().enumerate() {
             let location: proto::Location = decode(bytes, "location", number)?;
             locations.add(&location, &functions, profile)?;
+            if let Some(module) = modules.get(location.mapping_id) {
+                locations.note_module(location.id, module, profile);
+            }
         }
         Ok(locations)
     }
@@ -267,12 +277,36 @@ impl Locations {
         Ok(())
     }
 
+    /// Notes where the functions of a location lie.
+    fn note_module(&self, location: u64, module: &str, profile: &mut Profile) {
+        let frames = self
+            .spans
+            .get(location)
+            .map(|span| &self.frames[span.frames.clone()]);
+        for &frame in frames.unwrap_or_default() {
+            let name = profile.frames.name_of(frame);
+            profile.modules.insert(name, module);
+        }
+    }
+
     /// The frames of a location and how long they are in folded text.
     pub(super) fn get(&self, location: u64) -> Result<(&[Frame], u64)> {
         let missing = || damaged(format!("location {location} does not exist"));
         let span = self.spans.get(location).ok_or_else(missing)?;
         Ok((&self.frames[span.frames.clone()], span.bytes))
     }
+}
+
+/// The paths of mappings.
+fn read_modules(parts: &Parts<'_>, strings: &Strings<'_>) -> Result<ById<String>> {
+    let mut modules = ById::new();
+    for (number, bytes) in parts.mappings.iter().enumerate() {
+        let mapping: proto::Mapping = decode(bytes, "mapping", number)?;
+        if !modules.insert(mapping.id, strings.text(mapping.filename)?) {
+            return Err(damaged(format!("mapping {} stands twice", mapping.id)));
+        }
+    }
+    Ok(modules)
 }
 
 fn read_functions(

@@ -108,6 +108,7 @@ fn put_frames(profile: &Profile, strings: &mut Strings, block: &mut Vec<u8>) -> 
     let mut frames = profile.used_frames();
     let ranks = profile.frames.ranks();
     frames.sort_unstable_by_key(|frame| (ranks[frame.name() as usize], frame.kind()));
+    let mut mappings = Mappings::default();
     let mut ids = vec![0; profile.frames.index_len()];
     for (id, &frame) in (1u32..).zip(&frames) {
         ids[frame.index()] = id;
@@ -127,18 +128,57 @@ fn put_frames(profile: &Profile, strings: &mut Strings, block: &mut Vec<u8>) -> 
                 system_name,
             },
         );
+        let mapping_id = match profile.modules.get(plain) {
+            Some(module) => mappings.id(strings.id(module), block),
+            None => 0,
+        };
         let line = vec![proto::Line { function_id: id }];
         put_message(
             block,
             field::LOCATION,
             &proto::Location {
                 id,
+                mapping_id,
                 address: 0,
                 line,
             },
         );
     }
     ids
+}
+
+/// The modules as mappings, by the numbers of their names.
+#[derive(Default)]
+struct Mappings {
+    ids: HashMap<i64, u64>,
+}
+
+impl Mappings {
+    /// The number of a mapping, which is put where it is first asked for. The first one has no name and no
+    /// location: pprof takes it for the program, of which we know nothing. It ends elsewhere than the next one begins,
+    /// else pprof would take both for one.
+    fn id(&mut self, filename: i64, block: &mut Vec<u8>) -> u64 {
+        if self.ids.is_empty() {
+            self.put(0, 1, block);
+        }
+        match self.ids.get(&filename) {
+            Some(&known) => known,
+            None => self.put(filename, 0, block),
+        }
+    }
+
+    fn put(&mut self, filename: i64, memory_limit: u64, block: &mut Vec<u8>) -> u64 {
+        let id = self.ids.len() as u64 + 1;
+        self.ids.insert(filename, id);
+        let mapping = proto::Mapping {
+            id,
+            memory_limit,
+            filename,
+            has_functions: true,
+        };
+        put_message(block, field::MAPPING, &mapping);
+        id
+    }
 }
 
 /// The encoded label of each node below the root that is a thread.

@@ -159,8 +159,11 @@ impl ViewerWriter {
     fn frame(&mut self, profile: &Profile, frame: Frame, names: &mut [u32]) -> Result<Frame> {
         let name = &mut names[frame.name() as usize];
         if *name == UNKNOWN {
-            let text = profile.frames.name_of(frame).as_bytes();
-            *name = self.union.frames.intern_name(text)?;
+            let text = profile.frames.name_of(frame);
+            *name = self.union.frames.intern_name(text.as_bytes())?;
+            if let Some(module) = profile.modules.get(text) {
+                self.union.modules.insert(text, module);
+            }
         }
         Ok(Frame::new(*name, frame.kind()))
     }

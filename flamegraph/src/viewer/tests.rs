@@ -102,7 +102,7 @@ fn told(writer: &mut ViewerWriter) -> Told {
     ZlibDecoder::new(&packed[..])
         .read_to_end(&mut bytes)
         .unwrap();
-    assert_eq!(&bytes[..4], b"HPV2");
+    assert_eq!(&bytes[..4], b"HPV3");
     let mut data = Data { bytes, at: 4 };
     let stacks = data.stacks();
     let mut columns = Vec::new();

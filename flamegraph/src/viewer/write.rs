@@ -11,7 +11,7 @@ use crate::tree::{Node, ROOT};
 use crate::walk::{Order, Step};
 use crate::wire::put_varint;
 
-const MAGIC: &[u8] = b"HPV2";
+const MAGIC: &[u8] = b"HPV3";
 const LEVEL: u32 = 6;
 
 impl ViewerWriter {
@@ -22,16 +22,17 @@ impl ViewerWriter {
         self.keep_most(self.most_nodes)?;
         let mut out = ZlibEncoder::new(out, Compression::new(LEVEL));
         let mut head = MAGIC.to_vec();
-        let frames = self.put_tables(&mut head);
+        let (frames, modules) = self.put_tables(&mut head);
         out.write_all(&head)?;
         let order = self.write_tree(&frames, &mut out)?;
         self.write_columns(&order, &mut out)?;
+        out.write_all(&modules)?;
         out.finish()?.flush()?;
         Ok(())
     }
 
-    /// Names and frames in name order; returns each frame's number in the data, by frame index.
-    fn put_tables(&self, head: &mut Vec<u8>) -> Vec<u32> {
+    /// Names and frames in name order; returns each frame's number in the data, by frame index, and the names' modules.
+    fn put_tables(&self, head: &mut Vec<u8>) -> (Vec<u32>, Vec<u8>) {
         let frames = &self.union.frames;
         let ranks = frames.ranks();
         let mut by_rank = vec![0; ranks.len()];
@@ -47,6 +48,8 @@ impl ViewerWriter {
             put_piece(head, &name[same..]);
             before = name;
         }
+        let names = by_rank.iter().map(|&name| frames.name(name));
+        let modules = self.union.modules.table_of(&names.collect::<Vec<_>>());
         let mut used = self.union.used_frames();
         used.sort_unstable_by_key(|frame| (ranks[frame.name() as usize], frame.kind()));
         put_varint(head, used.len() as u64);
@@ -56,7 +59,7 @@ impl ViewerWriter {
             put_varint(head, u64::from(ranks[frame.name() as usize]));
             put_varint(head, frame.kind() as u64);
         }
-        numbers
+        (numbers, modules)
     }
 
     /// The tree; returns each node's number in the data.

@@ -27,8 +27,14 @@ def read_config(path: Path, base: Path, depth: int = 0) -> str:
         if keyword.lower() != "include":
             lines.append(line)
             continue
-        for included in _included(value, base):
-            lines.append(read_config(included, base, depth + 1))
+        try:
+            included = _included(value, base)
+        except (ValueError, RuntimeError) as error:  # an open quote, a user who has no home
+            raise UsageError(
+                f"{path}: Include {value[:200]!r}: {error}", "mend that line of the ssh_config file"
+            ) from error
+        for file in included:
+            lines.append(read_config(file, base, depth + 1))
         lines.append(section)  # what an included file says of hosts ends with that file
     return "\n".join(lines) + "\n"
 

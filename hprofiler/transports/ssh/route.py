@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,9 +68,9 @@ class RouteFinder:
         else:
             address, _, port_text = address.partition(":") if address.count(":") == 1 else (address, "", "")
         if port_text:
-            if not port_text.isdigit():
+            port = _number(port_text)
+            if not port:
                 raise HostError("connect", f"ProxyJump {spec!r} has no valid port", _CONFIG_REMEDY)
-            port = int(port_text)
         return self._route(address, user or None, port, jumps)
 
     def _route(
@@ -148,9 +149,16 @@ class RouteFinder:
 
 
 def _port(text: str) -> int:
-    if not text.isdigit() or not 0 < int(text) < 65536:
+    port = _number(text)
+    if not port:
         raise HostError("connect", f"ssh_config gives the port {text!r}", _CONFIG_REMEDY)
-    return int(text)
+    return port
+
+
+def _number(text: str) -> int:
+    """The port that a text is; 0 for what is none (`²` is a digit to Python, and no number)."""
+    number = int(text) if re.fullmatch("[0-9]{1,5}", text) else 0
+    return number if number < 65536 else 0
 
 
 def _yes(config: Mapping[str, Any], name: str) -> bool:

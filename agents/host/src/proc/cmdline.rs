@@ -124,24 +124,24 @@ impl<F: Fn(&str) -> Option<String>> Words<F> {
         }
     }
 
+    /// Goes on after files without arguments, of which there may be as many as there are arguments.
     fn next(&mut self) -> Option<String> {
-        let word = self.waiting.pop_front()?;
-        self.enabled &= word.text != "--disable-@files";
-        let name = word
-            .text
-            .strip_prefix('@')
-            .filter(|_| self.enabled && !word.of_file);
-        match name.and_then(|name| (self.read_file)(name)) {
-            Some(text) => {
-                for text in split_file(&text).into_iter().rev() {
-                    self.waiting.push_front(Word {
-                        text,
-                        of_file: true,
-                    });
-                }
-                self.next()
+        loop {
+            let word = self.waiting.pop_front()?;
+            self.enabled &= word.text != "--disable-@files";
+            let name = word
+                .text
+                .strip_prefix('@')
+                .filter(|_| self.enabled && !word.of_file);
+            let Some(text) = name.and_then(|name| (self.read_file)(name)) else {
+                return Some(word.text);
+            };
+            for text in split_file(&text).into_iter().rev() {
+                self.waiting.push_front(Word {
+                    text,
+                    of_file: true,
+                });
             }
-            None => Some(word.text),
         }
     }
 
@@ -304,6 +304,15 @@ mod tests {
         assert_eq!(masked.simple_name(), "Main");
         assert_eq!(masked.options, ["-Dx.secret=***"]);
         assert_eq!(masked.arguments, ["--password", "***", "id=7"]);
+    }
+
+    #[test]
+    fn as_many_empty_files_as_one_likes() {
+        let mut command = vec!["@e".to_owned(); MAX_ARGUMENTS];
+        command[0] = "java".to_owned();
+        let small = std::thread::Builder::new().stack_size(256 << 10);
+        let parsed = small.spawn(move || parse(&command, |_| Some(String::new())));
+        assert_eq!(parsed.unwrap().join().unwrap(), Launch::default());
     }
 
     #[test]

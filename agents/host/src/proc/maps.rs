@@ -1,10 +1,11 @@
 //! `/proc/PID/maps`: which libraries a process has loaded.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
 /// A process with very many mappings is read no further than this.
 const LIMIT: u64 = 64 << 20;
+/// Nor are there more files of interest in any that means no harm.
+const MOST_FILES: usize = 1000;
 
 /// A file that a process maps.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub struct Mapped {
 }
 
 /// The mapped files whose paths `wanted` accepts, each once. None where the map is not ours to read.
-pub fn files(map: File, wanted: impl Fn(&str) -> bool) -> Option<Vec<Mapped>> {
+pub fn files(map: impl Read, wanted: impl Fn(&str) -> bool) -> Option<Vec<Mapped>> {
     let mut reader = BufReader::new(map.take(LIMIT));
     let mut found: Vec<Mapped> = Vec::new();
     let mut line = Vec::new();
@@ -28,6 +29,9 @@ pub fn files(map: File, wanted: impl Fn(&str) -> bool) -> Option<Vec<Mapped>> {
         let text = String::from_utf8_lossy(&line);
         let file = mapped_file(&text).filter(|file| wanted(&file.path));
         found.extend(file.filter(|file| !found.contains(file)));
+        if found.len() == MOST_FILES {
+            return Some(found);
+        }
     }
 }
 
@@ -60,5 +64,14 @@ mod tests {
         );
         assert_eq!(mapped_file("7f1-7f2 rw-p 00000000 00:00 0 [heap]\n"), None);
         assert_eq!(file_name("/opt/my app/libjvm.so"), "libjvm.so");
+    }
+
+    #[test]
+    fn no_more_files_than_make_sense() {
+        let line = |number| format!("1-2 r-xp 0 08:01 {number} /x/{number}/libjvm.so\n");
+        let map: String = (0..3 * MOST_FILES).map(line).collect();
+        assert_eq!(files(map.as_bytes(), |_| true).unwrap().len(), MOST_FILES);
+        let same = line(7).repeat(3);
+        assert_eq!(files(same.as_bytes(), |_| true).unwrap().len(), 1);
     }
 }

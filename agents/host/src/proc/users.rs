@@ -41,7 +41,7 @@ fn parse_homes(passwd: &str, uid: u32) -> Vec<String> {
     passwd.lines().filter_map(home).collect()
 }
 
-fn parse(passwd: &str) -> HashMap<u32, String> {
+pub fn parse(passwd: &str) -> HashMap<u32, String> {
     let mut names = HashMap::new();
     for line in passwd.lines() {
         let mut fields = line.split(':');

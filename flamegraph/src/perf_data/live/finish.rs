@@ -284,8 +284,14 @@ impl Growing<'_, '_> {
     fn below(&mut self, mut node: Node, named: usize) -> Result<Node> {
         if !self.by_name.contains_key(&named) {
             let mut frames = Vec::new();
-            for (name, kind) in &self.stories.naming.named(named).frames {
-                frames.push(self.frame(name, *kind)?);
+            let naming = &self.stories.naming;
+            let told = naming.named(named);
+            for (name, kind) in &told.frames {
+                let frame = self.frame(name, *kind)?;
+                let name = self.profile.frames.name_of(frame);
+                let module = naming.modules.name(told.module);
+                self.profile.modules.insert(name, module);
+                frames.push(frame);
             }
             self.by_name.insert(named, frames);
         }

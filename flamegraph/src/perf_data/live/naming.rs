@@ -18,6 +18,8 @@ use crate::perf_script::{Names, StackLine, MOST_INLINED};
 pub(super) struct Named {
     /// Frames, from outside to inside.
     pub(super) frames: Vec<(String, Kind)>,
+    /// Where they lie; nowhere if they were made at run time.
+    pub(super) module: ModuleId,
     /// The module, if there is no symbol.
     pub(super) unknown: Option<ModuleId>,
     pub(super) mode: Mode,
@@ -77,6 +79,7 @@ impl<'a> Naming<'a> {
         let named = match made {
             Some(frames) => Named {
                 frames,
+                module: NOWHERE,
                 unknown: None,
                 mode,
                 begins: [false; 2],
@@ -133,6 +136,7 @@ impl<'a> Naming<'a> {
             [false, true].map(|has_callee| is_begin(symbol.as_deref(), module, has_callee));
         Ok(Named {
             frames: frames(symbol.as_deref(), module, mode)?,
+            module: place.module,
             unknown: symbol.is_none().then_some(place.module),
             mode,
             begins,

@@ -104,7 +104,7 @@ fn is_sampled(target: &Target) -> bool {
 }
 
 /// In `/proc/PID/timers`, where each timer begins with its number.
-fn has_profilers_timer(timers: &str) -> bool {
+pub fn has_profilers_timer(timers: &str) -> bool {
     let mut signals_thread = false;
     timers.lines().any(|line| {
         match line {

@@ -6,13 +6,13 @@ pub mod jvm;
 pub mod able;
 pub mod budget;
 mod events;
-mod foresee;
+pub mod foresee;
 mod loading;
 mod place;
 mod plan;
 mod rate;
 mod results;
-mod symbols;
+pub mod symbols;
 
 use std::time::Instant;
 

@@ -195,7 +195,7 @@ fn first_line(texts: &[&str]) -> String {
 }
 
 /// From `perf version 6.1.187`.
-fn version(text: &str) -> Option<String> {
+pub fn version(text: &str) -> Option<String> {
     let version = text
         .lines()
         .find_map(|line| line.strip_prefix("perf version "))?;

@@ -1,11 +1,9 @@
-"""Where the fuzzers start: golden texts, and what our writers and the tools on this machine make of them."""
+"""Where fuzzing of the core starts: golden texts, and what our writers and this machine's tools write."""
 
 from __future__ import annotations
 
 import gzip
-import os
 import shutil
-import signal
 import struct
 import subprocess
 import sys
@@ -20,13 +18,6 @@ Seed = Tuple[str, str, bytes]
 """Of which target, a name, the bytes."""
 
 
-def main(corpus: Path) -> None:
-    for target, name, content in seeds():
-        folder = corpus / target
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-
-
 def seeds() -> Iterator[Seed]:
     for path in sorted((CHECKOUT / "tests/golden/flamegraph").glob("*.folded")):
         yield from written(path.stem, path.read_bytes())
@@ -38,6 +29,7 @@ def seeds() -> Iterator[Seed]:
         yield from files_of_symbols(Path(folder))
         yield from maps_of_code()
         yield from jfr_recordings(Path(folder))
+    yield "rules", "ours", (CHECKOUT / "flamegraph/src/ops/names.rules").read_bytes()
 
 
 def written(name: str, text: bytes) -> Iterator[Seed]:
@@ -138,9 +130,3 @@ def jfr_recordings(folder: Path) -> Iterator[Seed]:
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if path.exists():
         yield "jfr", "jdk", path.read_bytes()
-
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    sys.path.insert(0, os.fspath(CHECKOUT))
-    main(Path(sys.argv[1]))

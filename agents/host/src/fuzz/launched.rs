@@ -1,0 +1,46 @@
+//! How a process was started, by its own word.
+
+use crate::preflight::last_set;
+use crate::proc::attempt::Attempt;
+use crate::proc::cmdline::{self, Launch};
+use crate::proc::mask;
+use crate::proc::scan::split_zero;
+
+const SECRET: &str = "hunter2";
+
+/// A command line, and behind bytes of 255 the files that it may name.
+pub fn command_line(bytes: &[u8]) {
+    let mut parts = bytes.split(|&byte| byte == 255);
+    let command = split_zero(parts.next().unwrap_or_default());
+    let files: Vec<String> = parts
+        .map(|text| String::from_utf8_lossy(text).into_owned())
+        .collect();
+    let launch = cmdline::parse(&command, |name| files.get(name.len()).cloned());
+    let words = launch.options.len() + launch.arguments.len();
+    assert!(words <= command.len() + bytes.len() * command.len());
+    looked_at(&launch);
+    hidden(&command);
+}
+
+fn looked_at(launch: &Launch) {
+    last_set(&launch.options, "DisableAttachMechanism");
+    let masked = launch.masked();
+    assert_eq!(masked.options.len(), launch.options.len());
+    assert_eq!(masked.arguments.len(), launch.arguments.len());
+    masked.simple_name();
+    if let Some(attempt) = Attempt::of(&masked) {
+        assert!(attempt.label().len() < 60);
+        attempt.labels();
+    }
+}
+
+/// Whatever stands before a password, it is not told.
+fn hidden(command: &[String]) {
+    let shown = mask::command(command, 100);
+    assert!(shown.len() <= 100);
+    for argument in command.iter().take(8) {
+        let told = mask::words(&[format!("{argument}password={SECRET}")]);
+        assert!(argument.contains(SECRET) || !told[0].contains(SECRET));
+        mask::variable(argument, argument);
+    }
+}

@@ -1,0 +1,43 @@
+//! The readers of foreign bytes, one function a fuzz target (`agents/fuzz`). Whatever the bytes are, each comes to an end
+//! soon, takes little memory, and keeps what it promises.
+
+#[cfg(test)]
+#[path = "../../../../flamegraph/fuzz/src/kept.rs"]
+mod kept;
+mod launched;
+mod requested;
+mod told;
+
+/// What a target does with an input.
+type Target = fn(&[u8]);
+
+/// The targets by name.
+pub const TARGETS: [(&str, Target); 6] = [
+    ("request", requested::request),
+    ("command_line", launched::command_line),
+    ("proc_texts", told::proc_texts),
+    ("answers", told::answers),
+    ("hsperf", told::hsperf),
+    ("library", told::library),
+];
+
+/// Does what a target does with an input.
+pub fn run(target: &str, bytes: &[u8]) {
+    let found = TARGETS.iter().find(|(name, _)| *name == target);
+    found.expect("a target of this list").1(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kept;
+
+    #[global_allocator]
+    static MEMORY: kept::Bounded = kept::Bounded;
+
+    #[test]
+    fn what_fuzzing_kept() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus");
+        let targets = super::TARGETS.map(|(name, _)| name);
+        kept::replay(folder.as_ref(), &targets, super::run);
+    }
+}

@@ -1,0 +1,67 @@
+//! What the coordinator asks.
+
+use crate::containers::Containers;
+use crate::engine::perf::events::{arguments, Event};
+use crate::proc::cmdline;
+use crate::proc::scan::Seen;
+use crate::protocol::{read_input, Find, Input, JvmFacts, Request};
+use crate::sampling::Sampling;
+use crate::selector::Selector;
+
+/// Requests one after the other, as they come out of stdin.
+pub fn request(mut bytes: &[u8]) {
+    while let Input::Request(request, payload) = read_input(&mut bytes) {
+        match request {
+            Request::Put { size, .. } => assert_eq!(size, payload.len() as u64),
+            Request::Find(find) => found(find),
+            Request::Prepare(asked) | Request::Check(asked) | Request::Canary(asked) => {
+                recorded(&asked.sampling);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Of a process that is gone: its files in `/proc` cannot be read.
+fn found(find: Find) {
+    let line = "/usr/bin/java -Xmx1g -Dspark.driver=7 org.example.Main --name a attempt_1_2_m_3_4";
+    let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    let process = Seen {
+        pid: -1,
+        namespace_pid: 1,
+        ppid: 1,
+        start_time: 1,
+        uid: 0,
+        user: "yarn".to_owned(),
+        program: "java".to_owned(),
+        launch: cmdline::parse(&command, |_| None),
+        command,
+        jvm: Some(JvmFacts {
+            version: "17.0.9".to_owned(),
+        }),
+    };
+    let containers = find.containers.map(Containers::new);
+    if let Some(Ok(containers)) = containers {
+        containers.of(&process);
+    }
+    if let Some(Ok(selector)) = find.selector.map(Selector::new) {
+        selector.matches(&process, find.native);
+        let (label, labels) = selector.label(&process);
+        for text in labels.values().chain([&label]) {
+            assert!(text.chars().count() <= 200);
+        }
+    }
+}
+
+/// What passes the checks is no more than a name to perf.
+fn recorded(sampling: &Sampling) {
+    if sampling.check().is_err() {
+        return;
+    }
+    let events = sampling.events.iter().map(|event| Event::new(event));
+    let events: Vec<Event> = events.filter_map(Result::ok).collect();
+    for argument in arguments(&events, sampling.frequency, false) {
+        let plain = |c: char| c.is_ascii_graphic() && !"\\'\"`;&|(){}".contains(c);
+        assert!(argument.chars().all(plain), "{argument:?}");
+    }
+}

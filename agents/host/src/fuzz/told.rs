@@ -1,0 +1,76 @@
+//! What the kernel, JVMs and programs tell.
+
+use std::fs::File;
+use std::io::Write;
+
+use rustix::fs::{memfd_create, MemfdFlags};
+
+use crate::attach;
+use crate::containers::Containers;
+use crate::engine::async_profiler::{commands, foresee, symbols};
+use crate::engine::perf::{find, stream, words};
+use crate::hsperf as data;
+use crate::listening;
+use crate::own_group::OwnGroup;
+use crate::proc::{maps, stat, status, users};
+
+const ID: &str = "container_e17_1700000000000_0042_01_000003";
+const POD: &str = "3f4e5d6c7b8a99887766554433221100ffeeddccbbaa99887766554433221100";
+
+/// Files of `/proc`, in which names stand that processes gave themselves.
+pub fn proc_texts(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    stat::parse(&text);
+    status::parse(1, &text);
+    users::parse(&text);
+    foresee::has_profilers_timer(&text);
+    listening::listeners(&text, 8080).for_each(drop);
+    let files = maps::files(bytes, |path| !maps::file_name(path).is_empty());
+    assert!(files.is_some_and(|files| files.len() <= 1000));
+    OwnGroup::of(&text, false, None).has(&text);
+    let known = Containers::new(vec![ID.to_owned(), POD.to_owned()]);
+    let told = known.as_ref().ok();
+    let told =
+        told.and_then(|known| known.told(&Default::default(), || text.clone().into_owned(), &[]));
+    assert!(told.is_none_or(|id| text.contains(id)));
+}
+
+/// A JVM's answer, and what async-profiler and perf say.
+pub fn answers(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    attach::parse_reply(&text);
+    commands::is_idle(&text);
+    assert!(commands::complaint(&text).chars().count() <= 600);
+    assert!(words::failure(&text, "cpu").reason.chars().count() <= 500);
+    find::version(&text);
+    stream::events(bytes);
+    let followed = |step: usize| {
+        let mut progress = stream::Progress::new();
+        let parts = bytes.chunks(step);
+        let begun = parts.fold(false, |_, part| progress.follow(part));
+        (begun, progress.samples())
+    };
+    assert_eq!(followed(3), followed(bytes.len().max(1)));
+}
+
+/// The file that a JVM publishes.
+pub fn hsperf(bytes: &[u8]) {
+    for name in ["java.rt.vmArgs", "java.property.java.version", "", "a"] {
+        let text = data::text_entry(bytes, name);
+        assert!(text.is_none_or(|text| text.len() <= 3 * bytes.len()));
+        data::long_entry(bytes, name);
+    }
+}
+
+/// A library that a process loaded.
+pub fn library(bytes: &[u8]) {
+    let file = memfd_create("library", MemfdFlags::CLOEXEC).map(File::from);
+    let mut file = file.expect("the kernel has files in memory");
+    file.write_all(bytes).expect("there is memory");
+    if let Some(elf) = symbols::Elf::of(file) {
+        elf.has("_ZN");
+        for path in elf.debug_files("/opt/jdk/lib/libjvm.so") {
+            assert!(path.starts_with("/opt/jdk/lib/") || path.starts_with("/usr/lib/debug/"));
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! In which module functions lie: read where a format tells it, kept on the way, and no part of the frames.
+
+#![cfg(feature = "formats")]
+
+use std::io::{Read, Write};
+
+use flamegraph::{
+    read, write, Diff, Format, MeanMerger, Merger, NameRules, Profile, ReadOptions, ViewerWriter,
+    WriteFormat, WriteOptions,
+};
+use flate2::read::ZlibDecoder;
+
+/// Native, of the kernel, made at run time, and not known.
+const SCRIPT: &str = "\
+java 7/8 1.000000: 1 cpu-clock:
+\tffffffff81 do_read_fault+0x1 ([kernel.kallsyms])
+\tffffffffc0 ext4_read+0x1 ([ext4])
+\t7f01 __libc_read+0x1 (/usr/lib/x86_64-linux-gnu/libc.so.6)
+\t7f02 Lcom/acme/Job;::run+0x1 (/tmp/perf-7.map)
+\t7f03 [unknown] (/opt/acme/libacme.so (deleted))
+\t7f04 [unknown] ([unknown])
+
+";
+
+fn script(text: &str) -> Profile {
+    read(text.as_bytes(), &ReadOptions::of(Some(Format::PerfScript))).unwrap()
+}
+
+/// A function that lies in these modules.
+fn one(name: &str, modules: &[&str]) -> Profile {
+    let lines = modules.iter().map(|module| {
+        format!("native 7/8 1.000000: 1 cpu-clock:\n\t7f01 {name}+0x1 ({module})\n\n")
+    });
+    script(&lines.collect::<String>())
+}
+
+fn modules(profile: &Profile) -> Vec<(&str, &str)> {
+    profile.modules().collect()
+}
+
+fn written(profile: &Profile, format: WriteFormat) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(profile, format, &mut out, &WriteOptions::default()).unwrap();
+    out
+}
+
+fn back(profile: &Profile, format: WriteFormat) -> Profile {
+    read(&written(profile, format), &ReadOptions::default()).unwrap()
+}
+
+fn inflated(packed: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    ZlibDecoder::new(packed).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+const EXPECTED: [(&str, &str); 4] = [
+    ("[libacme.so (deleted)]", "libacme.so"),
+    ("__libc_read", "libc.so.6"),
+    ("do_read_fault", "[kernel.kallsyms]"),
+    ("ext4_read", "[ext4]"),
+];
+
+#[test]
+fn perf_tells_the_modules_of_all_but_code_made_at_run_time() {
+    let profile = script(SCRIPT);
+    assert_eq!(modules(&profile), EXPECTED);
+    assert_eq!(profile.module_of("__libc_read"), Some("libc.so.6"));
+    assert_eq!(profile.module_of("com/acme/Job:::run"), None);
+}
+
+#[test]
+fn formats_with_room_for_modules_keep_them_and_folded_text_is_as_ever() {
+    let profile = script(SCRIPT);
+    for format in [WriteFormat::Compact, WriteFormat::Pprof] {
+        let copy = back(&profile, format);
+        assert_eq!(modules(&copy), EXPECTED, "{format:?}");
+        assert_eq!(written(&copy, format), written(&profile, format));
+    }
+    let json = String::from_utf8(written(&profile, WriteFormat::Json)).unwrap();
+    assert!(json.contains(r#"{"name":"__libc_read","kind":"plain","module":"libc.so.6","self":"#));
+    assert!(json.contains(r#"{"name":"[unknown]","kind":"plain","self":"#));
+    let folded = written(&profile, WriteFormat::Folded);
+    let plain = read(&folded, &ReadOptions::default()).unwrap();
+    assert!(modules(&plain).is_empty());
+    assert_eq!(written(&plain, WriteFormat::Folded), folded);
+}
+
+#[test]
+fn without_modules_nothing_is_written_of_them() {
+    let profile = script(SCRIPT);
+    let text = written(&profile, WriteFormat::Folded);
+    let plain = read(&text, &ReadOptions::default()).unwrap();
+    let body = |profile| inflated(&written(profile, WriteFormat::Compact)[4..]);
+    // What is read of older files: all but what stands at the end.
+    assert!(body(&profile).starts_with(&body(&plain)) && body(&profile) != body(&plain));
+    let json = written(&plain, WriteFormat::Json);
+    assert!(!String::from_utf8_lossy(&json).contains("module"));
+}
+
+#[test]
+fn a_part_of_a_profile_has_the_modules_of_its_own_frames_alone() {
+    let mut with = one("f", &["/lib/x.so"]);
+    with.merge(&one("g", &["/lib/x.so"])).unwrap();
+    let only = with
+        .including(&[flamegraph::Pattern::new("^g$").unwrap()])
+        .unwrap();
+    assert_eq!(modules(&only), [("g", "x.so")]);
+    assert_eq!(modules(&back(&only, WriteFormat::Compact)), [("g", "x.so")]);
+}
+
+#[test]
+fn sums_means_and_differences_know_the_modules_of_all() {
+    let (ours, theirs) = (
+        one("f", &["/b/libc.so.6"]),
+        one("f", &["/a/libm.so.6", "[vdso]"]),
+    );
+    let expected = [("f", "[vdso], libc.so.6, libm.so.6")];
+    for (first, second) in [(&ours, &theirs), (&theirs, &ours)] {
+        let mut sum = first.clone();
+        sum.merge(second).unwrap();
+        assert_eq!(modules(&sum), expected);
+        assert_eq!(sum.node_count(), ours.node_count(), "no part of the frame");
+        let mut merger = Merger::new();
+        let mut mean = MeanMerger::new();
+        for profile in [first, second] {
+            merger.add(profile.clone()).unwrap();
+            mean.add(profile).unwrap();
+        }
+        assert_eq!(modules(&merger.finish().unwrap().unwrap()), expected);
+        assert_eq!(modules(&mean.finish().unwrap()), expected);
+        let diff = Diff::of(first, second, 0, true).unwrap();
+        assert_eq!(modules(diff.tree()), expected);
+    }
+    let many = one("f", &["/a", "/b", "/c", "/d"]);
+    assert_eq!(modules(&many), [("f", "several modules")]);
+    assert_eq!(
+        modules(&back(&many, WriteFormat::Pprof)),
+        [("f", "several modules")]
+    );
+}
+
+#[test]
+fn libraries_unpacked_under_new_names_are_one_when_names_are_canonical() {
+    let numbered = [
+        "/tmp/libnetty_epoll_x86_641234567890123456789.so",
+        "/tmp/snappy-1.1.10-0b9c5e0e-8f7a-4c8e-9d55-0a1b2c3d4e5f-libsnappyjava.so",
+        "/usr/lib/libstdc++.so.6.0.30",
+    ];
+    let profile = one("f", &numbered).canonical(NameRules::builtin()).unwrap();
+    let expected = "libnetty_epoll_x86_N.so, libstdc++.so.6.0.30, snappy-1.1.10-N-libsnappyjava.so";
+    assert_eq!(modules(&profile), [("f", expected)]);
+    // A function that is renamed takes its module along.
+    let renamed = one("a$$Lambda$1/2", &["/lib/x.so"]);
+    let renamed = renamed.canonical(NameRules::builtin()).unwrap();
+    assert_eq!(modules(&renamed), [("a$$Lambda", "x.so")]);
+}
+
+#[test]
+fn a_page_carries_them() {
+    let data = |profiles: &[Profile]| {
+        let mut writer = ViewerWriter::new();
+        for profile in profiles {
+            writer.add(profile, 0).unwrap();
+        }
+        let mut out = Vec::new();
+        writer.finish(&mut out).unwrap();
+        inflated(&out)
+    };
+    let bytes = data(&[
+        one("f", &["/a/x.so"]),
+        one("g", &["/y.so"]),
+        one("f", &["/z.so"]),
+    ]);
+    // Names are f, g, native.
+    assert!(bytes.ends_with(b"\x02\x0ax.so, z.so\x04y.so\x03\x01\x02\x00"));
+    let plain = read(b"native;f 1\n", &ReadOptions::default()).unwrap();
+    assert!(
+        data(&[plain]).ends_with(&[1, 1, 2, 1, 1]),
+        "one column, and nothing behind it"
+    );
+}
+
+#[test]
+fn names_and_modules_that_mean_harm_are_text() {
+    for module in ["<img onerror=x>", "a\"b\\c", "x\u{202e}y", "a, b"] {
+        let profile = one("f", &[module]);
+        assert_eq!(modules(&profile), [("f", module)]);
+        for format in [WriteFormat::Compact, WriteFormat::Pprof] {
+            assert_eq!(modules(&back(&profile, format)), [("f", module)]);
+        }
+        let json = written(&profile, WriteFormat::Json);
+        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        let frame = &json["root"]["children"][0]["children"][0];
+        assert_eq!(frame["module"], module);
+    }
+    let long = "x".repeat(5000);
+    assert!(modules(&one("f", &[&long])).is_empty());
+}
+
+#[test]
+fn no_damage_does_harm() {
+    let profile = script(SCRIPT);
+    let compact = written(&profile, WriteFormat::Compact);
+    let mut pprof = Vec::new();
+    let packed = written(&profile, WriteFormat::Pprof);
+    flate2::read::GzDecoder::new(&packed[..])
+        .read_to_end(&mut pprof)
+        .unwrap();
+    let again = |body: &[u8]| {
+        let mut out = flate2::write::ZlibEncoder::new(b"HPT1".to_vec(), Default::default());
+        out.write_all(body).unwrap();
+        out.finish().unwrap()
+    };
+    let mut came_back = 0;
+    let mut try_it = |bytes: &[u8], format| {
+        if let Ok(damaged) = read(bytes, &ReadOptions::of(Some(format))) {
+            came_back += 1;
+            assert!(modules(&damaged).len() <= damaged.node_count());
+            written(&damaged, WriteFormat::Pprof);
+            written(&damaged, WriteFormat::Json);
+        }
+    };
+    let body = inflated(&compact[4..]);
+    for (whole, format) in [(body, Format::Compact), (pprof, Format::Pprof)] {
+        for place in 0..whole.len() {
+            for flipped in [1, 2, 0x80, 0xff] {
+                let mut damaged = whole.clone();
+                damaged[place] ^= flipped;
+                match format {
+                    Format::Compact => try_it(&again(&damaged), format),
+                    _ => try_it(&damaged, format),
+                }
+            }
+        }
+    }
+    assert!(came_back > 100, "most names may be anything");
+}

@@ -1,0 +1,1 @@
+"""Fuzzing of whatever reads foreign bytes: `python -m tests.fuzz SECONDS [TARGET…]` is `make fuzz`."""

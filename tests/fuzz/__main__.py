@@ -1,0 +1,55 @@
+"""`python -m tests.fuzz SECONDS [TARGET…]`: each target for so much CPU time, one a processor at once.
+
+`keep` in place of the seconds writes what is kept in git anew. Inputs grow in the cache; what breaks a
+target is in build/fuzz, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import List, Sequence
+
+from tests.fuzz.crates import CHECKOUT
+from tests.fuzz.keeping import keep
+from tests.fuzz.running import Target, fuzz
+from tests.fuzz.seeds import plant
+from tests.fuzz.targets import all_targets, corpora
+
+
+def main(words: Sequence[str]) -> int:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hprofiler"
+    found = CHECKOUT / "build/fuzz"
+    found.mkdir(parents=True, exist_ok=True)
+    targets = _chosen(all_targets(cache, found), words[1:])
+    if words[0] == "keep":
+        for target in targets:
+            print(f"{target.name}: {keep(target, cache)} inputs kept")
+        return 0
+    plant(cache / "fuzz-corpus", corpora())
+    return _fuzzed(targets, float(words[0]), found)
+
+
+def _chosen(targets: List[Target], names: Sequence[str]) -> List[Target]:
+    known = {target.name for target in targets}
+    if unknown := set(names) - known:
+        sys.exit(f"no such target: {', '.join(sorted(unknown))} (there are: {', '.join(sorted(known))})")
+    return [target for target in targets if not names or target.name in names]
+
+
+def _fuzzed(targets: List[Target], seconds: float, found: Path) -> int:
+    failed = False
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        running = [pool.submit(fuzz, target, seconds, found) for target in targets]
+        for done in as_completed(running):
+            result = done.result()
+            failed = failed or bool(result.failed)
+            told = f"failed; see {found}:\n{result.failed}" if result.failed else "nothing found"
+            print(f"{result.target}: {result.runs} inputs in {result.seconds:.0f} s, {told}", flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,82 @@
+"""The Rust targets: two crates of their own, built with the coverage that libFuzzer needs.
+
+The instrumentation is LLVM's own and works with a stable compiler.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, List, Tuple
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+_COVERAGE = (
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Ccodegen-units=1",
+)
+# In bytes. A recording of the JDK's has a hundred kilobytes before the first sample.
+_LONGEST = {
+    "jfr": 200_000,
+    "perf_data": 100_000,
+    "perf_live": 65_536,
+    "compact": 65_536,
+    "pprof": 65_536,
+    "symbols": 65_536,
+    "detected": 65_536,
+    "speedscope": 32_768,
+    "library": 20_000,
+}
+_USUALLY = 8192
+
+
+@dataclass(frozen=True)
+class Crate:
+    """A crate of fuzz targets; `corpus` has what is kept of them."""
+
+    path: Path
+
+    @property
+    def corpus(self) -> Path:
+        return self.path / "corpus"
+
+    @property
+    def targets(self) -> List[str]:
+        return re.findall(r'\[\[bin\]\]\nname = "(\w+)"', (self.path / "Cargo.toml").read_text())
+
+    def build(self, cache: Path) -> Path:
+        """Build it; the folder with a program for each target."""
+        host = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
+        triple = str(re.findall(r"^host: (.*)$", host, re.MULTILINE)[0])
+        # With --target the flags are not those of build scripts and macros, which cannot be linked with them.
+        command = ["cargo", "build", "--quiet", "--release", "--target", triple]
+        environment = {
+            **os.environ,
+            "RUSTFLAGS": " ".join(_COVERAGE),
+            "CARGO_TARGET_DIR": str(cache / "target-fuzz"),
+        }
+        subprocess.run(command, cwd=self.path, env=environment, check=True)
+        return cache / "target-fuzz" / triple / "release"
+
+
+CRATES: Tuple[Crate, ...] = (Crate(CHECKOUT / "agents/fuzz"), Crate(CHECKOUT / "flamegraph/fuzz"))
+
+
+def longest(target: str) -> int:
+    """How many bytes an input has at most."""
+    return _LONGEST.get(target, _USUALLY)
+
+
+def programs(cache: Path) -> Dict[str, Path]:
+    """The program of each target, built if need be."""
+    found = {}
+    for crate in CRATES:
+        folder = crate.build(cache)
+        found.update({target: folder / target for target in crate.targets})
+    return found

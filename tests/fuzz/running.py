@@ -1,0 +1,69 @@
+"""Running a fuzz target until it has had so much CPU time: other work on the machine makes it no shorter."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, List, Mapping
+
+_RUNS = re.compile(r"^(?:stat::number_of_executed_units|runs): *(\d+)", re.MULTILINE)
+_ENOUGH = 0.98
+"""Of the CPU time: the last seconds are not worth another start."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A fuzz target. `command` gets the seconds that are left, `corpus` is what is kept of it in git.
+
+    With `guided` the command ends with folders and options of libFuzzer's own.
+    """
+
+    name: str
+    corpus: Path
+    command: Callable[[int], List[str]]
+    environment: Mapping[str, str]
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Result:
+    """`failed` has the end of the log where something was found."""
+
+    target: str
+    seconds: float
+    runs: int
+    failed: str = ""
+
+
+def fuzz(target: Target, seconds: float, logs: Path) -> Result:
+    """Run it until it had `seconds` of CPU time, or something is found."""
+    used, runs, log = 0.0, 0, logs / f"{target.name}.log"
+    while used < seconds * _ENOUGH:
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                target.command(math.ceil(seconds - used)),
+                cwd=target.folder,
+                env={**os.environ, **target.environment},
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                preexec_fn=lambda: os.nice(10) and None,
+            )
+            _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = status
+        used += usage.ru_utime + usage.ru_stime
+        text = log.read_text(errors="replace")
+        runs += sum(map(int, _RUNS.findall(text)))
+        if status:
+            return Result(target.name, used, runs, _words(text) or f"it ended with status {status}")
+    return Result(target.name, used, runs)
+
+
+def _words(log: str) -> str:
+    """What is worth reading of a log: panics, exceptions and libFuzzer's verdict."""
+    telling = ("panicked", "Error", "ERROR", "assertion", "Test unit written", "deadly")
+    lines = [line for line in log.splitlines() if any(word in line for word in telling)]
+    return "\n".join(lines[-8:])

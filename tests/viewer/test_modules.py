@@ -1,0 +1,72 @@
+"""In which library a native function lies: beside the pointer and in the line below, never as markup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from hprofiler.report import make_report, write_page
+from tests.viewer.block import carried
+from tests.viewer.browser import Viewer
+from tests.viewer.made_run import MadeHost, make_run
+
+HOSTILE = "<img src=x onerror=window.intruder=1>\u202e.so"
+
+
+def script(*stacks: str) -> bytes:
+    """What `perf script` prints of these stacks: frames, leaf first, with their files."""
+    header = "app 7/7 1.000000: 1 cpu-clock:\n"
+    samples = (header + "".join(f"\t7f01 {line}\n" for line in stack.split("\n")) for stack in stacks)
+    return "\n".join([*samples, ""]).encode()
+
+
+MIXED = script(
+    "ext4_read+0x1 ([ext4])\nread+0x1 (/usr/lib/libc.so.6)\nJob.run+0x1 (/tmp/perf-7.map)",
+    f"odd+0x1 ({HOSTILE})",
+)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page = tmp_path_factory.mktemp("modules") / "modules.html"
+    write_page(Profile.from_bytes(MIXED, "perf-script", kernel=True, jit=True), page, "modules")
+    return page
+
+
+def test_a_page_carries_modules_of_native_and_kernel_functions_alone(page: Path) -> None:
+    assert carried(page).modules == {"ext4_read": "[ext4]", "read": "libc.so.6", "odd": HOSTILE}
+
+
+def test_the_tooltip_and_the_line_below_tell_them(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    assert viewer.hover(0.25, 3).splitlines()[-1] == "Native · libc.so.6"
+    assert viewer.hover(0.25, 4).splitlines()[-1] == "Kernel · [ext4]"
+    assert viewer.hover(0.25, 2).splitlines()[-1] == "Java, JIT-compiled"
+    viewer.click(0.25, 3)
+    assert viewer.text("frame-cost").endswith(" · in libc.so.6")
+
+
+def test_a_file_may_be_called_anything(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    assert viewer.hover(0.75, 2).splitlines()[-1] == f"Native · {HOSTILE}"
+    viewer.click(0.75, 2)
+    assert viewer.text("frame-cost").endswith(f" · in {HOSTILE}")
+    assert viewer.driver.execute_script("return window.intruder") is None
+
+
+def test_views_that_merge_the_tree_know_them_too(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "view=reversed")
+    viewer.canvas = "reversed-canvas"
+    assert "[ext4]" in viewer.hover(0.25, 1).splitlines()[-1]
+
+
+def test_hosts_with_other_libraries_are_one_tree(tmp_path: Path) -> None:
+    hosts = []
+    for number, library in enumerate(["libssl.so.1.1", "libssl.so.3", "libssl.so.3"]):
+        profile = Profile.from_bytes(script(f"SSL_read+0x1 (/usr/lib/{library})"), "perf-script")
+        hosts.append(MadeHost(f"h{number}", events={"samples": {number + 1: profile.to_pprof()}}))
+    run = make_run(tmp_path / "run", hosts, events=("samples",))
+    page = make_report(run.path).page
+    assert carried(page).modules == {"SSL_read": "libssl.so.1.1, libssl.so.3"}

@@ -1,0 +1,90 @@
+"""What is printed from each view, as the page lays it out for paper."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator, List
+
+import pytest
+
+from hprofiler.report import make_report
+from tests.viewer.browser import Viewer
+from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.seeing import show
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    hosts = [
+        MadeHost(name, {7: f"a;b {samples}\nc 20\n"}, events={"alloc": {7: "a;make 1048576\n"}})
+        for name, samples in (("one", 80), ("two", 40))
+    ]
+    run = make_run(tmp_path_factory.mktemp("paper") / "run", hosts, events=("cpu", "alloc"))
+    return make_report(run.path).page
+
+
+@contextmanager
+def paper(viewer: Viewer) -> Iterator[None]:
+    """The page as it is laid out while it is printed."""
+    viewer.driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        yield
+    finally:
+        viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        viewer.driver.execute_script("window.dispatchEvent(new Event('afterprint'))")
+
+
+def from_the_top(viewer: Viewer, *ids: str) -> List[str]:
+    """Those of these elements that have a place on paper, from the top."""
+    tops = {id: viewer.element(id).rect["y"] for id in ids if viewer.element(id).is_displayed()}
+    return sorted(tops, key=lambda id: tops[id])
+
+
+PANELS = ("graph-panel", "methods-panel", "hosts-panel", "compare-panel", "run-panel")
+
+
+@pytest.mark.parametrize(
+    ("view", "order"),
+    [
+        ("graph", ["graph-panel", "hosts-panel", "run-panel"]),
+        ("methods", ["methods-panel", "graph-panel", "hosts-panel", "run-panel"]),
+        ("hosts", ["hosts-panel", "graph-panel", "run-panel"]),
+        ("run", ["run-panel", "graph-panel", "hosts-panel"]),
+        ("compare", ["compare-panel", "hosts-panel", "run-panel"]),
+    ],
+)
+def test_paper_begins_with_the_view_and_has_a_graph(
+    viewer: Viewer, page: Path, view: str, order: List[str]
+) -> None:
+    show(viewer, page, view)
+    with paper(viewer):
+        assert from_the_top(viewer, *PANELS) == order
+        viewer.canvas = "compare-canvas" if view == "compare" else "graph-canvas"
+        assert max(viewer.color(0.1, 1)) - min(viewer.color(0.1, 1)) > 12  # there are frames in it
+        assert viewer.element("legend").is_displayed() == (view != "compare")
+        assert (
+            viewer.text("printed") == "Shown: CPU time of Cluster, sum. Printed by themselves: allocations."
+        )
+        viewer.picture(f"paper-{view}")
+    assert from_the_top(viewer, *PANELS) == [f"{view}-panel"]
+    assert viewer.element("legend").is_displayed() == (view == "graph")
+
+
+def test_paper_tells_event_scope_and_what_is_marked(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "view=methods&scope=host:1&q=b")
+    viewer.until_text("search-result", "66.7 % matched")
+    with paper(viewer):
+        assert viewer.text("printed") == (
+            "Shown: CPU time of two. Printed by themselves: allocations. Marked: b, 66.7 % matched."
+        )
+
+
+def test_a_view_that_was_chosen_after_printing_is_alive(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "hosts")
+    with paper(viewer):
+        pass
+    viewer.element("view-graph").click()
+    viewer.canvas = "graph-canvas"
+    assert viewer.hover(0.1, 1).splitlines()[0] == "a"
