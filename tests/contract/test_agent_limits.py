@@ -27,7 +27,6 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: control g
 MIB = 1 << 20
 LEASE = 300
 """Seconds: these sessions send no pings."""
-NICE = 10
 IDLE = "idle"
 EVERY_ALLOCATION = {"events": ["alloc"], "alloc_interval": 4096}
 HELD = 0.5
@@ -50,12 +49,6 @@ def prepare(
     agent.send("prepare", sampling=wanted, blobs=blobs, processes=chosen(processes), **limits)
     event, _ = agent.next()
     assert event["type"] == "ready" and len(event["processes"]) == len(processes), (event, agent.stderr())
-
-
-def nices(pid: int) -> List[int]:
-    """Of each of its threads."""
-    stats = [Path(f"/proc/{pid}/task/{thread}/stat").read_text() for thread in procs.threads(pid)]
-    return [int(stat.rpartition(") ")[2].split()[16]) for stat in stats]
 
 
 def disk_class(pid: int) -> str:
@@ -83,10 +76,8 @@ def test_the_job_goes_first(agent, library, burn, engine):
     programs = procs.family(own)[1:]
     assert bool(programs) == (engine == "perf")
     for pid in (own, *programs):
-        assert set(nices(pid)) == {NICE}
         assert disk_class(pid) == IDLE
         assert memory_score(pid) == 1000
-    assert set(nices(jvm)) == {os.nice(0)}
     assert disk_class(jvm) != IDLE and memory_score(jvm) == memory_score(os.getpid())
     assert limit(own, "Max cpu time").isdecimal() and limit(own, "Max data size").isdecimal()
     assert {limit(pid, "Max cpu time") for pid in (jvm, *programs)} == {limit(os.getpid(), "Max cpu time")}
@@ -218,7 +209,7 @@ def test_a_control_group_is_not_outgrown(private, library_file):
 
 
 def test_the_limits_are_told(agent):
-    told = "the agent takes 0.5 processors on average and 32 MiB of memory at most, at nice 10"
+    told = "the agent takes 0.5 processors on average and 32 MiB of memory at most"
     assert limits_told(agent, agent_cpu=0.5, agent_memory=32 * MIB) == told
     assert "takes 1 processor on average" in limits_told(agent)
 

@@ -1,13 +1,9 @@
-//! The job goes first: with processors, with disks, and where memory is short.
+//! The job goes first at disks, and where memory is short. With processors the agent keeps to its pace (`limits`).
 
 use std::fs;
 
-use rustix::process::{getpriority_process, setpriority_process};
-
 use crate::proc::read_text;
 
-/// Of two threads that want one processor, the one that is nice has a tenth of what the other has.
-pub const NICE: i32 = 10;
 /// Class 3 of `ioprio_set(2)`: a disk is asked when nobody else asks it.
 const IDLE_DISK: libc::c_long = 3 << 13;
 /// `IOPRIO_WHO_PROCESS`.
@@ -19,9 +15,6 @@ const SCORE: &str = "/proc/self/oom_score_adj";
 /// To be called before there are threads: they, and the programs that are run, inherit it. It takes no rights, and
 /// where a kernel does not have it nothing else is to be done.
 pub fn be_modest() {
-    if getpriority_process(None).is_ok_and(|nice| nice < NICE) {
-        let _ = setpriority_process(None, NICE);
-    }
     // SAFETY: takes three numbers and changes no memory.
     unsafe { libc::syscall(libc::SYS_ioprio_set, PROCESS, 0 as libc::c_long, IDLE_DISK) };
     let score = read_text(SCORE, 16).and_then(|text| text.trim().parse::<i32>().ok());

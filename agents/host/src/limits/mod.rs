@@ -13,7 +13,6 @@ pub use self::backstop::{raise_for_programs, usual_for_programs};
 use self::memory::{Bound, LESS};
 pub use self::pace::used;
 use self::pace::Pace;
-use crate::modest::NICE;
 use crate::outcome::Failure;
 
 /// The usual processors, on average; and what may be asked for.
@@ -135,7 +134,7 @@ impl Limits {
         } else {
             "processors"
         };
-        format!("the agent takes {cores} {what} on average and {memory} MiB of memory at most, at nice {NICE}")
+        format!("the agent takes {cores} {what} on average and {memory} MiB of memory at most")
     }
 }
 
