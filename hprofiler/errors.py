@@ -43,6 +43,10 @@ class ConnectionLost(HostError):
     """A connection that had been made is there no more."""
 
 
+class AgentEnded(HostError):
+    """The agent is gone, and not by our word: it was killed, or something it could not help befell it."""
+
+
 class RunFolderError(UsageError):
     """A run folder cannot be written, or is not one."""
 

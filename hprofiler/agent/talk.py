@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Type, TypeV
 from hprofiler.agent import bootstrap
 from hprofiler.agent.requests import refusal
 from hprofiler.agent.wire import BadEvent
-from hprofiler.errors import ConnectionLost, HostError
+from hprofiler.errors import AgentEnded, ConnectionLost, HostError
 from hprofiler.transports.base import Channel, Transport
 from hprofiler.transports.text import printable
 
@@ -172,5 +172,5 @@ class Talk:
             return HostError(stage, *refused)
         status = self._channel.exit_status(0.2)
         how = "the connection was lost" if status is None else f"the agent ended with status {status}"
-        kind = ConnectionLost if status is None else HostError
+        kind: Type[HostError] = ConnectionLost if status is None else AgentEnded
         return kind(stage, f"{how}: {printable(said[-500:])}" if said else how)

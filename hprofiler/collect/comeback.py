@@ -102,13 +102,26 @@ class Comeback:
         finally:
             self._crew.watchdog.cancel(expired)
         if not found:
-            raise self._nothing_there(other, why)
+            reason = f"{why.reason}; what was not fetched before is lost with its agent"
+            raise self._nothing_there(other, why, reason)
 
-    def _nothing_there(self, other: AgentSession, why: HostError) -> HostError:
+    def tidied(self, why: HostError) -> HostError:
+        """What an agent left that ended before it recorded is taken away. Gives what there is to tell."""
+        visit = self._visit
+        visit.limit(visit.reach.timeout)
+        try:
+            transport = visit.renew_transport()
+            transport.connect()
+            other = visit.talk(transport, to_resume=True)
+        except HostError as error:
+            reason = f"{why.reason}, and whether it left anything is not known: {error.reason}"
+            return HostError(why.stage, reason, "run `hprofiler cleanup`")
+        return self._nothing_there(other, why, why.reason)
+
+    def _nothing_there(self, other: AgentSession, why: HostError, reason: str) -> HostError:
         """The agent has ended; what it could not take away is taken away now."""
         visit = self._visit
         visit.limit(visit.reach.timeout)
-        reason = f"{why.reason}; what was not fetched before is lost with its agent"
         try:
             cleaned = other.clean(kept=True)
             other.bye()

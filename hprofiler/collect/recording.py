@@ -25,7 +25,7 @@ from hprofiler.collect.gate import StartGate
 from hprofiler.collect.ledger import Ledger, first_failure
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Crew, Listener, Reach, Visit, idle_reason, silent, visit_all
-from hprofiler.errors import ConnectionLost, HostError, HprofilerError
+from hprofiler.errors import AgentEnded, ConnectionLost, HostError, HprofilerError
 from hprofiler.model import (
     Host,
     HostFacts,
@@ -123,17 +123,25 @@ class _RecordingVisit(Visit):
         self._comeback = Comeback(self, crew)
 
     def work(self) -> None:
+        try:
+            session = self._at_the_line()
+        except (AgentEnded, ConnectionLost) as why:  # which of them it was may not be known yet
+            raise self._comeback.tidied(why) from why
+        if session is not None:
+            self._start(session)
+            self._record(session)
+            self._end(session)
+            self.tell("done")
+
+    def _at_the_line(self) -> Optional[AgentSession]:
+        """A session that can start; where there is none nobody waits for it."""
         session: Optional[AgentSession] = None
         try:
             session = self._ready_at_last()
         finally:
             if session is None:
                 self._gate.leave()
-        if session is not None:
-            self._start(session)
-            self._record(session)
-            self._end(session)
-            self.tell("done")
+        return session
 
     def _ready_at_last(self) -> Optional[AgentSession]:
         """Where the connection breaks before anybody has started all is tried once more."""
@@ -148,11 +156,16 @@ class _RecordingVisit(Visit):
             self.session, self._ledger = None, Ledger(self.host.name, self._sampling.events)
             reason = f"{lost.reason} while it was made ready, and made again"
             self.outcomes[:] = [Outcome(self.host.name, Status.OK, lost.stage, reason)]
-            return self._get_ready()
+            return self._get_ready(again=True)
 
-    def _get_ready(self) -> Optional[AgentSession]:
-        """A session with something prepared; None when there is nothing to record here."""
+    def _get_ready(self, again: bool = False) -> Optional[AgentSession]:
+        """A session with something prepared; None when there is nothing to record here.
+
+        `again`: the agent before may have been killed, and so have left what it had prepared.
+        """
         session = self.open_session()
+        if again:
+            session.clean(kept=True)
         found = self.find(session, self._selector)
         if not found.processes:
             self._idle(session, found)
@@ -273,7 +286,8 @@ class _RecordingVisit(Visit):
         self.enter("start", self._care.attaching(self.reach.timeout, self.processes))
         self.check()
         session.on_loss(self._lost)
-        session.start()
+        with contextlib.suppress(HostError):  # who reads will be told, and comes back
+            session.start()
         with self._lock:
             self._phase = "sampling"
         if late > _LATE:

@@ -25,7 +25,7 @@ HOSTS = 200 if os.environ.get("HPROFILER_CHAOS") else 30
 PAUSE = 1.0
 """Seconds of each answer of each host; of a run's five three come after all have connected."""
 PROFILE = bombs.flat([f"a.B.m{number}" for number in range(50)])
-WORDS = ["-j", "x", "-t", "1", "--engine", "async-profiler"]
+WORDS = ["-j", "x", "-t", "1", "--engine", "async-profiler", "--timeout", "120"]
 
 
 def slow(library: str) -> str:
@@ -83,9 +83,9 @@ NAMES: List[str] = [f"slow-{number:03}" for number in range(HOSTS)]
 
 def test_many_slow_hosts_take_as_long_as_the_slowest(crowd, tmp_path):
     command = crowd.start("run", NAMES, *WORDS, "-o", str(tmp_path / "run"))
-    command.wait_to_hear(f"{NAMES[-1]}: recording", timeout=180)
+    command.wait_to_hear(f"{NAMES[-1]}: recording", timeout=400)
     threads = command.threads()
-    ended = command.result(180)
+    ended = command.result(400)
     assert ended.code == 0, ended
     hosts = json.loads((tmp_path / "run/run.json").read_text())["hosts"]
     assert [len(host["recordings"]) for host in hosts] == [1] * HOSTS
@@ -96,7 +96,7 @@ def test_many_slow_hosts_take_as_long_as_the_slowest(crowd, tmp_path):
 
 def test_an_interrupt_does_not_wait_for_slow_hosts(crowd, tmp_path):
     command = crowd.start("run", NAMES, *WORDS, "-o", str(tmp_path / "run"))
-    command.wait_to_hear(": ready", timeout=180)
+    command.wait_to_hear(": ready", timeout=400)
     command.process.send_signal(signal.SIGINT)
     ended = command.result(60)
     assert ended.code == 130, ended

@@ -152,7 +152,8 @@ def test_a_host_that_freezes_in_the_middle_loses_its_own_part_only(site, burner)
     try:
         results, _ = in_the_middle(freeze, hosts, site.connector().transport, seconds=1.0, timeout=8.0)
         (line,) = of_host(results["frozen"])
-        assert (line.status, line.stage, line.reason) == (Status.FAILED, "record", "timed out after 9 s")
+        assert (line.status, line.stage) == (Status.FAILED, "record")
+        assert line.reason.startswith("timed out after ")
     finally:
         for pid in frozen:
             with contextlib.suppress(ProcessLookupError):  # it may have seen its connection close

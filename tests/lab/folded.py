@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import List, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 ANNOTATION = re.compile(r"_\[[0-9a-z]\]$")
 LEAST_SAMPLES = 30
@@ -13,8 +13,12 @@ LEAST_SAMPLES = 30
 class Stacks:
     """The stacks of one folded file: frames outermost first without tier annotation, and their counts."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Optional[Path] = None) -> None:
         self.stacks: List[Tuple[List[str], int]] = []
+        if path:
+            self._read(path)
+
+    def _read(self, path: Path) -> None:
         for line in path.read_text(encoding="utf-8").splitlines():
             frames, _, count = line.rpartition(" ")
             self.stacks.append(([ANNOTATION.sub("", frame) for frame in frames.split(";")], int(count)))
@@ -22,6 +26,12 @@ class Stacks:
     @property
     def total(self) -> int:
         return sum(count for _, count in self.stacks)
+
+    def under(self, method: str) -> Stacks:
+        """Those with the method anywhere."""
+        found = Stacks()
+        found.stacks = [(frames, count) for frames, count in self.stacks if method in frames]
+        return found
 
     def count(self, method: str) -> int:
         """Samples with the method anywhere in the stack."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hprofiler.collect import comeback
 from hprofiler.model import Status
 from tests.unit.stand_in import Fleet, StandIns
 
@@ -32,7 +33,8 @@ def stand_ins(tmp_path):
     made.clean()
 
 
-def test_wherever_the_output_ends(stand_ins):
+def test_wherever_the_output_ends(stand_ins, monkeypatch):
+    monkeypatch.setattr(comeback, "LEASE_SECONDS", 1.0)
     bodies = {f"after-{size}": CUT.format(size=size) + GOOD for size in SIZES}
     results = Fleet(stand_ins, 60.0, {"good": GOOD, **bodies}).collect()
     assert [line.status for line in results.pop("good").outcomes] == [Status.OK]

@@ -139,6 +139,33 @@ def test_an_agent_that_is_there_no_more_is_cleaned_up_after(fleet, tmp_path, fai
     assert of_process[0] is Status.FAILED and log.read_text() == "good"
 
 
+KILLED = """
+if os.path.exists({log!r}):
+    hello()
+    request = read()
+    while request["type"] != "bye":
+        open({log!r}, "a").write(request["type"] + " ")
+        if request["type"] == "resume":
+            say("resumed", found=False)
+        if request["type"] == "clean":
+            say("cleaned", removed=["/tmp/x"], stopped=[], ended=[], failed=[])
+        request = read()
+else:
+    hello(); found(7); {then}
+    open({log!r}, "w").close()
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize(("then", "asked"), [("read()", "clean "), ("prepared(7)", "resume clean ")])
+def test_an_agent_that_is_killed_before_it_records_is_cleaned_up_after(fleet, tmp_path, then, asked):
+    log = tmp_path / "log"
+    result = fleet(one=KILLED.format(log=str(log), then=then)).collect()["one"]
+    (of_host,), of_process = lines(result)
+    assert of_host[0] is Status.FAILED and "status -9" in of_host[2]
+    assert of_process[0] is Status.FAILED and log.read_text() == asked
+
+
 class Away(Named):
     """Cannot be connected to a second time."""
 
@@ -238,11 +265,22 @@ class Torn(Named):
         return channel
 
 
-@pytest.mark.parametrize("times", [1, 2])
-def test_one_that_breaks_before_anybody_has_started_is_made_once_more(fleet, times):
-    from tests.unit.test_collect import GOOD
+AGAIN = """
+hello()
+request = read()
+if request["type"] == "clean":
+    open({log!r}, "a").write("clean ")
+    say("cleaned", removed=[], stopped=[], ended=[], failed=[])
+    read()
+say("found", searched=9, processes=[process(7)], ignored=[]); prepared(7); recording(7)
+profile(7, b"p"); outcome(7); say("done", left=[]); read()
+"""
 
-    hosts = fleet(one=GOOD)
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_one_that_breaks_before_anybody_has_started_is_made_once_more(fleet, tmp_path, times):
+    log = tmp_path / "log"
+    hosts = fleet(one=AGAIN.format(log=str(log)))
     Torn.left = times
     hosts.reach = type(hosts.reach)(Torn, hosts.reach.binaries, timeout=60.0)
     result = hosts.collect()["one"]
@@ -253,3 +291,4 @@ def test_one_that_breaks_before_anybody_has_started_is_made_once_more(fleet, tim
         assert [one.status for one in result.outcomes if one.pid] == [Status.OK]
     else:
         assert [one.status for one in of_host] == [Status.OK, Status.FAILED]
+    assert log.read_text() == "clean " * times, "the agent before may have been killed"

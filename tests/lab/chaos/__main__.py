@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Iterator, List, Sequence, Tuple
+from typing import Callable, Iterator, List, Sequence, Tuple
 
 from tests.lab import hosts
 from tests.lab.chaos import ground as grounds
@@ -21,7 +23,12 @@ _SHOWN = 600
 """Characters of a complaint; the report has all of it."""
 
 
-def drawn(ground: Ground, seed: int, number: int, only: Sequence[str]) -> Tuple[Fault, ...]:
+def alone(seed: int, name: str, ground: Ground) -> Tuple[Fault, ...]:
+    """A fault by itself."""
+    return (ALL[name](ground, random.Random(f"{seed} {name}")),)
+
+
+def drawn(seed: int, number: int, only: Sequence[str], ground: Ground) -> Tuple[Fault, ...]:
     """The faults of the trial of this number: one, or two of different kinds. Always the same ones."""
     chance = random.Random(f"{seed} {number}")
     names = sorted(only or ALL)
@@ -34,14 +41,14 @@ def drawn(ground: Ground, seed: int, number: int, only: Sequence[str]) -> Tuple[
     return (first, ALL[second](ground, chance))
 
 
-def trials(ground: Ground, options: argparse.Namespace) -> Iterator[Tuple[int, Tuple[Fault, ...]]]:
-    """Each trial's number and faults."""
+def trials(options: argparse.Namespace) -> Iterator[Tuple[int, Callable[[Ground], Sequence[Fault]]]]:
+    """Each trial's number, and what makes its faults."""
     if options.each:
         for number, name in enumerate(options.only or ALL, 1):
-            yield number, (ALL[name](ground, random.Random(f"{options.seed} {name}")),)
+            yield number, partial(alone, options.seed, name)
         return
     for number in range(options.first, options.first + options.runs):
-        yield number, drawn(ground, options.seed, number, options.only)
+        yield number, partial(drawn, options.seed, number, options.only)
 
 
 def main(words: Sequence[str]) -> int:
@@ -51,13 +58,17 @@ def main(words: Sequence[str]) -> int:
         print(reason, file=sys.stderr)
         return 2
     lines: List[report.Line] = []
-    with grounds.made() as ground:
-        for number, faults in trials(ground, options):
-            verdict = take(ground, faults)
+    with contextlib.ExitStack() as stack:
+        ground = stack.enter_context(grounds.made())
+        for number, faults in trials(options):
+            verdict = take(ground, faults(ground))
             lines.append(report.Line(options.seed, number, verdict))
             _tell(number, verdict)
             if options.report:
                 report.write(options.report, lines)
+            if verdict.spoilt:
+                stack.close()
+                ground = stack.enter_context(grounds.made())
     failed = [line for line in lines if not line.verdict.passed]
     print(f"{len(lines)} runs, {len(failed)} failed: {', '.join(str(line.number) for line in failed)}")
     return 1 if failed else 0

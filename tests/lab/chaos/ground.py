@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Optional
 
 from tests.burners.burner import Burner, Counters
-from tests.lab import hosts, procs
+from tests.lab import cache, hosts, procs
 from tests.lab.coordinator import ALL, Coordinator, Result, Running
 from tests.lab.hosts import Host, Lab
 from tests.lab.witness import Witness, active_profilers
@@ -46,6 +46,8 @@ class Ground:
     def mend(self) -> None:
         """Everything as it was: a burner runs on each host, and no session of before is left."""
         for name in self.names:
+            # one of the places for the agent's private folder, and the lab shows its classes below it
+            self.host(name).path(str(cache.folder("burners").parent.parent)).chmod(0o755)
             burner = self.burners.get(name)
             if burner is None or not burner.outer.alive():
                 if burner is not None:

@@ -110,11 +110,12 @@ def _wrong(stacks: Stacks, role: str) -> Iterator[str]:
     others = [HOT[other] for other in ROLES.values() if other != role and stacks.count(HOT[other])]
     if others:
         yield f"shows {', '.join(others)} of another host"
-    if stacks.total < LEAST_SAMPLES:
+    burning = stacks.under("Burner.work")  # a JVM has threads of its own, and at times much to collect
+    if burning.total < LEAST_SAMPLES:
         return  # of a JVM that got next to no CPU time; how many there had to be was counted before
     for method, percent in {HOT[role]: 70, "Burner.warm": 20, "Burner.cool": 10}.items():
-        if abs(stacks.share(method) - percent) > stacks.tolerance():
-            yield f"{method} has {stacks.share(method):.1f} % of {stacks.total} samples and burns {percent} %"
+        if abs(burning.share(method) - percent) > burning.tolerance():
+            yield f"{method} has {burning.share(method):.1f} % of {burning.total} samples, not {percent} %"
     for method, path in PATHS.items():
         if stacks.count(method) >= LEAST_SAMPLES and stacks.path_share(path) < 90:
             yield f"{method} shows its callers in {stacks.path_share(path):.0f} % of its samples"

@@ -33,6 +33,8 @@ class Verdict:
     quiet_after: float = 0.0
     """Seconds from the end of the run until nothing was left on the hosts."""
     complaints: List[str] = field(default_factory=list)
+    spoilt: bool = False
+    """Whether the ground is not fit for another trial."""
     said: str = ""
     """What the run told of its hosts, where there are complaints."""
 
@@ -42,8 +44,7 @@ class Verdict:
 
 
 def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
-    """Run once with these faults, and judge. The ground is mended before, and after."""
-    ground.mend()
+    """Run once with these faults, and judge. The ground is mended afterwards."""
     began = time.monotonic()
     pids = {name: burner.pid for name, burner in ground.burners.items()}
     before = ground.counters()
@@ -55,6 +56,11 @@ def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
         verdict.said = "" if verdict.passed else _said(result)
     except Exception as error:  # one trial must not end two hundred
         verdict.complaints.append(f"the trial broke: {type(error).__name__}: {error}")
+    try:
+        ground.mend()
+    except Exception as error:
+        verdict.complaints.append(f"the ground cannot be mended: {type(error).__name__}: {error}")
+        verdict.spoilt = True
     verdict.faults = [fault.about() for fault in faults]
     verdict.seconds = time.monotonic() - began
     return verdict
