@@ -1,5 +1,7 @@
 //! From the numbers of methods, classes and threads to frames, each looked up once a chunk.
 
+use std::borrow::Cow;
+
 use super::numbered::Numbered;
 use super::pools::{Of, Pools};
 use super::stacks::Budget;
@@ -102,7 +104,11 @@ impl<'a> Namer<'a> {
 
     fn note_module(&mut self, method: u64, kind: Kind, name: &str) {
         if let Some([class, ..]) = self.pools.get(Of::Methods, method) {
-            let library = self.class_symbol(class);
+            // async-profiler writes `[vdso]`, as perf and the kernel call it, without its brackets.
+            let library = match self.class_symbol(class) {
+                vdso if *vdso == *b"vdso" => Cow::Borrowed(&b"[vdso]"[..]),
+                library => library,
+            };
             self.modules
                 .insert(name, kind, &String::from_utf8_lossy(&library));
         }
@@ -155,7 +161,7 @@ impl<'a> Namer<'a> {
         Ok(Frame::new(name, Kind::Plain))
     }
 
-    fn class_symbol(&self, class: u64) -> std::borrow::Cow<'a, [u8]> {
+    fn class_symbol(&self, class: u64) -> Cow<'a, [u8]> {
         let class = self.pools.get(Of::Classes, class);
         class.map_or_else(Default::default, |[name, ..]| self.pools.symbol(name))
     }
