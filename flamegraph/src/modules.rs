@@ -94,6 +94,7 @@ impl ModuleTable {
     }
 
     /// Remembers of one name what another table does of a name.
+    #[cfg(feature = "recordings")]
     pub(crate) fn copy(&mut self, name: &str, other: &ModuleTable, theirs: &str) {
         for world in 0..self.0.of.len() {
             if let Some(module) = other.at(world, theirs) {
