@@ -56,17 +56,18 @@ impl Profile {
 
     /// A node up to its children.
     fn put_node(&self, block: &mut Vec<u8>, node: Node, totals: &[Vec<i64>]) {
-        let (name, kind) = if node == ROOT {
-            ("", "root")
+        let (name, kind, module) = if node == ROOT {
+            ("", "root", None)
         } else {
             let frame = self.tree.frame(node);
-            (self.frames.name_of(frame), frame.kind().word())
+            let (name, kind) = (self.frames.name_of(frame), frame.kind());
+            (name, kind.word(), self.modules.get(name, kind))
         };
         block.extend_from_slice(b"{\"name\":");
         put_string(block, name);
         block.extend_from_slice(b",\"kind\":");
         put_string(block, kind);
-        if let Some(module) = self.modules.get(name).filter(|_| node != ROOT) {
+        if let Some(module) = module {
             block.extend_from_slice(b",\"module\":");
             put_string(block, module);
         }

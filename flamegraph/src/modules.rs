@@ -9,6 +9,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 
+use crate::frames::Kind;
 use crate::profile::Profile;
 use crate::wire::put_varint;
 
@@ -18,36 +19,57 @@ const SEVERAL: &str = "several modules";
 const BETWEEN: &str = ", ";
 /// Names of files have at most 255 bytes, and so many stand together.
 const MOST_BYTES: usize = MOST_OF_ONE * (255 + BETWEEN.len());
-/// Distinct modules and groups of them; those beyond are not told.
+/// Distinct modules and groups of them that one recording, or file, may bring; those beyond are not told.
 pub(crate) const MOST_MODULES: usize = 1 << 14;
-/// Bytes of all names that have a module; names come from hosts.
+/// Bytes of all its names that have a module; names come from hosts.
 const MOST_NAME_BYTES: usize = 64 << 20;
 
-/// By a name its module, or a few with commas between. A copy costs nothing until it is changed.
+/// By a frame's name its module, or a few with commas between. Frames of the kernel and others are apart: what is
+/// called alike lies elsewhere. A copy costs nothing until it is changed.
 #[derive(Clone, Default)]
 pub(crate) struct ModuleTable(Arc<Table>);
 
 #[derive(Clone, Default)]
 struct Table {
-    of: HashMap<Box<str>, Arc<str>, RandomState>,
+    /// Those of native functions, and those of the kernel's.
+    of: [HashMap<Box<str>, Arc<str>, RandomState>; 2],
     known: HashSet<Arc<str>, RandomState>,
     name_bytes: usize,
+    /// Tables that were added to this one: each brings the room for its own, so that none takes another's.
+    added: usize,
+}
+
+/// Where in a table frames of this kind stand. Java's methods have no module, nor have wakers.
+fn world(kind: Kind) -> Option<usize> {
+    match kind {
+        Kind::Plain => Some(0),
+        Kind::Kernel => Some(1),
+        _ => None,
+    }
 }
 
 impl ModuleTable {
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.of.is_empty()
+        self.0.of.iter().all(HashMap::is_empty)
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.of.get(name).map(|module| &**module)
+    pub(crate) fn get(&self, name: &str, kind: Kind) -> Option<&str> {
+        self.at(world(kind)?, name)
     }
 
-    /// Remembers where a name lies: in the file of this path, or in what a table said before. Passes over memory,
-    /// code that was made at run time, and what is not known.
-    pub(crate) fn insert(&mut self, name: &str, path: &str) {
-        if let Some(module) = module_of(path) {
-            self.put(name, module);
+    fn at(&self, world: usize, name: &str) -> Option<&str> {
+        self.0.of[world].get(name).map(|module| &**module)
+    }
+
+    /// Remembers where a frame lies: in the file of this path, or in what a table said before. Passes over memory,
+    /// code that was made at run time, and what is not known. False when no other module would change it.
+    pub(crate) fn insert(&mut self, name: &str, kind: Kind, path: &str) -> bool {
+        let Some(world) = world(kind) else {
+            return false;
+        };
+        match module_of(path) {
+            Some(module) => self.put(world, name, &module),
+            None => true,
         }
     }
 
@@ -55,79 +77,127 @@ impl ModuleTable {
     pub(crate) fn add(&mut self, other: &ModuleTable) {
         if self.is_empty() {
             self.0 = Arc::clone(&other.0);
-        } else if !Arc::ptr_eq(&self.0, &other.0) {
-            for (name, module) in &other.0.of {
-                self.put(name, module);
+        } else if !other.is_empty() && !Arc::ptr_eq(&self.0, &other.0) {
+            self.make_room_for(other);
+            for (world, of) in other.0.of.iter().enumerate() {
+                for (name, module) in of {
+                    self.put(world, name, module);
+                }
             }
         }
     }
 
-    /// The same table with other modules.
+    /// From now on there may be as much more as the other table may hold.
+    pub(crate) fn make_room_for(&mut self, other: &ModuleTable) {
+        let table = Arc::make_mut(&mut self.0);
+        table.added = table.added.saturating_add(1).saturating_add(other.0.added);
+    }
+
+    /// Remembers of one name what another table does of a name.
+    #[cfg(feature = "recordings")]
+    pub(crate) fn copy(&mut self, name: &str, other: &ModuleTable, theirs: &str) {
+        for world in 0..self.0.of.len() {
+            if let Some(module) = other.at(world, theirs) {
+                self.put(world, name, module);
+            }
+        }
+    }
+
+    /// The same table with other modules: of a name in several each is renamed.
     #[cfg(feature = "recordings")]
     pub(crate) fn renamed<'a, T: AsRef<str>>(
         &'a self,
         rename: impl Fn(&'a str) -> T,
     ) -> ModuleTable {
         let mut renamed = ModuleTable::default();
-        for (name, module) in &self.0.of {
-            renamed.put(name, rename(module).as_ref());
+        renamed.make_room_for(self);
+        for (world, of) in self.0.of.iter().enumerate() {
+            for (name, modules) in of {
+                for module in modules.split(BETWEEN) {
+                    if module == SEVERAL {
+                        renamed.put(world, name, SEVERAL);
+                    } else if let Some(module) = module_of(rename(module).as_ref()) {
+                        renamed.put(world, name, &module);
+                    }
+                }
+            }
         }
         renamed
     }
 
-    /// The modules of some names as our own formats have them: how many, each of them, and a piece with a number for
-    /// each name: 0, or the place of its module, counted from 1. Nothing where no name has one.
+    /// The modules of some names as our own formats have them: how many, each of them, and two pieces with a number for
+    /// each name, as a native frame and as one of the kernel: 0, or the place of its module, counted from 1. Nothing
+    /// where no name has one.
     pub(crate) fn table_of(&self, names: &[&str]) -> Vec<u8> {
-        let (mut texts, mut numbers) = (Vec::new(), Vec::new());
+        let (mut texts, mut pieces) = (Vec::new(), Vec::new());
         let mut places: HashMap<&str, u64, RandomState> = HashMap::default();
-        for module in names.iter().map(|name| self.get(name)) {
-            let place = module.map(|module| {
-                let next = places.len() as u64 + 1;
-                *places.entry(module).or_insert_with(|| {
-                    put_text(&mut texts, module.as_bytes());
-                    next
-                })
-            });
-            put_varint(&mut numbers, place.unwrap_or(0));
+        for world in 0..self.0.of.len() {
+            let mut numbers = Vec::new();
+            for module in names.iter().map(|name| self.at(world, name)) {
+                let place = module.map(|module| {
+                    let next = places.len() as u64 + 1;
+                    *places.entry(module).or_insert_with(|| {
+                        put_text(&mut texts, module.as_bytes());
+                        next
+                    })
+                });
+                put_varint(&mut numbers, place.unwrap_or(0));
+            }
+            put_text(&mut pieces, &numbers);
         }
         let mut out = Vec::new();
         if !places.is_empty() {
             put_varint(&mut out, places.len() as u64);
             out.extend_from_slice(&texts);
-            put_text(&mut out, &numbers);
+            out.extend_from_slice(&pieces);
         }
         out
     }
 
-    fn put(&mut self, name: &str, module: &str) {
-        let joined = match self.get(name) {
-            Some(known) if known == module => return,
+    /// False when no other module would change what is remembered of the name.
+    fn put(&mut self, world: usize, name: &str, module: &str) -> bool {
+        let joined = match self.at(world, name) {
+            Some(SEVERAL) => return false,
+            Some(known) if known == module => return true,
             Some(known) => joined(known, module),
-            None => joined(module, module),
+            None => module.to_string(),
         };
-        if self.get(name) != Some(&joined) {
-            Arc::make_mut(&mut self.0).put(name, &joined);
+        if self.at(world, name) == Some(&joined) {
+            return true;
         }
+        Arc::make_mut(&mut self.0).put(world, name, &joined)
     }
 }
 
 impl Table {
-    fn put(&mut self, name: &str, module: &str) {
+    /// False when no other module would be remembered of the name.
+    fn put(&mut self, world: usize, name: &str, module: &str) -> bool {
+        let rooms = self.added.saturating_add(1);
+        let has_room = self.known.len() < MOST_MODULES.saturating_mul(rooms);
+        let is_new = !self.of[world].contains_key(name);
         let module = match self.known.get(module) {
             Some(known) => Arc::clone(known),
-            None if self.known.len() >= MOST_MODULES => return,
-            None => {
-                let module: Arc<str> = Arc::from(module);
-                self.known.insert(Arc::clone(&module));
-                module
-            }
+            None if has_room || module == SEVERAL => self.know(module),
+            // It lies in another one as well, which is all that there is room for.
+            None if !is_new => return self.put(world, name, SEVERAL),
+            None => return false,
         };
-        if let Some(place) = self.of.get_mut(name) {
-            *place = module;
-        } else if self.name_bytes + name.len() <= MOST_NAME_BYTES {
+        let open = &*module != SEVERAL;
+        if !is_new {
+            self.of[world].insert(Box::from(name), module);
+        } else if self.name_bytes + name.len() <= MOST_NAME_BYTES.saturating_mul(rooms) {
             self.name_bytes += name.len();
-            self.of.insert(Box::from(name), module);
+            self.of[world].insert(Box::from(name), module);
+        } else {
+            return false;
         }
+        open
+    }
+
+    fn know(&mut self, module: &str) -> Arc<str> {
+        let module: Arc<str> = Arc::from(module);
+        self.known.insert(Arc::clone(&module));
+        module
     }
 }
 
@@ -137,56 +207,76 @@ fn put_text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// The name of the file with this path, if it is one.
-fn module_of(path: &str) -> Option<&str> {
-    const MEMORY: [&str; 8] = [
+/// The name of the file with this path, if it is one; of what a table said before the same text.
+pub(crate) fn module_of(path: &str) -> Option<String> {
+    let path = whole(path);
+    let is_map = path.starts_with("/tmp/perf-") && path.ends_with(".map");
+    if is_memory(path) || is_map || path.contains("/jitted-") {
+        return None;
+    }
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let parts = name.split(BETWEEN).map(whole);
+    let text = set_of(parts.filter(|part| !part.is_empty() && !is_memory(part)));
+    (!text.is_empty() && text.len() <= MOST_BYTES).then_some(text)
+}
+
+/// A path without what the kernel says behind it of files that are gone.
+fn whole(mut path: &str) -> &str {
+    while let Some(shorter) = path.strip_suffix(" (deleted)") {
+        path = shorter;
+    }
+    path
+}
+
+/// Memory without a file, as the kernel calls it.
+fn is_memory(path: &str) -> bool {
+    const MEMORY: [&str; 11] = [
         "[unknown]",
         "[heap]",
         "[stack",
         "[anon",
         "//anon",
         "/anon_hugepage",
+        "anon_inode:",
+        "/memfd:",
+        "memfd:",
         "/dev/zero",
         "/SYSV",
     ];
-    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
-    let is_memory = MEMORY.iter().any(|start| path.starts_with(start));
-    let is_map = path.starts_with("/tmp/perf-") && path.ends_with(".map");
-    if is_memory || is_map || path.contains("/jitted-") {
-        return None;
-    }
-    let name = path.rsplit('/').next().unwrap_or(path);
-    (!name.is_empty() && name.len() <= MOST_BYTES).then_some(name)
+    MEMORY.iter().any(|start| path.starts_with(start))
 }
 
 /// The modules of both, each once and in order: whichever came first, the text is the same.
 fn joined(one: &str, other: &str) -> String {
-    let both: BTreeSet<&str> = one.split(BETWEEN).chain(other.split(BETWEEN)).collect();
-    if both.len() > MOST_OF_ONE || both.contains(SEVERAL) {
+    set_of(one.split(BETWEEN).chain(other.split(BETWEEN)))
+}
+
+fn set_of<'a>(modules: impl Iterator<Item = &'a str>) -> String {
+    let all: BTreeSet<&str> = modules.collect();
+    if all.len() > MOST_OF_ONE || all.contains(SEVERAL) {
         return SEVERAL.to_string();
     }
-    both.into_iter().collect::<Vec<_>>().join(BETWEEN)
+    all.into_iter().collect::<Vec<_>>().join(BETWEEN)
 }
 
 impl Profile {
     /// The module that a function of this name lies in (`libc.so.6`), where that is known: a file's name
-    /// without its folders, up to three of them with commas between, or `several modules`. Java's methods
-    /// have none.
-    pub fn module_of(&self, name: &str) -> Option<&str> {
-        self.modules.get(name)
+    /// without its folders, up to three of them with commas between, or `several modules`. Frames that are
+    /// neither plain nor of the kernel have none, nor have Java's methods.
+    pub fn module_of(&self, name: &str, kind: Kind) -> Option<&str> {
+        self.modules.get(name, kind)
     }
 
-    /// The names of frames that have a module, and the modules; in the names' order.
+    /// The names of frames that have a module, and the modules; in the names' order. What is called alike in the
+    /// kernel and elsewhere stands twice.
     pub fn modules(&self) -> impl Iterator<Item = (&str, &str)> {
-        let frames = self.used_frames();
-        let mut names: Vec<&str> = frames
-            .iter()
-            .map(|&frame| self.frames.name_of(frame))
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        let known = |name| self.modules.get(name).map(|module| (name, module));
-        names.into_iter().filter_map(known)
+        let frames = self.used_frames().into_iter();
+        let named = frames.map(|frame| (self.frames.name_of(frame), frame.kind()));
+        let known =
+            named.filter_map(|(name, kind)| Some((name, kind, self.modules.get(name, kind)?)));
+        let mut known: Vec<(&str, Kind, &str)> = known.collect();
+        known.sort_unstable();
+        known.into_iter().map(|(name, _, module)| (name, module))
     }
 }
 
@@ -210,9 +300,18 @@ mod tests {
             ("[heap]", None),
             ("/tmp/perf-12.map", None),
             ("/x/jitted-12-3.so", None),
+            ("/x/[heap]", None),
+            ("/memfd:jit (deleted)", None),
+            ("memfd:jit", None),
+            ("anon_inode:[io_uring]", None),
+            (", ", None),
+            ("b (deleted), a, ", Some("a, b")),
+            ("/x (deleted) (deleted)", Some("x")),
         ];
         for (path, expected) in cases {
-            assert_eq!(module_of(path), expected, "{path}");
+            let module = module_of(path);
+            assert_eq!(module.as_deref(), expected, "{path}");
+            assert_eq!(module.as_deref().and_then(module_of), module, "{path}");
         }
         assert_eq!(module_of(&"x".repeat(MOST_BYTES + 1)), None);
     }
@@ -223,38 +322,47 @@ mod tests {
         for turn in 0..paths.len() {
             let mut table = ModuleTable::default();
             for place in 0..paths.len() {
-                table.insert("f", paths[(turn + place) % paths.len()]);
+                table.insert("f", Kind::Plain, paths[(turn + place) % paths.len()]);
             }
-            assert_eq!(table.get("f"), Some("[x], libc.so, libm.so"));
-            table.insert("f", "/one/more");
-            table.insert("f", "libc.so");
-            assert_eq!(table.get("f"), Some(SEVERAL));
+            assert_eq!(table.get("f", Kind::Plain), Some("[x], libc.so, libm.so"));
+            table.insert("f", Kind::Plain, "/one/more");
+            table.insert("f", Kind::Plain, "libc.so");
+            assert_eq!(table.get("f", Kind::Plain), Some(SEVERAL));
         }
     }
 
     #[test]
     fn tables_add_up_and_a_copy_stays_as_it_was() {
         let mut one = ModuleTable::default();
-        one.insert("f", "a");
+        one.insert("f", Kind::Plain, "a");
         let before = one.clone();
         let mut other = ModuleTable::default();
-        other.insert("f", "b, c");
-        other.insert("g", "c");
+        other.insert("f", Kind::Plain, "b, c");
+        other.insert("g", Kind::Plain, "c");
         one.add(&other);
-        assert_eq!((one.get("f"), one.get("g")), (Some("a, b, c"), Some("c")));
-        assert_eq!((before.get("f"), before.get("g")), (Some("a"), None));
+        assert_eq!(
+            (one.get("f", Kind::Plain), one.get("g", Kind::Plain)),
+            (Some("a, b, c"), Some("c"))
+        );
+        assert_eq!(
+            (before.get("f", Kind::Plain), before.get("g", Kind::Plain)),
+            (Some("a"), None)
+        );
     }
 
     #[test]
     fn hosts_cannot_fill_it() {
         let mut table = ModuleTable::default();
         for number in 0..2 * MOST_MODULES {
-            table.insert(&format!("f{number}"), &format!("m{number}"));
+            table.insert(&format!("f{number}"), Kind::Plain, &format!("m{number}"));
         }
         assert_eq!(table.0.known.len(), MOST_MODULES);
+        // Of what is known to be in two there is always room to say so.
+        table.insert("f1", Kind::Plain, "another");
+        assert_eq!(table.get("f1", Kind::Plain), Some(SEVERAL));
         let long = "n".repeat(MOST_NAME_BYTES / 2);
         for name in ["a", "b", "c"] {
-            table.insert(&format!("{name}{long}"), "m1");
+            table.insert(&format!("{name}{long}"), Kind::Plain, "m1");
         }
         assert!(table.0.name_bytes <= MOST_NAME_BYTES);
     }

@@ -304,22 +304,28 @@ proptest! {
 
 #[test]
 fn modules_stand_behind_the_columns_and_are_checked() {
-    let plain = body(&compact(&small()));
+    let mut profile = Profile::new(vec![ValueType::samples()]);
+    for stack in [&["main", "run", "put"][..], &["main", "put_[k]"]] {
+        profile.add_stack(stack, &[1]).unwrap();
+    }
+    let plain = body(&compact(&profile));
     let with = |modules: &[u8]| read_body(&[&plain[..], modules].concat());
     // Three names: main, put, run.
-    let profile = with(b"\x02\x04a.so\x06/b/.so\x03\x00\x02\x01").unwrap();
-    let modules: Vec<_> = profile.modules().collect();
-    assert_eq!(modules, [("put", ".so"), ("run", "a.so")]);
-    assert_eq!(text(&profile, 0), text(&small(), 0));
+    let back = with(b"\x02\x04a.so\x06/b/.so\x03\x00\x02\x01\x03\x00\x01\x00").unwrap();
+    let modules: Vec<_> = back.modules().collect();
+    assert_eq!(modules, [("put", ".so"), ("put", "a.so"), ("run", "a.so")]);
+    assert_eq!(text(&back, 0), text(&profile, 0));
     for damaged in [
         &b"\x01"[..],
         b"\x01\x04a.s",
         b"\x01\x04a.so",
         b"\x01\x04a.so\x03\x00\x01",
-        b"\x01\x04a.so\x02\x00\x01",
-        b"\x01\x04a.so\x04\x00\x01\x00\x00",
-        b"\x01\x04a.so\x03\x00\x02\x00",
-        b"\x01\x04a.so\x03\x00\x01\x00\x00",
+        b"\x01\x04a.so\x03\x00\x01\x00",
+        b"\x01\x04a.so\x02\x00\x01\x03\x00\x00\x00",
+        b"\x01\x04a.so\x04\x00\x01\x00\x00\x03\x00\x00\x00",
+        b"\x01\x04a.so\x03\x00\x02\x00\x03\x00\x00\x00",
+        b"\x01\x04a.so\x03\x00\x01\x00\x03\x00\x00\x02",
+        b"\x01\x04a.so\x03\x00\x01\x00\x03\x00\x00\x00\x00",
         b"\xff\xff\xff\xff\x0f",
     ] {
         assert!(with(damaged).is_err(), "{damaged:?}");

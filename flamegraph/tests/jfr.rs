@@ -44,13 +44,18 @@ fn both_chunks_count_in_every_value() {
 #[test]
 fn native_functions_lie_in_the_library_that_stands_for_their_class() {
     // Written again: the last text of a number counts.
-    let library = checkpoint(&[pool(12, &[(6, text("libdemo.so"))])]);
-    let parts = [Metadata::event(CLASSES), samples(), constants(), library];
-    let with = read(&chunk(&parts), &options(false)).unwrap();
-    let modules: Vec<_> = with.modules().collect();
-    assert_eq!(modules, [("leaf", "libdemo.so")]);
+    let in_library = |library| {
+        let library = checkpoint(&[pool(12, &[(6, text(library))])]);
+        let parts = [Metadata::event(CLASSES), samples(), constants(), library];
+        read(&chunk(&parts), &options(false)).unwrap()
+    };
+    for (library, module) in [("libdemo.so", "libdemo.so"), ("vdso", "[vdso]")] {
+        let with = in_library(library);
+        assert_eq!(with.modules().collect::<Vec<_>>(), [("leaf", module)]);
+    }
     let without = read(&whole_chunk(), &options(false)).unwrap();
     assert_eq!(without.modules().count(), 0);
+    let with = in_library("libdemo.so");
     assert_eq!(folded(&with, "samples"), folded(&without, "samples"));
 }
 

@@ -5,8 +5,8 @@
 use std::io::{Read, Write};
 
 use flamegraph::{
-    read, write, Diff, Format, MeanMerger, Merger, NameRules, Profile, ReadOptions, ViewerWriter,
-    WriteFormat, WriteOptions,
+    read, write, Diff, Format, Kind, MeanMerger, Merger, NameRules, Profile, ReadOptions,
+    ViewerWriter, WriteFormat, WriteOptions,
 };
 use flate2::read::ZlibDecoder;
 
@@ -65,8 +65,11 @@ const EXPECTED: [(&str, &str); 4] = [
 fn perf_tells_the_modules_of_all_but_code_made_at_run_time() {
     let profile = script(SCRIPT);
     assert_eq!(modules(&profile), EXPECTED);
-    assert_eq!(profile.module_of("__libc_read"), Some("libc.so.6"));
-    assert_eq!(profile.module_of("com/acme/Job:::run"), None);
+    assert_eq!(
+        profile.module_of("__libc_read", Kind::Plain),
+        Some("libc.so.6")
+    );
+    assert_eq!(profile.module_of("__libc_read", Kind::Kernel), None);
 }
 
 #[test]
@@ -157,6 +160,89 @@ fn libraries_unpacked_under_new_names_are_one_when_names_are_canonical() {
 }
 
 #[test]
+fn rules_see_each_module_alone() {
+    let rules = NameRules::parse("[modules]\n^lib(.)\\.so$ => $1\n^gone$ =>\n").unwrap();
+    let profile = one("f", &["/liba.so", "/libb.so", "/gone"]);
+    let profile = profile.canonical(&rules).unwrap();
+    assert_eq!(modules(&profile), [("f", "a, b")]);
+    let many = one("f", &["/liba.so", "/libb.so", "/c", "/d"]);
+    let many = many.canonical(&rules).unwrap();
+    assert_eq!(modules(&many), [("f", "several modules")]);
+}
+
+/// One name in the kernel, in a library, and as a method of Java's.
+const BOTH_WORLDS: &str = "\
+java 7/8 1.000000: 1 cpu-clock:
+\tffffffffc0 run+0x1 ([zstd])
+\t7f01 run+0x1 (/opt/libx.so)
+\t7f03 run+0x1 (/tmp/perf-7.map)
+
+";
+
+#[test]
+fn the_kernel_and_libraries_are_apart_and_java_has_none() {
+    let mut options = ReadOptions::of(Some(Format::PerfScript));
+    (options.perf.kernel, options.perf.jit) = (true, true);
+    let profile = read(BOTH_WORLDS.as_bytes(), &options).unwrap();
+    let expected = [("run", "libx.so"), ("run", "[zstd]")];
+    for format in [WriteFormat::Compact, WriteFormat::Pprof] {
+        let copy = back(&profile, format);
+        assert_eq!(modules(&copy), expected, "{format:?}");
+        for (kind, module) in [
+            (Kind::Plain, Some("libx.so")),
+            (Kind::Kernel, Some("[zstd]")),
+            (Kind::Jit, None),
+            (Kind::Inlined, None),
+            (Kind::Waker, None),
+        ] {
+            assert_eq!(copy.module_of("run", kind), module, "{format:?} {kind:?}");
+        }
+    }
+    let json = String::from_utf8(written(&profile, WriteFormat::Json)).unwrap();
+    for part in [
+        r#"{"name":"run","kind":"jit","self""#,
+        r#"{"name":"run","kind":"plain","module":"libx.so","self""#,
+        r#"{"name":"run","kind":"kernel","module":"[zstd]","self""#,
+    ] {
+        assert!(json.contains(part), "{json}");
+    }
+    let mut page = ViewerWriter::new();
+    page.add(&profile, 0).unwrap();
+    let mut out = Vec::new();
+    page.finish(&mut out).unwrap();
+    // Names are java, run.
+    let expected = b"\x02\x07libx.so\x06[zstd]\x02\x00\x01\x02\x00\x02";
+    assert!(inflated(&out).ends_with(expected));
+}
+
+#[test]
+fn a_host_with_endless_modules_takes_no_room_of_others() {
+    let hostile = (0..20_000).map(|number| format!("\t7f01 f{number}+0x1 (/m{number})\n"));
+    let lines: Vec<String> = hostile.collect();
+    let stacks = lines
+        .chunks(100)
+        .map(|lines| format!("x 7/8 1.000000: 1 cpu-clock:\n{}\n", lines.concat()));
+    let hostile = script(&stacks.collect::<String>());
+    assert_eq!(modules(&hostile).len(), 1 << 14);
+    let honest = one("f1", &["/libc.so"]);
+    for (first, second) in [(&hostile, &honest), (&honest, &hostile)] {
+        let mut sum = first.clone();
+        sum.merge(second).unwrap();
+        assert_eq!(sum.module_of("f1", Kind::Plain), Some("libc.so, m1"));
+        sum.merge(&one("JVM_x", &["/libjvm.so"])).unwrap();
+        assert_eq!(sum.module_of("JVM_x", Kind::Plain), Some("libjvm.so"));
+        let mut page = ViewerWriter::new();
+        page.add(first, 0).unwrap();
+        page.add(second, 0).unwrap();
+        let mut out = Vec::new();
+        page.finish(&mut out).unwrap();
+        let page = inflated(&out);
+        assert!(page.windows(12).any(|part| part == b"\x0blibc.so, m1"));
+        assert!(!modules(&back(&sum, WriteFormat::Compact)).is_empty());
+    }
+}
+
+#[test]
 fn a_page_carries_them() {
     let data = |profiles: &[Profile]| {
         let mut writer = ViewerWriter::new();
@@ -173,7 +259,7 @@ fn a_page_carries_them() {
         one("f", &["/z.so"]),
     ]);
     // Names are f, g, native.
-    assert!(bytes.ends_with(b"\x02\x0ax.so, z.so\x04y.so\x03\x01\x02\x00"));
+    assert!(bytes.ends_with(b"\x02\x0ax.so, z.so\x04y.so\x03\x01\x02\x00\x03\x00\x00\x00"));
     let plain = read(b"native;f 1\n", &ReadOptions::default()).unwrap();
     assert!(
         data(&[plain]).ends_with(&[1, 1, 2, 1, 1]),
@@ -195,7 +281,15 @@ fn names_and_modules_that_mean_harm_are_text() {
         assert_eq!(frame["module"], module);
     }
     let long = "x".repeat(5000);
-    assert!(modules(&one("f", &[&long])).is_empty());
+    for module in [
+        ", ",
+        "/x/[heap]",
+        "/memfd:jit (deleted)",
+        "anon_inode:[io_uring]",
+        &long,
+    ] {
+        assert!(modules(&one("f", &[module])).is_empty(), "{module}");
+    }
 }
 
 #[test]

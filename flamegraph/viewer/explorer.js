@@ -127,11 +127,11 @@ export class Explorer {
    */
   moved(graph) {
     if (graph !== this.context.active) return;
-    const { zoom, query } = this.store.state;
+    const { state } = this.store;
     const zoomed = graph?.zoomed ?? 0;
     showFrame(graph, this.shown());
     part("back", HTMLButtonElement).disabled = this.store.steps === 0;
-    part("reset", HTMLButtonElement).disabled = zoom === 0 && zoomed === 0 && query === "";
+    part("reset", HTMLButtonElement).disabled = isUnzoomed(state) && zoomed === 0 && state.query === "";
   }
 
   /**
@@ -271,6 +271,7 @@ export class Explorer {
     const { state } = this.store;
     const shown = nameOfView(state);
     const beside = !GRAPHS.includes(shown);
+    if (begins) this.updateHosts(shown);
     if (beside) this.setBeside(begins);
     if (begins) {
       layOnPaper(this.context, beside);
@@ -279,6 +280,17 @@ export class Explorer {
       this.told = [];
       this.recolor(state);
     }
+  }
+
+  /**
+   * The hosts are printed with every view: as of what that shows, but in their own order.
+   * @param {ViewName} shown
+   */
+  updateHosts(shown) {
+    if (shown === "hosts" || !hasSections("hosts")) return;
+    const { active } = this.context;
+    this.viewOf("hosts").update({ ...this.store.state, sort: "", rows: 0 }, null);
+    this.context.active = active;
   }
 
   /**
@@ -332,4 +344,13 @@ export class Explorer {
  */
 function nameOfView({ view }) {
   return hasSections(view) ? view : "graph";
+}
+
+/**
+ * Whether every graph has its whole width.
+ * @param {State} state
+ */
+function isUnzoomed(state) {
+  const kept = /** @type {(keyof typeof UNZOOMED)[]} */ (Object.keys(UNZOOMED));
+  return kept.every((key) => state[key] === UNZOOMED[key]);
 }

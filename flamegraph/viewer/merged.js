@@ -50,8 +50,9 @@ export class Merged {
   reach(names) {
     for (let before = -1; ; ) {
       const node = this.lookInto(this.profile.find(names));
-      if (node === before || this.profile.find(names) === node) return node;
-      before = node;
+      const along = this.profile.depth[node]; // numbers of nodes are another tree's each time
+      if (along <= before || this.profile.find(names) === node) return node;
+      before = along;
     }
   }
 }

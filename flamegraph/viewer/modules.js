@@ -1,11 +1,14 @@
 // @ts-check
-/** In which module native functions lie. What is known of names is unpacked when the first is asked for. */
+/** In which module native functions lie, and those of the kernel: a name may stand for one of each. */
 
 /** @typedef {import("./bytes.js").ByteReader} ByteReader */
 
+/** Kinds of frames that have modules, as in FORMAT.md, in the order in which the data has them. */
+const KINDS_WITH_MODULES = [0, 5];
+
 /**
- * By the names of a page, a list that all its graphs share: modules, and for each name the number of its own.
- * @type {WeakMap<string[], {texts: string[], packed: ByteReader, numbers: Int32Array | null}>}
+ * By the names of a page, a list that all its graphs share: modules, and for each kind and name the number of its own.
+ * @type {WeakMap<string[], {texts: string[], numbers: Int32Array[]}>}
  */
 const MODULES = new WeakMap();
 
@@ -20,20 +23,29 @@ export function readModules(reader, names) {
     const { bytes, at, to } = reader.piece();
     texts.push(new TextDecoder().decode(bytes.subarray(at, to)));
   }
-  MODULES.set(names, { texts, packed: reader.piece(), numbers: null });
+  const numbers = KINDS_WITH_MODULES.map(() => readNumbers(reader.piece(), names.length, texts.length));
+  MODULES.set(names, { texts, numbers });
 }
 
 /**
- * Empty where it is not known.
- * @param {{names: string[], name: Int32Array}} shape
+ * @param {ByteReader} piece
+ * @param {number} count
+ * @param {number} end all are below it
+ */
+function readNumbers(piece, count, end) {
+  const numbers = new Int32Array(count);
+  piece.unpack(numbers, count);
+  if (numbers.some((number) => number < 0 || number >= end)) throw new Error("the profile's data is damaged: an unknown module");
+  return numbers;
+}
+
+/**
+ * Empty where it is not known, and of frames that have none.
+ * @param {{names: string[], name: Int32Array, kind: Uint8Array}} shape
  * @param {number} node
  */
-export function moduleOf({ names, name }, node) {
+export function moduleOf({ names, name, kind }, node) {
   const known = MODULES.get(names);
-  if (!known || name[node] < 0) return "";
-  if (!known.numbers) {
-    known.numbers = new Int32Array(names.length);
-    known.packed.unpack(known.numbers, names.length);
-  }
-  return known.texts[known.numbers[name[node]]] ?? "";
+  const numbers = known?.numbers[KINDS_WITH_MODULES.indexOf(kind[node])];
+  return known && numbers && name[node] >= 0 ? known.texts[numbers[name[node]]] : "";
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import signal
 import socket
@@ -10,6 +11,10 @@ from contextlib import contextmanager
 from typing import Callable, Iterator, List
 
 AT_ONCE = 2
+# How long the end of a block waits for an action that goes on, in seconds.
+_LAST_ACTION = 2.0
+
+_log = logging.getLogger(__name__)
 
 
 class Stop:
@@ -33,12 +38,15 @@ class Stop:
             yield
         finally:
             self._requests.put(False)
-            thread.join()
+            thread.join(_LAST_ACTION)
 
     def _tell(self, listener: Callable[[int], None]) -> None:
         while self._requests.get():
             self.level += 1
-            listener(self.level)
+            try:
+                listener(self.level)
+            except Exception:  # the next request must be heard
+                _log.exception("telling of stop %d", self.level)
 
 
 @contextmanager
@@ -64,12 +72,15 @@ def on_interrupt(action: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, handler_before)
         signal.set_wakeup_fd(woken_before)
         told.close()
-        thread.join()
-        heard.close()
+        thread.join(_LAST_ACTION)
 
 
 def _hear(heard: socket.socket, action: Callable[[], None]) -> None:
     """Call `action` for each SIGINT that the interpreter writes down, as a byte, the moment it comes."""
-    while numbers := heard.recv(64):
-        for _ in range(numbers.count(signal.SIGINT)):
-            action()
+    with heard:
+        while numbers := heard.recv(64):
+            for _ in range(numbers.count(signal.SIGINT)):
+                try:
+                    action()
+                except Exception:  # the next one must be heard
+                    _log.exception("Ctrl-C")

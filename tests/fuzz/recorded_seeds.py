@@ -29,7 +29,21 @@ def seeds() -> Iterator[Seed]:
         yield from files_of_symbols(Path(folder))
         yield from maps_of_code()
         yield from jfr_recordings(Path(folder))
+    yield "mangled", "names", NAMES
     yield "rules", "ours", (CHECKOUT / "flamegraph/src/ops/names.rules").read_bytes()
+
+
+NAMES = b"""\
+_ZNK2ns1VltERKS0_
+_ZThn8_N2ns1V3getEi
+_ZN1bIiJEE1fEv
+_ZN1aILm256ELj8ELln5EE1fEv
+_ZN12_GLOBAL__N_13hotIdEElT_RSt3mapINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEES1_EE
+_Z1fI1pIiiES0_IS1_S1_ES0_IS2_S2_EEvv
+_ZN3std2rt10lang_start28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE
+_RNvC1m4spin.cold
+_RINvNtC3std3mem8align_ofNtNtC3std3mem12DiscriminantE
+"""
 
 
 def written(name: str, text: bytes) -> Iterator[Seed]:

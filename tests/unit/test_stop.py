@@ -58,6 +58,58 @@ def test_only_the_innermost_hears_and_the_outer_one_hears_again_afterwards() -> 
         threading.Event().wait(PATIENCE)
 
 
+def test_an_action_that_fails_is_reported_and_the_next_signal_heard(caplog: pytest.LogCaptureFixture) -> None:
+    calls: SimpleQueue[None] = SimpleQueue()
+
+    def fail() -> None:
+        calls.put(None)
+        raise OSError("the terminal is closed")
+
+    with on_interrupt(fail):
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+            calls.get(timeout=PATIENCE)
+    assert caplog.text.count("the terminal is closed") >= 2
+
+
+def test_a_listener_that_fails_is_reported_and_hears_the_next_level(caplog: pytest.LogCaptureFixture) -> None:
+    stop = Stop()
+    levels: SimpleQueue[int] = SimpleQueue()
+
+    def fail(level: int) -> None:
+        levels.put(level)
+        raise OSError("the terminal is closed")
+
+    with stop.telling(fail):
+        for level in (1, 2):
+            stop.request()
+            assert levels.get(timeout=PATIENCE) == level
+    assert caplog.text.count("the terminal is closed") >= 2
+
+
+def test_an_action_that_goes_on_does_not_keep_the_block_from_ending() -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    def block() -> None:
+        begun.set()
+        release.wait()
+
+    def leave() -> None:
+        with on_interrupt(block):
+            os.kill(os.getpid(), signal.SIGINT)
+            assert begun.wait(PATIENCE)
+
+    # Without a bound the block would wait for ever: then it is let go, and told.
+    late = threading.Timer(PATIENCE, release.set)
+    late.start()
+    try:
+        leave()
+        assert not release.is_set()
+    finally:
+        late.cancel()
+        release.set()
+
+
 def test_each_request_is_a_level_of_its_own() -> None:
     stop = Stop()
     levels: SimpleQueue[int] = SimpleQueue()

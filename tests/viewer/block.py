@@ -15,11 +15,12 @@ Stacks = Dict[Tuple[str, ...], int]
 
 @dataclass
 class Block:
-    """How many nodes the tree has, the self values of each column by stack, the modules of names."""
+    """How many nodes the tree has, the self values of each column by stack, the modules of native and of the kernel's names."""
 
     nodes: int
     columns: List[Stacks]
     modules: Dict[str, str]
+    kernel: Dict[str, str]
 
 
 def described(page: Path) -> Dict[str, Any]:
@@ -47,9 +48,9 @@ def read_block(packed: bytes) -> Block:
     names = _names(reader)
     stacks = _stacks(reader, names)
     columns = [_column(reader, stacks) for _ in range(reader.number())]
-    modules = _modules(reader, names) if reader.at < len(reader.data) else {}
+    modules = _modules(reader, names) if reader.at < len(reader.data) else [{}, {}]
     assert reader.at == len(reader.data)
-    return Block(len(stacks), columns, modules)
+    return Block(len(stacks), columns, *modules)
 
 
 class _Reader:
@@ -89,11 +90,11 @@ def _names(reader: _Reader) -> List[str]:
     return [name.decode() for name in names]
 
 
-def _modules(reader: _Reader, names: List[str]) -> Dict[str, str]:
+def _modules(reader: _Reader, names: List[str]) -> List[Dict[str, str]]:
     texts = [reader.take(reader.number()).decode() for _ in range(reader.number())]
-    numbers = reader.numbers()
-    assert texts and len(numbers) == len(names)
-    return {name: texts[number - 1] for name, number in zip(names, numbers) if number}
+    pieces = [reader.numbers(), reader.numbers()]
+    assert texts and all(len(numbers) == len(names) for numbers in pieces)
+    return [{name: texts[number - 1] for name, number in zip(names, numbers) if number} for numbers in pieces]
 
 
 def _stacks(reader: _Reader, names: List[str]) -> List[Tuple[str, ...]]:

@@ -111,9 +111,9 @@ def test_a_link_leads_into_what_was_too_narrow_to_see(viewer: Viewer, wide_page:
     chosen = viewer.text("frame-name")
     reopened(viewer, wide_page)
     assert viewer.text("frame-name") == chosen
-    viewer.open(wide_page, "view=reversed")
-    viewer.driver.execute_script("location.hash = arguments[0]", f"view=reversed&{'.'.join('-' * 9000)}")
-    viewer.until("return document.getElementById('frame-chosen').hidden")
+    endless = f"view=reversed&reversed={'.'.join('-' * 9000)}"
+    viewer.driver.execute_script("location.hash = arguments[0]", endless)
+    viewer.until_text("frame-name", "smaller frames")
 
 
 def test_a_link_keeps_both_zooms_of_the_sandwich_until_another_method_is_shown(
@@ -132,6 +132,17 @@ def test_a_link_keeps_both_zooms_of_the_sandwich_until_another_method_is_shown(
     viewer.element("sandwich-method-input").send_keys("d", Keys.ENTER)
     viewer.until("return location.hash.includes('method=d')")
     assert "callers=" not in viewer.state() and "callees=" not in viewer.state()
+
+
+def test_reset_takes_the_zoom_of_a_view_that_was_left(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "reversed")
+    viewer.click(0.7, 1)
+    viewer.element("view-graph").click()
+    assert "reversed=" in viewer.state()
+    assert viewer.element("reset").is_enabled()
+    viewer.element("reset").click()
+    assert "reversed=" not in viewer.state()
+    viewer.until("return document.getElementById('reset').disabled")
 
 
 def test_a_link_keeps_how_many_rows_are_shown(viewer: Viewer, wide_page: Path) -> None:

@@ -36,7 +36,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_page_carries_modules_of_native_and_kernel_functions_alone(page: Path) -> None:
-    assert carried(page).modules == {"ext4_read": "[ext4]", "read": "libc.so.6", "odd": HOSTILE}
+    block = carried(page)
+    assert block.modules == {"read": "libc.so.6", "odd": HOSTILE}
+    assert block.kernel == {"ext4_read": "[ext4]"}
 
 
 def test_the_tooltip_and_the_line_below_tell_them(viewer: Viewer, page: Path) -> None:
@@ -60,6 +62,20 @@ def test_views_that_merge_the_tree_know_them_too(viewer: Viewer, page: Path) -> 
     viewer.open(page, "view=reversed")
     viewer.canvas = "reversed-canvas"
     assert "[ext4]" in viewer.hover(0.25, 1).splitlines()[-1]
+
+
+def test_what_is_called_alike_lies_where_each_does(viewer: Viewer, tmp_path: Path) -> None:
+    alike = script(
+        "decompress+0x1 ([zstd])",
+        "decompress+0x1 (/usr/lib/libzstd-jni.so)",
+        "run+0x1 (/usr/lib/libx.so)",
+        "run+0x1 (/tmp/perf-7.map)",
+    )
+    page = tmp_path / "alike.html"
+    write_page(Profile.from_bytes(alike, "perf-script", kernel=True, jit=True), page, "alike")
+    viewer.open(page)
+    told = {viewer.hover(share, 2).splitlines()[-1] for share in (0.125, 0.375, 0.625, 0.875)}
+    assert told == {"Kernel · [zstd]", "Native · libzstd-jni.so", "Native · libx.so", "Java, JIT-compiled"}
 
 
 def test_hosts_with_other_libraries_are_one_tree(tmp_path: Path) -> None:

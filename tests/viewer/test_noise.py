@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import zlib
+from base64 import b64encode
 from pathlib import Path
 from typing import Dict, List, Optional
 
@@ -12,6 +15,7 @@ from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report
 from hprofiler.report.diff import Changes, compare_paths, two_runs
 from tests.viewer.browser import Viewer
+from tests.viewer.made_profile import varint
 from tests.viewer.made_run import TASK, MadeHost, make_run
 from tests.viewer.seeing import table, three_hosts
 
@@ -39,10 +43,12 @@ def _recorded(event: str, processes: Dict[int, str]) -> Dict[str, Dict]:
     return {"processes": processes} if event == "cpu" else {"events": {event: processes}}
 
 
-def compared(viewer: Viewer, before: Path, after: Path, out: Path, state: str = "") -> Changes:
+def compared(
+    viewer: Viewer, before: Path, after: Path, out: Path, state: str = "", absolute: bool = False
+) -> Changes:
     """The page of two runs, opened, and what Python says of them."""
     made = two_runs(before, after)
-    changes = compare_paths(before, after, None, False, lambda side, done, of: None, made)
+    changes = compare_paths(before, after, None, absolute, lambda side, done, of: None, made)
     made.write(changes, out)
     viewer.open(out, state)
     return changes
@@ -122,3 +128,49 @@ def test_bytes_are_as_certain_as_the_samples_behind_them(viewer: Viewer, tmp_pat
     assert Profile.open(trimmed.page.parent / "cluster/alloc.pb.gz").total() > 0
     viewer.open(trimmed.page, "view=compare&scope=host:1")
     assert "is not known here" in until_told(viewer)
+
+
+def test_amounts_have_the_noise_of_the_command_line(viewer: Viewer, tmp_path: Path) -> None:
+    sides = [run_of(tmp_path / "old", [300, 310, 290]), run_of(tmp_path / "new", [900, 930, 890, 910])]
+    changes = compared(viewer, *sides, tmp_path / "x.html", "view=compare&normalize=0", absolute=True)
+    until_told(viewer)
+    by_name = {row[5]: row for row in table(viewer, "changes")}
+    assert len(by_name) == len(changes.methods)
+    for method in changes.methods:
+        noise, unit = by_name[method.name][NOISE].lstrip("±").split()
+        assert method.total.noise is not None and unit.startswith("sample")
+        assert float(noise.replace(",", "")) == pytest.approx(method.total.noise, rel=0.01, abs=0.51)
+
+
+def chain(depth: int, columns: int) -> bytes:
+    """A page's data: one stack of that many frames, each with a sample of its own in every column."""
+    names = [f"n{number}".encode() for number in range(10, 60)]
+
+    def piece(numbers: List[int]) -> bytes:
+        packed = b"".join(map(varint, numbers))
+        return varint(len(packed)) + packed
+
+    texts = b"".join(varint(0) + varint(len(name)) + name for name in names)
+    frames = b"".join(varint(number) + varint(0) for number in range(len(names)))
+    tree = piece([node % len(names) for node in range(depth)]) + piece([1] * depth + [0])
+    column = varint(depth) + piece([1] * depth) * 2
+    parts = [texts, frames, tree, column * columns]
+    counts = [len(names), len(names), depth + 1, columns]
+    return b"HPV3" + b"".join(varint(count) + part for count, part in zip(counts, parts))
+
+
+def test_deep_stacks_leave_the_page_alive(viewer: Viewer, page: Path, tmp_path: Path) -> None:
+    """To go from each frame to the root took ten seconds for each process."""
+    data = b64encode(zlib.compress(chain(100_000, 3))).decode()
+    deep = tmp_path / "deep.html"
+    carries = r'(<script type="application/octet-stream" id="[^"]*">).*?(</script>)'
+    deep.write_text(re.sub(carries, rf"\g<1>{data}\g<2>", page.read_text(), count=1))
+    viewer.open(deep)
+    viewer.driver.execute_script(
+        "let last = performance.now(); window.longest = 0;"
+        "setInterval(() => { const now = performance.now();"
+        "window.longest = Math.max(window.longest, now - last); last = now; }, 10);"
+        "location.hash = 'view=compare&scope=host:0'"
+    )
+    assert "the spread over 1 and 2 processes" in until_told(viewer)
+    assert viewer.driver.execute_script("return window.longest") < 5000

@@ -11,7 +11,7 @@ import pytest
 from hprofiler.report import make_report
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import MadeHost, make_run
-from tests.viewer.seeing import show
+from tests.viewer.seeing import show, table
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +88,18 @@ def test_a_view_that_was_chosen_after_printing_is_alive(viewer: Viewer, page: Pa
     viewer.element("view-graph").click()
     viewer.canvas = "graph-canvas"
     assert viewer.hover(0.1, 1).splitlines()[0] == "a"
+
+
+def test_paper_has_the_processes_of_the_event_that_is_shown(viewer: Viewer, tmp_path: Path) -> None:
+    recorded = {7: "a;b 80\n", 8: "a;b 20\n"}
+    host = MadeHost("one", recorded, events={"alloc": {7: "a;make 1048576\n", 8: "a;make 3145728\n"}})
+    page = make_report(make_run(tmp_path / "run", [host], events=("cpu", "alloc")).path).page
+    viewer.open(page)
+    with paper(viewer):
+        assert [row[0] for row in table(viewer, "processes")] == ["80.0 %", "20.0 %"]
+    viewer.open(page, "view=hosts")
+    viewer.element("processes-sort-pid").click()
+    viewer.driver.execute_script("location.hash = 'event=alloc'")
+    viewer.until_text("wider", "alloc")
+    with paper(viewer):
+        assert [row[0] for row in table(viewer, "processes")] == ["75.0 %", "25.0 %"]

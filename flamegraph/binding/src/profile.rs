@@ -261,10 +261,16 @@ impl Profile {
 
     fn modules(&self) -> BTreeMap<String, String> {
         let profile = self.now();
-        let modules = profile.modules();
-        modules
-            .map(|(name, module)| (name.to_string(), module.to_string()))
-            .collect()
+        let mut by_name: BTreeMap<String, String> = BTreeMap::new();
+        for (name, module) in profile.modules() {
+            // What is called alike in the kernel and in a library.
+            let modules = by_name.entry(name.to_string()).or_default();
+            if !modules.is_empty() {
+                modules.push_str(", ");
+            }
+            modules.push_str(module);
+        }
+        by_name
     }
 
     #[pyo3(signature = (value=Value::default()))]

@@ -9,7 +9,7 @@ mod readers;
 type Target = fn(&[u8]);
 
 /// The targets by name.
-pub const TARGETS: [(&str, Target); 12] = [
+pub const TARGETS: [(&str, Target); 13] = [
     ("jfr", readers::jfr),
     ("perf_live", parts::perf_live),
     ("compact", readers::compact),
@@ -22,6 +22,7 @@ pub const TARGETS: [(&str, Target); 12] = [
     ("speedscope", readers::speedscope),
     ("perf_script", readers::perf_script),
     ("rules", parts::rules),
+    ("mangled", parts::mangled),
 ];
 
 /// Does what a target does with an input.

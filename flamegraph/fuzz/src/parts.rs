@@ -1,7 +1,7 @@
 //! What recordings are read with: perf's stream, maps of compiled code, tables of symbols, rules of names.
 
 use flamegraph::perf_data::{
-    symbols_at, Counted, Finish, JitMap, JitMaps, Live, LiveLimits, Wanted,
+    demangle, symbols_at, Counted, Finish, JitMap, JitMaps, Live, LiveLimits, Wanted,
 };
 use flamegraph::{NameRules, SymbolOptions};
 
@@ -65,6 +65,13 @@ pub fn rules(bytes: &[u8]) {
     };
     for name in ["a.B$$Lambda$12/0x0.c", "pool-1-thread-2", "[j]", ""] {
         rules.canonical(name);
+    }
+}
+
+/// Names of functions as compilers write them, a line each.
+pub fn mangled(bytes: &[u8]) {
+    for name in String::from_utf8_lossy(bytes).lines() {
+        assert!(demangle(name).len() < 80 << 10);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::frames::{Frame, Kind};
 use crate::input::Input;
 use crate::limits::{Bounded, Limits};
-use crate::modules::MOST_MODULES;
+use crate::modules::module_of;
 use crate::options::ReadOptions;
 use crate::profile::{Labels, Profile};
 use crate::tree::{Node, ROOT};
@@ -161,20 +161,28 @@ impl<'a> Body<'a> {
         if self.rest.is_empty() {
             return Ok(());
         }
-        let count = self.count("modules", MOST_MODULES as u64)?;
-        let texts = (0..count).map(|_| self.text(limits));
-        let texts: Vec<String> = texts.collect::<Result<_>>()?;
         let wrong = || damaged("its modules are damaged");
-        let mut numbers = Numbers::of(self.bytes()?);
-        for &name in names {
-            let number = numbers.next().flatten().ok_or_else(wrong)?;
-            if let Some(place) = number.checked_sub(1) {
-                let text = usize::try_from(place).ok().and_then(|at| texts.get(at));
-                let name = profile.frames.name(name);
-                profile.modules.insert(name, text.ok_or_else(wrong)?);
+        // Each is of some name, native or of the kernel. What was merged may have more than are told of one file.
+        let count = self.count("modules", 2 * names.len() as u64)?;
+        let texts = (0..count).map(|_| Ok(module_of(&self.text(limits)?)));
+        let texts: Vec<Option<String>> = texts.collect::<Result<_>>()?;
+        for kind in [Kind::Plain, Kind::Kernel] {
+            let mut numbers = Numbers::of(self.bytes()?);
+            for &name in names {
+                let number = numbers.next().flatten().ok_or_else(wrong)?;
+                if let Some(place) = number.checked_sub(1) {
+                    let text = usize::try_from(place).ok().and_then(|at| texts.get(at));
+                    if let Some(text) = text.ok_or_else(wrong)? {
+                        let name = profile.frames.name(name);
+                        profile.modules.insert(name, kind, text);
+                    }
+                }
+            }
+            if numbers.left() > 0 {
+                return Err(wrong());
             }
         }
-        match numbers.left() + self.rest.len() {
+        match self.rest.len() {
             0 => Ok(()),
             _ => Err(wrong()),
         }

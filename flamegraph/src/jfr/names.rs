@@ -1,5 +1,7 @@
 //! From the numbers of methods, classes and threads to frames, each looked up once a chunk.
 
+use std::borrow::Cow;
+
 use super::numbered::Numbered;
 use super::pools::{Of, Pools};
 use super::stacks::Budget;
@@ -60,17 +62,23 @@ impl<'a> Namer<'a> {
         frame_type: u64,
     ) -> Result<(Frame, u32)> {
         let shown = self.frame_types.get(frame_type as usize);
-        let &(kind, bare) = shown.unwrap_or(&(Kind::Plain, false));
+        let &shown = shown.unwrap_or(&(Kind::Plain, false));
+        let (kind, bare) = shown;
         let known = self.methods[usize::from(bare)].get(method);
         let (name, bytes) = match known {
             Some(known) => known,
-            None => self.name_method(names, method, bare)?,
+            None => self.name_method(names, method, shown)?,
         };
         Ok((Frame::new(name, kind), bytes))
     }
 
     #[cold]
-    fn name_method(&mut self, names: &mut Frames, method: u64, bare: bool) -> Result<(u32, u32)> {
+    fn name_method(
+        &mut self,
+        names: &mut Frames,
+        method: u64,
+        (kind, bare): Shown,
+    ) -> Result<(u32, u32)> {
         self.text.clear();
         match self.pools.get(Of::Methods, method) {
             None => self.text.extend_from_slice(b"unknown"),
@@ -87,18 +95,22 @@ impl<'a> Namer<'a> {
         }
         let name = self.intern(names)?;
         if bare {
-            self.note_module(method, names.name(name));
+            self.note_module(method, kind, names.name(name));
         }
         let known = (name, names.name(name).len() as u32);
         self.methods[usize::from(bare)].keep(method, known);
         Ok(known)
     }
 
-    fn note_module(&mut self, method: u64, name: &str) {
+    fn note_module(&mut self, method: u64, kind: Kind, name: &str) {
         if let Some([class, ..]) = self.pools.get(Of::Methods, method) {
-            let library = self.class_symbol(class);
+            // async-profiler writes `[vdso]`, as perf and the kernel call it, without its brackets.
+            let library = match self.class_symbol(class) {
+                vdso if *vdso == *b"vdso" => Cow::Borrowed(&b"[vdso]"[..]),
+                library => library,
+            };
             self.modules
-                .insert(name, &String::from_utf8_lossy(&library));
+                .insert(name, kind, &String::from_utf8_lossy(&library));
         }
     }
 
@@ -149,7 +161,7 @@ impl<'a> Namer<'a> {
         Ok(Frame::new(name, Kind::Plain))
     }
 
-    fn class_symbol(&self, class: u64) -> std::borrow::Cow<'a, [u8]> {
+    fn class_symbol(&self, class: u64) -> Cow<'a, [u8]> {
         let class = self.pools.get(Of::Classes, class);
         class.map_or_else(Default::default, |[name, ..]| self.pools.symbol(name))
     }

@@ -160,13 +160,12 @@ impl Profile {
             copy.add_selves(node, nodes[node as usize])?;
         }
         let mut renamed = copy.finish();
+        renamed.modules.make_room_for(&self.modules);
         for (name, new) in (0..).zip(renames) {
             if let Some(new) = new {
                 let raw = self.frames.name(name);
                 renamed.raw_names.insert(new, raw);
-                if let Some(module) = self.modules.get(raw) {
-                    renamed.modules.insert(new, module);
-                }
+                renamed.modules.copy(new, &self.modules, raw);
             }
         }
         Ok(renamed)

@@ -1,12 +1,18 @@
 //! Names as a person wrote them.
 
-/// A name longer than this stays as it is: demangling can make it far longer still.
+use std::fmt::{self, Write};
+
+use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
+
+/// A name longer than this stays as it is, in bytes.
 const MOST_MANGLED: usize = 8 << 10;
+/// And one that would become longer: what a name refers back to may double with every few letters.
+const MOST_WRITTEN: usize = 64 << 10;
 /// How deep the demangler of C++ may go.
 const MOST_DEPTH: u32 = 96;
 
 /// The name without its mangling, without parameters and return type as perf writes it; Rust's without hash.
-pub(crate) fn demangle(name: &str) -> String {
+pub fn demangle(name: &str) -> String {
     let mangled = ["_Z", "__Z", "_R", "__R"];
     if name.len() > MOST_MANGLED || !mangled.iter().any(|start| name.starts_with(start)) {
         return name.to_string();
@@ -16,10 +22,32 @@ pub(crate) fn demangle(name: &str) -> String {
         Some((whole, _)) if name.starts_with("_R") => whole,
         _ => name,
     };
-    if let Ok(rust) = rustc_demangle::try_demangle(whole) {
-        return format!("{rust:#}");
+    let demangled = match rustc_demangle::try_demangle(whole) {
+        Ok(rust) => Bounded::written(|out| write!(out, "{rust:#}")),
+        Err(_) => cplusplus(name),
+    };
+    demangled.unwrap_or_else(|| name.to_string())
+}
+
+/// A text that cannot grow over `MOST_WRITTEN`.
+struct Bounded(String);
+
+impl Bounded {
+    /// None where it would.
+    fn written(write: impl FnOnce(&mut Self) -> fmt::Result) -> Option<String> {
+        let mut out = Self(String::new());
+        write(&mut out).ok().map(|()| out.0)
     }
-    cplusplus(name).unwrap_or_else(|| name.to_string())
+}
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MOST_WRITTEN {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
 }
 
 /// The function a compiler's adapter (`_ZThn8_...`, `_ZTv0_n24_...`) leads to, mangled, and what it is called.
@@ -35,24 +63,25 @@ fn thunk(name: &str) -> Option<(&'static str, String)> {
 
 fn cplusplus(name: &str) -> Option<String> {
     if let Some((called, function)) = thunk(name) {
-        let symbol = cpp_demangle::Symbol::new(function.as_str()).ok()?;
         // perf leaves the parameters here; the folder cuts them.
-        return Some(format!("{called} {}", symbol.demangle().ok()?));
+        let function = written(&function, &DemangleOptions::new())?;
+        return Some(format!("{called} {function}"));
     }
-    use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
-    let parsing = ParseOptions::default().recursion_limit(MOST_DEPTH);
-    let writing = DemangleOptions::new()
-        .no_params()
-        .no_return_type()
-        .recursion_limit(MOST_DEPTH);
     // A compiler's clone (".isra.0") is no part of the mangled name.
+    let short = DemangleOptions::new().no_params().no_return_type();
+    let written = written(name, &short)?;
+    Some(without_qualifiers(name, with_short_arguments(&written)))
+}
+
+fn written(name: &str, options: &DemangleOptions) -> Option<String> {
+    let parsing = ParseOptions::default().recursion_limit(MOST_DEPTH);
     let symbol = Symbol::new_with_options(name, &parsing).ok()?;
-    let written = symbol.demangle_with_options(&writing).ok()?;
-    Some(without_qualifiers(name, with_short_arguments(written)))
+    let options = options.recursion_limit(MOST_DEPTH);
+    Bounded::written(|out| symbol.structured_demangle(out, &options))
 }
 
 /// Arguments of templates as perf writes them: `8u`, not `(unsigned int)8`, and nothing for an empty list.
-fn with_short_arguments(mut written: String) -> String {
+fn with_short_arguments(written: &str) -> String {
     const SUFFIXES: [(&str, &str); 5] = [
         ("(unsigned int)", "u"),
         ("(unsigned long)", "ul"),
@@ -60,9 +89,7 @@ fn with_short_arguments(mut written: String) -> String {
         ("(unsigned long long)", "ull"),
         ("(long long)", "ll"),
     ];
-    while let Some(at) = written.find(", >") {
-        written.replace_range(at..at + 2, "");
-    }
+    let mut written = without_empty_ends(written);
     for (cast, suffix) in SUFFIXES {
         let mut from = 0;
         while let Some(at) = written[from..].find(cast).map(|at| at + from) {
@@ -77,6 +104,20 @@ fn with_short_arguments(mut written: String) -> String {
         }
     }
     written
+}
+
+/// Without the commas of arguments of which there are none at the end.
+fn without_empty_ends(written: &str) -> String {
+    let mut out = String::with_capacity(written.len());
+    for piece in written.split_inclusive('>') {
+        let list = piece.strip_suffix('>');
+        out.push_str(list.unwrap_or(piece));
+        if list.is_some() {
+            out.truncate(out.trim_end_matches(", ").len());
+            out.push('>');
+        }
+    }
+    out
 }
 
 /// What stands behind the parameters of a method (`const`, `&`) goes as they did.
@@ -117,6 +158,34 @@ mod tests {
         ];
         for (mangled, name) in cases {
             assert_eq!(demangle(mangled), name);
+        }
+    }
+
+    #[test]
+    fn what_doubles_and_doubles_stays_as_it_is() {
+        // Each list of arguments has sixty times the one before.
+        let list = |before: usize| format!("S0_I{}E", format!("S{before}_").repeat(60));
+        let lists: String = (1..9).map(list).collect();
+        for name in [
+            format!("_Z1fI1pIiiE{lists}Evv"),
+            format!("_ZThn8_1fI1pIiiE{lists}Evv"),
+        ] {
+            assert!(name.len() < super::MOST_MANGLED);
+            assert_eq!(demangle(&name), name);
+        }
+        let once = format!("_Z1fI1pIiiE{}Evv", list(1));
+        assert!(demangle(&once).starts_with("f<p<int, int>, p<p<int, int>, p<int, int>"));
+    }
+
+    #[test]
+    fn empty_ends_of_lists() {
+        for (written, want) in [
+            ("a<b, >", "a<b>"),
+            ("a<, , >::f<c, >", "a<>::f<c>"),
+            ("a, b", "a, b"),
+            ("operator->, >x", "operator->>x"),
+        ] {
+            assert_eq!(super::without_empty_ends(written), want);
         }
     }
 }

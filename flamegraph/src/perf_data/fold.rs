@@ -296,7 +296,7 @@ impl<'o> Namer<'o> {
         names.each(&line, |name| -> Result<()> {
             if named.len() < MOST_INLINED {
                 let frame = frames.intern(&name[..name.len().min(most)])?;
-                modules.insert(frames.name_of(frame), module);
+                modules.insert(frames.name_of(frame), frame.kind(), module);
                 named.push(frame);
             }
             Ok(())

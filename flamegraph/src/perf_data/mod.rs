@@ -34,6 +34,7 @@ mod unpack;
 mod visit;
 mod wire;
 
+pub use demangle::demangle;
 pub(crate) use header::detect;
 pub use jit_map::{JitMap, JitMaps};
 pub use live::{Counted, Finish, Live, LiveLimits, Recorded, RecordedEvent, Wanted};

@@ -257,7 +257,7 @@ impl<'o> Reader<'o> {
                 });
             }
             let frame = frames.intern(name)?;
-            modules.insert(frames.name_of(frame), &module);
+            modules.insert(frames.name_of(frame), frame.kind(), &module);
             named.push(frame);
             Ok(())
         })?;

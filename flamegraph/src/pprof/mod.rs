@@ -4,6 +4,7 @@
 //! survive. The profile's labels stand on every sample; read back, what all samples share are the
 //! profile's labels.
 
+mod mappings;
 mod read;
 mod samples;
 mod tables;

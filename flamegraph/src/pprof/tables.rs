@@ -6,6 +6,7 @@ use std::ops::Range;
 use foldhash::fast::RandomState;
 use prost::Message;
 
+use super::mappings::Mappings;
 use crate::error::{Error, Result};
 use crate::frames::{Frame, Kind};
 use crate::limits::Limits;
@@ -35,6 +36,10 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
+    pub(super) fn mappings(&self) -> &[&'a [u8]] {
+        &self.mappings
+    }
+
     pub(super) fn of(message: &'a [u8]) -> Result<Parts<'a>> {
         let mut parts = Parts {
             values: Vec::new(),
@@ -135,7 +140,7 @@ impl<'a> Strings<'a> {
         }
     }
 
-    fn bytes(&self, index: i64) -> Result<&'a [u8]> {
+    pub(super) fn bytes(&self, index: i64) -> Result<&'a [u8]> {
         let count = self.strings.len();
         let found = usize::try_from(index)
             .ok()
@@ -179,13 +184,13 @@ impl<'a> Strings<'a> {
 
 /// What ids stand for. Most writers count them up from 1, and then no look-up is needed; others come from
 /// hosts, and the hasher is seeded anew for each table.
-struct ById<T> {
+pub(super) struct ById<T> {
     counted: Vec<T>,
     others: HashMap<u64, T, RandomState>,
 }
 
 impl<T> ById<T> {
-    fn new() -> ById<T> {
+    pub(super) fn new() -> ById<T> {
         ById {
             counted: Vec::new(),
             others: HashMap::default(),
@@ -193,7 +198,7 @@ impl<T> ById<T> {
     }
 
     /// False when the id stands for something already.
-    fn insert(&mut self, id: u64, what: T) -> bool {
+    pub(super) fn insert(&mut self, id: u64, what: T) -> bool {
         if self.get(id).is_some() {
             return false;
         }
@@ -205,7 +210,7 @@ impl<T> ById<T> {
         true
     }
 
-    fn get(&self, id: u64) -> Option<&T> {
+    pub(super) fn get(&self, id: u64) -> Option<&T> {
         let place = usize::try_from(id.wrapping_sub(1)).unwrap_or(usize::MAX);
         self.counted.get(place).or_else(|| self.others.get(&id))
     }
@@ -230,7 +235,7 @@ impl Locations {
         profile: &mut Profile,
     ) -> Result<Locations> {
         let functions = read_functions(parts, strings, profile)?;
-        let modules = read_modules(parts, strings)?;
+        let mut mappings = Mappings::read(parts.mappings(), strings);
         let mut locations = Locations {
             spans: ById::new(),
             frames: Vec::new(),
@@ -238,9 +243,8 @@ impl Locations {
         for (number, bytes) in parts.locations.iter().enumerate() {
             let location: proto::Location = decode(bytes, "location", number)?;
             locations.add(&location, &functions, profile)?;
-            if let Some(module) = modules.get(location.mapping_id) {
-                locations.note_module(location.id, module, profile);
-            }
+            let frames = locations.frames_of(location.id);
+            mappings.note(location.mapping_id, frames, profile);
         }
         Ok(locations)
     }
@@ -277,16 +281,10 @@ impl Locations {
         Ok(())
     }
 
-    /// Notes where the functions of a location lie.
-    fn note_module(&self, location: u64, module: &str, profile: &mut Profile) {
-        let frames = self
-            .spans
-            .get(location)
-            .map(|span| &self.frames[span.frames.clone()]);
-        for &frame in frames.unwrap_or_default() {
-            let name = profile.frames.name_of(frame);
-            profile.modules.insert(name, module);
-        }
+    /// The frames of a location that stands here.
+    fn frames_of(&self, location: u64) -> &[Frame] {
+        let span = self.spans.get(location);
+        span.map_or(&[], |span| &self.frames[span.frames.clone()])
     }
 
     /// The frames of a location and how long they are in folded text.
@@ -295,18 +293,6 @@ impl Locations {
         let span = self.spans.get(location).ok_or_else(missing)?;
         Ok((&self.frames[span.frames.clone()], span.bytes))
     }
-}
-
-/// The paths of mappings.
-fn read_modules(parts: &Parts<'_>, strings: &Strings<'_>) -> Result<ById<String>> {
-    let mut modules = ById::new();
-    for (number, bytes) in parts.mappings.iter().enumerate() {
-        let mapping: proto::Mapping = decode(bytes, "mapping", number)?;
-        if !modules.insert(mapping.id, strings.text(mapping.filename)?) {
-            return Err(damaged(format!("mapping {} stands twice", mapping.id)));
-        }
-    }
-    Ok(modules)
 }
 
 fn read_functions(

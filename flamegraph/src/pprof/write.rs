@@ -128,7 +128,7 @@ fn put_frames(profile: &Profile, strings: &mut Strings, block: &mut Vec<u8>) -> 
                 system_name,
             },
         );
-        let mapping_id = match profile.modules.get(plain) {
+        let mapping_id = match profile.modules.get(plain, frame.kind()) {
             Some(module) => mappings.id(strings.id(module), block),
             None => 0,
         };

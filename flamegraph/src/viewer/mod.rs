@@ -139,6 +139,7 @@ impl ViewerWriter {
         profile.check_value(value)?;
         let totals = profile.node_totals(value);
         let tree = &profile.tree;
+        self.union.modules.make_room_for(&profile.modules);
         let mut names = vec![UNKNOWN; profile.frames.len()];
         let mut nodes = vec![ROOT; tree.len()];
         for node in tree.nodes().filter(|&node| totals[node as usize] > 0) {
@@ -161,9 +162,7 @@ impl ViewerWriter {
         if *name == UNKNOWN {
             let text = profile.frames.name_of(frame);
             *name = self.union.frames.intern_name(text.as_bytes())?;
-            if let Some(module) = profile.modules.get(text) {
-                self.union.modules.insert(text, module);
-            }
+            self.union.modules.copy(text, &profile.modules, text);
         }
         Ok(Frame::new(*name, frame.kind()))
     }

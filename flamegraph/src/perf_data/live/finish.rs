@@ -290,7 +290,7 @@ impl Growing<'_, '_> {
                 let frame = self.frame(name, *kind)?;
                 let name = self.profile.frames.name_of(frame);
                 let module = naming.modules.name(told.module);
-                self.profile.modules.insert(name, module);
+                self.profile.modules.insert(name, *kind, module);
                 frames.push(frame);
             }
             self.by_name.insert(named, frames);
