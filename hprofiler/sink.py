@@ -19,9 +19,14 @@ from hprofiler.store import RunFolder, replacing
 _CONVERSIONS = max(2, os.cpu_count() or 1)
 # Nodes times values. A few kilobytes can stand for millions of nodes: large ones have their turn alone.
 _USUAL_CELLS = 1 << 19
-_MOST_CELLS = 1 << 21
-# Of a host's profiles together: a day of four hundred processors in nanoseconds. Sums of all have 63 bits.
+# An agent makes no larger ones (MOST_OF_EVENT).
+_MOST_CELLS = 1 << 23
+# Of a host's profiles together: a day of four hundred processors in nanoseconds, or of three thousand threads where
+# what waits counts as well. Sums of all hosts have 63 bits.
 _MOST_OF_HOST = 1 << 55
+_MOST_OF_THREADS = 1 << 58
+_SMALLER = "record for a shorter time, or fewer events at once"
+_OF_THREADS = frozenset({"wall", "offcpu", "delay"})
 
 
 class FolderSink:
@@ -67,21 +72,36 @@ class FolderSink:
         """The compact profile as the run folder's pprof; gives its totals."""
         profile = _read(arrived, recording, cells)
         totals = {name: profile.total(name) for name, _ in profile.values}
-        self._add(host, recording, totals)
         process = recording.process
         labels = {**process.labels, "host": host.name, "pid": str(process.pid), "process": process.label}
-        profile.with_labels(labels).write(path, "pprof", thread_label=True)
+        with self._counted(host, recording, totals):
+            profile.with_labels(labels).write(path, "pprof", thread_label=True)
         return totals
 
-    def _add(self, host: Host, recording: Recording, totals: Mapping[str, int]) -> None:
-        """ProfileError for amounts that nobody can have used, which would spoil the sums of all hosts."""
+    @contextmanager
+    def _counted(self, host: Host, recording: Recording, totals: Mapping[str, int]) -> Iterator[None]:
+        """ProfileError for amounts that nobody can have used, which would spoil the sums of all hosts.
+
+        Counted is what the block, which writes it, comes to an end with.
+        """
+        what = f"the {recording.event} profile of process {recording.process.pid}"
         with self._counting:
             sums = {name: self._sums.get((host.name, name), 0) + total for name, total in totals.items()}
             for name, total in sums.items():
-                if total > _MOST_OF_HOST:
-                    what = f"the {recording.event} profile of process {recording.process.pid}"
+                if total > (_MOST_OF_THREADS if name in _OF_THREADS else _MOST_OF_HOST):
                     raise ProfileError(f"{what} cannot be: {totals[name]} {name}", "record again")
-            self._sums.update({(host.name, name): total for name, total in sums.items()})
+            self._count(host, totals, 1)
+        try:
+            yield
+        except BaseException:
+            with self._counting:
+                self._count(host, totals, -1)
+            raise
+
+    def _count(self, host: Host, totals: Mapping[str, int], times: int) -> None:
+        for name, total in totals.items():
+            key = (host.name, name)
+            self._sums[key] = self._sums.get(key, 0) + times * total
 
     @staticmethod
     def _write(path: Path, pieces: Iterator[bytes]) -> None:
@@ -110,8 +130,9 @@ def _read(arrived: Path, recording: Recording, cells: int) -> Profile:
         profile = Profile.open(arrived, "compact", cells=cells)
     except (ValueError, RuntimeError) as error:
         reason = str(error).replace(f"{arrived}: ", "")
-        kind = _TooLarge if ": more than " in reason else ProfileError
-        raise kind(f"{what} cannot be read: {reason}", "record again") from error
+        if ": more than " in reason:
+            raise _TooLarge(f"{what} cannot be read: {reason}", _SMALLER) from error
+        raise ProfileError(f"{what} cannot be read: {reason}", "record again") from error
     if tuple(profile.values) != measure_of(recording.event).columns:
         raise ProfileError(f"{what} counts something else: {profile.values}", "record again")
     return profile

@@ -141,8 +141,8 @@ def test_few_profiles_are_taken_apart_at_once(folder, sent, monkeypatch):
 def test_a_large_profile_has_its_turn_alone_and_an_endless_one_none(folder):
     cpu, sink = replace(RECORDING, event="cpu"), FolderSink(folder)
     assert sink.profile(HOST, cpu, pieces(bombs.deep(400_000))) == {"samples": 1, "cpu": 1}
-    with pytest.raises(ProfileError, match="more than 1048576"):
-        sink.profile(HOST, cpu, pieces(bombs.deep(4_000_000)))
+    with pytest.raises(ProfileError, match="more than 4194304"):
+        sink.profile(HOST, cpu, pieces(bombs.deep(16_000_000)))
 
 
 def test_amounts_that_cannot_be_spoil_no_sum(folder):
@@ -155,3 +155,24 @@ def test_amounts_that_cannot_be_spoil_no_sum(folder):
     other = Host("n2", "localhost")
     assert sink.profile(other, cpu, pieces(bombs.flat(["a.B.c"], half)))["cpu"] == half
     assert len(files(folder)) == 3
+
+
+def test_what_waits_counts_for_each_thread(folder):
+    """A day of five hundred threads is nothing that cannot be."""
+    day = 500 * 86_400 * 10**9
+    sent = made_profile("wall", f"[pool-N];run {day}\n")
+    path = folder.path / "wall.hpt"
+    sent.write(path, "compact")
+    wall = replace(RECORDING, event="wall", source="wall")
+    assert FolderSink(folder).profile(HOST, wall, pieces(path.read_bytes()))["wall"] == day
+
+
+def test_what_could_not_be_written_does_not_count(folder, monkeypatch):
+    cpu, sink = replace(RECORDING, event="cpu"), FolderSink(folder)
+    most = bombs.flat(["a.B.c"], 1 << 55)
+    place = folder.profile_path(HOST.name, 7, "cpu")
+    place.mkdir(parents=True)
+    with pytest.raises((HostError, ProfileError)):
+        sink.profile(HOST, cpu, pieces(most))
+    place.rmdir()
+    assert sink.profile(HOST, cpu, pieces(most))["cpu"] == 1 << 55

@@ -23,6 +23,8 @@ const MEMORY_ASKED: (u64, u64) = (16 << 20, 1 << 40);
 
 /// Bytes of the agent's memory for each value of a node of a call tree: what trees of two values were seen to take.
 const CELL: u64 = 40;
+/// Nodes times values of one event that the coordinator takes.
+const MOST_OF_EVENT: usize = 1 << 23;
 
 /// What the coordinator asks for; what it leaves open follows from the host.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -107,9 +109,10 @@ impl Limits {
         self.memory.bytes / parts
     }
 
-    /// How many nodes of a call tree, times their values, may be made of one recording.
-    pub fn cells(&self) -> usize {
-        self.memory_part(CELL) as usize
+    /// How many nodes of a call tree, times their values, may be made of a recording of so many events: they have one
+    /// tree, and each has a part of its values.
+    pub fn cells(&self, events: usize) -> usize {
+        (MOST_OF_EVENT * events.clamp(1, 2)).min(self.memory_part(CELL) as usize)
     }
 
     /// Why there is no profile of something that is larger than it may be.

@@ -16,9 +16,7 @@ use crate::outcome::Failure;
 const MAX_RECORDING: u64 = 2 << 30;
 /// The largest chunk, which is held in memory. The profiler was told to write chunks of 8 MiB.
 const MAX_CHUNK: u64 = 64 << 20;
-/// What is made of a recording takes no more of the host's memory: nodes of its call tree times its values, and bytes of
-/// names. A dense recording of 67 MB has an eighth of the former (docs/performance.md).
-const MOST_CELLS: usize = 1 << 24;
+/// Bytes of names that may be made of a recording.
 const MOST_NAMES: usize = 64 << 20;
 /// The part of the agent's memory for names, where that is less.
 const NAMES_PART: u64 = 8;
@@ -44,7 +42,7 @@ pub fn fold(
     used: &Choice,
     seconds: f64,
 ) -> Result<Folded, Failure> {
-    let (recording, cut) = read(jvm, stopped)?;
+    let (recording, cut) = read(jvm, stopped, plan.events.len())?;
     let notes = recording.profile.warnings().iter().take(MOST_WARNINGS);
     let notes = notes.map(|warning| Note::degraded(format!("a damaged recording: {warning}")));
     let mut notes: Vec<Note> = notes.chain(cut).collect();
@@ -117,7 +115,7 @@ fn slow(interval: u64, factor: f64) -> Note {
 }
 
 /// What was recorded, and what is to be said where that is not all.
-fn read(jvm: &Jvm, stopped: Stopped) -> Result<(Recording, Option<Note>), Failure> {
+fn read(jvm: &Jvm, stopped: Stopped, events: usize) -> Result<(Recording, Option<Note>), Failure> {
     let (file, size) = jvm
         .recording(MAX_RECORDING)
         .map_err(|error| match stopped {
@@ -133,7 +131,7 @@ fn read(jvm: &Jvm, stopped: Stopped) -> Result<(Recording, Option<Note>), Failur
         estimate: true,
         off_cpu: true,
         limits: Limits {
-            cells: MOST_CELLS.min(within.cells()),
+            cells: within.cells(events),
             names_bytes: MOST_NAMES.min(within.memory_part(NAMES_PART) as usize),
             ..Limits::default()
         },

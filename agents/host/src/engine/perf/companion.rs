@@ -76,7 +76,7 @@ impl Companion {
         };
         let usual = LiveLimits::default();
         let limits = LiveLimits {
-            cells: usual.cells.min(self.shared.limits.cells()),
+            cells: self.shared.limits.cells(1),
             ..usual
         };
         let live = self.live.insert(Live::new(wanted, limits));
