@@ -1,7 +1,7 @@
 /**
  * The viewer's reader of a page's data gets blocks with changes: `node block.mjs VIEWER SECONDS SEED CORPUS FOUND`.
  * VIEWER is a folder with its modules, SECONDS are of CPU time; with 0 what is in CORPUS is read once.
- * Each must be read, or be refused in the reader's own words, soon and with little memory.
+ * Each must be read, or be refused in the reader's own words, soon and with little memory: node runs with a small heap.
  */
 
 import { createHash } from "node:crypto";
@@ -40,13 +40,19 @@ function told(bytes) {
 
 function tried(bytes) {
   const begin = process.cpuUsage();
-  const before = process.memoryUsage().arrayBuffers;
+  const before = taken();
   const words = told(bytes);
   const { user, system } = process.cpuUsage(begin);
   if (user + system > MOST_SECONDS * 1e6) throw new Error(`it took ${(user + system) / 1e6} s`);
-  const taken = process.memoryUsage().arrayBuffers - before;
-  if (taken > MOST_BYTES) throw new Error(`it took ${taken} bytes`);
+  const more = taken() - before;
+  if (more > MOST_BYTES) throw new Error(`it took ${more} bytes`);
   return words;
+}
+
+/** Bytes of arrays, and of all else. */
+function taken() {
+  const { arrayBuffers, heapUsed } = process.memoryUsage();
+  return arrayBuffers + heapUsed;
 }
 
 /** Numbers below 2^32, the same again for the same seed. */

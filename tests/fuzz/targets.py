@@ -15,6 +15,8 @@ from tests.fuzz.running import Target
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
 """What is kept of the coordinator's and the viewer's targets."""
+SMALL_HEAP = "--max-old-space-size=128"
+"""What node has for the viewer, in MiB: an input that wants more ends it."""
 _ATHERIS = "atheris>=2.3,<4"
 _LIMITS = ("-timeout=60", "-rss_limit_mb=1024", "-print_final_stats=1")
 
@@ -76,7 +78,16 @@ def _block(cache: Path, found: Path) -> Target:
 
     def command(seconds: int) -> List[str]:
         seed = int.from_bytes(os.urandom(4), "big")
-        return ["node", str(script), str(viewer), str(seconds), str(seed), str(inputs), str(found)]
+        return [
+            "node",
+            SMALL_HEAP,
+            str(script),
+            str(viewer),
+            str(seconds),
+            str(seed),
+            str(inputs),
+            str(found),
+        ]
 
     inputs = inputs_of("block", cache)
     return Target("block", CORPUS, command, {}, CHECKOUT)

@@ -98,9 +98,13 @@ def test_no_yarn_site(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="entities"):
         configured({"YARN_CONF_DIR": str(tmp_path)})
-    (tmp_path / "yarn-site.xml").write_text("<configuration>")
-    with pytest.raises(UsageError, match=r"yarn-site\.xml: "):
-        configured({"YARN_CONF_DIR": str(tmp_path)})
+    hidden = '<?xml version="1.0" encoding="UTF-16"?><!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'.encode(
+        "utf-16"
+    )
+    for content in (b"<configuration>", hidden, b"", b'<?xml version="1.0" encoding="odd"?><x>'):
+        (tmp_path / "yarn-site.xml").write_bytes(content)
+        with pytest.raises(UsageError, match=r"yarn-site\.xml: "):
+            configured({"YARN_CONF_DIR": str(tmp_path)})
 
 
 def test_a_map_of_hosts(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ Stacks = Dict[Tuple[str, ...], int]
 
 @dataclass
 class Block:
-    """How many nodes the tree has, the self values of each column by stack, the modules of native and of the kernel's names."""
+    """How many nodes the tree has, each column's self values by stack, modules of native and kernel names."""
 
     nodes: int
     columns: List[Stacks]

@@ -102,6 +102,18 @@ def test_what_is_saved_as_pprof_has_the_libraries(viewer: Viewer, tmp_path: Path
     assert saved.to_folded() == b"app;f;a.B.run;read;ext4_read 1\n"
 
 
+def test_a_saved_pprof_keeps_the_kernels_functions_apart(
+    viewer: Viewer, tmp_path: Path, downloads: Path
+) -> None:
+    frames = ["run (/tmp/perf-7.map)", "copy ([zstd])", "copy (/lib/libzstd.so)", "run (/lib/libx.so)"]
+    script = "app 7/7 1.0: 1 cpu-clock:\n" + "".join(f"\t7f01 {frame}\n" for frame in frames)
+    profile = Profile.from_bytes(script.encode(), "perf-script", kernel=True, jit=True)
+    write_page(profile, tmp_path / "x.html", "x")
+    viewer.open(tmp_path / "x.html")
+    saved = Profile.open(save(viewer, downloads, "pprof"))
+    assert saved.to_json() == profile.to_json()
+
+
 def test_classes_are_saved_as_engines_write_them(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
     allocated = "a/B.copy_[i];byte[]_[i] 3\na/B.run_[0];java.lang.String_[k] 1\n"
     host = MadeHost("n1", {}, events={"alloc": {1: allocated}})

@@ -16,7 +16,7 @@ from hprofiler.report import make_report
 from hprofiler.report.diff import Changes, compare_paths, two_runs
 from tests.viewer.browser import Viewer
 from tests.viewer.made_profile import varint
-from tests.viewer.made_run import TASK, MadeHost, make_run
+from tests.viewer.made_run import INTERVALS, TASK, MadeHost, make_run
 from tests.viewer.seeing import table, three_hosts
 
 NOISE = 1
@@ -139,7 +139,8 @@ def test_amounts_have_the_noise_of_the_command_line(viewer: Viewer, tmp_path: Pa
     for method in changes.methods:
         noise, unit = by_name[method.name][NOISE].lstrip("±").split()
         assert method.total.noise is not None and unit.startswith("sample")
-        assert float(noise.replace(",", "")) == pytest.approx(method.total.noise, rel=0.01, abs=0.51)
+        samples = method.total.noise / INTERVALS["cpu"]
+        assert float(noise.replace(",", "")) == pytest.approx(samples, rel=0.01, abs=0.51)
 
 
 def chain(depth: int, columns: int) -> bytes:

@@ -41,8 +41,8 @@ def _properties(file: Path) -> Dict[str, str]:
     try:
         if file.stat().st_size > MAX_FILE:
             raise UsageError(f"{file} is larger than {MAX_FILE >> 20} MiB")
-        content = file.read_bytes()
-        if b"<!ENTITY" in content:  # the parser would expand them without bound
+        content = _decoded(file.read_bytes())
+        if "<!ENTITY" in content:  # the parser would expand them without bound
             raise UsageError(
                 f"{file} defines entities, which are not read", "name the ResourceManager with -c"
             )
@@ -53,6 +53,14 @@ def _properties(file: Path) -> Dict[str, str]:
         raise UsageError(f"{file}: {error}", "name the ResourceManager with -c") from error
     pairs = ((item.findtext("name"), item.findtext("value")) for item in root.iter("property"))
     return {name.strip(): (value or "").strip() for name, value in pairs if name}
+
+
+def _decoded(content: bytes) -> str:
+    """The text; what encoding it claims for itself is not believed, since entities could hide in it."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
 
 
 def _addresses(properties: Mapping[str, str], folder: Path) -> Tuple[str, ...]:
