@@ -16,7 +16,7 @@ from hprofiler.model import Host, Process, Recording
 from hprofiler.store import RunFolder, replacing
 
 # Hosts send at the same time; profiles are taken apart by few, so that memory does not grow with hosts.
-_CONVERSIONS = max(2, os.cpu_count() or 1)
+_CONVERSIONS = min(8, max(2, os.cpu_count() or 1))
 # Nodes times values. A few kilobytes can stand for millions of nodes: large ones have their turn alone.
 _USUAL_CELLS = 1 << 19
 # An agent makes no larger ones (MOST_OF_EVENT).

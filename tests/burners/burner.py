@@ -98,6 +98,7 @@ class Program:
         """End it; its last words, which start so."""
         _pipe(self.process.stdin).close()
         last = self._line(start)
+        self._go_on()
         self.process.wait(procs.PATIENCE)
         _pipe(self.process.stdout).close()
         return last
@@ -111,10 +112,14 @@ class Program:
         with suppress(OSError):
             Path(f"/proc/{self.outer.pid}/root/tmp/.java_pid{self.pid}").unlink()
         self.outer.kill()
-        self.process.send_signal(signal.SIGCONT)  # nsenter stands still with what it started, and stays so
+        self._go_on()
         for pipe in (self.process.stdin, self.process.stdout):
             _pipe(pipe).close()
         self.process.wait(procs.PATIENCE)
+
+    def _go_on(self) -> None:
+        """Where it stood still for a while nsenter did, too, and does so still."""
+        self.process.send_signal(signal.SIGCONT)
 
     def _line(self, start: str, timeout: float = procs.PATIENCE) -> str:
         """The next line that starts so; others (the JVM's own, a profiler's) are passed over."""

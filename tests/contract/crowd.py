@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import getpass
 import os
-import resource
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Mapping, Optional, Sequence
+from typing import Mapping, Sequence
 
 from tests.contract.sshd import SSHD, make_key
 from tests.lab import cache, procs
@@ -115,18 +114,20 @@ class Command:
 
     def result(self, timeout: float = 2 * procs.PATIENCE) -> Ended:
         """Wait for its end; it is killed after `timeout` seconds."""
-        usage: Optional[resource.struct_rusage] = None
-        end = time.monotonic() + timeout
-        while usage is None:
-            pid, status, found = os.wait4(self.process.pid, os.WNOHANG)
-            if pid:
-                usage = found
-            elif time.monotonic() > end:
+        memory, end = 0, time.monotonic() + timeout
+        while self.process.poll() is None:
+            memory = max(memory, self._memory())
+            if time.monotonic() > end:
                 self.process.kill()
                 raise TimeoutError(f"it still runs after {timeout:g} s:\n{self.err}")
-            else:
-                time.sleep(0.02)
-        self.process.returncode = os.waitstatus_to_exitcode(status)
+            time.sleep(0.02)
         out, err = (path.read_text(errors="replace") for path in self._outputs)
         seconds = time.monotonic() - self._began
-        return Ended(self.process.returncode, out, err, seconds, usage.ru_maxrss << 10)
+        return Ended(self.process.returncode, out, err, seconds, memory)
+
+    def _memory(self) -> int:
+        """The most that it ever had; what the kernel tells at its end counts what was there before it."""
+        try:
+            return int(procs.status(self.process.pid)["VmHWM"][0]) << 10
+        except (OSError, KeyError):
+            return 0  # it has just ended

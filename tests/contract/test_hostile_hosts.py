@@ -22,6 +22,8 @@ pytestmark = [
     pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not())),
 ]
 WORD = f"goodamongbad{os.getpid()}"
+LEFT_OUT = set() if os.environ.get("HPROFILER_CHAOS") else hostile.WAITED_FOR
+PLAYED = {name: one for name, one in hostile.ALL.items() if name not in LEFT_OUT}
 MOST_MEMORY = 1 << 30
 MOST_SECONDS = 240.0
 """Of a run whose steps may take 15 s each, on a machine that has other things to do."""
@@ -60,10 +62,10 @@ def lines_of(host) -> str:
 
 
 def test_one_good_host_among_bad_ones(tmp_path, burner):
-    crowd = crowd_of(tmp_path, hostile.ALL)
+    crowd = crowd_of(tmp_path, PLAYED)
     before = set(tmp_path.iterdir())
     run = tmp_path / "run"
-    names = ["good", *hostile.ALL]
+    names = ["good", *PLAYED]
     words = ["-j", WORD, "-t", "2", "-f", "499", "--engine", "async-profiler", "--timeout", "15"]
     ended = crowd.start("run", names, *words, "-o", str(run)).result(MOST_SECONDS)
     assert ended.code == 3, ended
@@ -71,7 +73,7 @@ def test_one_good_host_among_bad_ones(tmp_path, burner):
     (recording,) = hosts["good"]["recordings"]
     assert recording["process"]["pid"] == burner.pid
     assert [line["status"] for line in hosts["good"]["outcomes"]] == ["ok"], lines_of(hosts["good"])
-    for name, one in hostile.ALL.items():
+    for name, one in PLAYED.items():
         assert re.search(one.says, lines_of(hosts[name])), (name, lines_of(hosts[name]))
     assert ended.memory < MOST_MEMORY, ended.memory
     assert ended.seconds < MOST_SECONDS, ended.seconds

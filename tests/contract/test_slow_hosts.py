@@ -63,7 +63,8 @@ def slow(library: str) -> str:
     ]
     says = "\n".join(f"sleep {PAUSE:g}\n" + "\n".join(lines) for lines in answers)
     end = f"cat $0.profile\n{line('outcome', pid=7, status='ok', stage='record')}\n{line('done', left=[])}"
-    return f"#!/bin/sh\n{says}\n{end}\nexec cat >/dev/null\n"
+    leave = """while read -r request; do case $request in *'"bye"'*) exit 0;; esac; done"""
+    return f"#!/bin/sh\n{says}\n{end}\n{leave}\n"
 
 
 def line(kind: str, **members: Any) -> str:

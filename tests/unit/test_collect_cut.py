@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hprofiler.collect import comeback
+from hprofiler.collect import comeback, recording
 from hprofiler.model import Status
 from tests.unit.stand_in import Fleet, StandIns
 
@@ -48,3 +48,16 @@ def test_wherever_the_output_ends(stand_ins, monkeypatch):
             [Status.FAILED],
         )
     assert stages <= STAGES and {"connect", "find", "prepare", "record", "fetch"} <= stages, stages
+
+
+CLAIMS = "hello(); found(7); prepared(7); recording(7)\nprofile(7, b'x' * 3000, size=1 << 29)\n"
+
+
+@pytest.mark.parametrize("then", ["time.sleep(600)", "while True: out(b'x'); time.sleep(0.1)"])
+def test_who_claims_much_and_sends_little_is_waited_for_as_long_as_a_part_may_take(
+    stand_ins, monkeypatch, then
+):
+    monkeypatch.setattr(recording, "_PART", 1000)
+    result = Fleet(stand_ins, 5.0, {"claims": CLAIMS + then}).collect()["claims"]
+    (line,) = [line for line in result.outcomes if line.pid is None]
+    assert (line.status, line.stage, line.reason) == (Status.FAILED, "fetch", "timed out after 5.01 s")

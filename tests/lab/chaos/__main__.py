@@ -24,8 +24,12 @@ _SHOWN = 600
 
 
 def alone(seed: int, name: str, ground: Ground) -> Tuple[Fault, ...]:
-    """A fault by itself."""
-    return (ALL[name](ground, random.Random(f"{seed} {name}")),)
+    """A fault by itself, at a moment that is sure to come."""
+    chance = random.Random(f"{seed} {name}")
+    while True:
+        fault = ALL[name](ground, chance)
+        if fault.moment is None or fault.moment.sure:
+            return (fault,)
 
 
 def drawn(seed: int, number: int, only: Sequence[str], ground: Ground) -> Tuple[Fault, ...]:

@@ -35,6 +35,12 @@ class Moment:
             time.sleep(min(0.01, max(0.0, end - time.monotonic())))
         return running.process.poll() is None
 
+    @property
+    def sure(self) -> bool:
+        """Whether no run is over before."""
+        late = self.times == 1 and self.delay > Circumstances.duration
+        return self.pattern != ": done" and not late
+
     def __str__(self) -> str:
         return f"{self.delay:.2f} s after {self.pattern.strip('^') or 'the start'}"
 
