@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Optional, cast
 
-from hprofiler.agent import bootstrap, checks, events
+from hprofiler.agent import bootstrap, checks, events, leftovers
 from hprofiler.agent.wire import BadEvent, Wire
 from hprofiler.errors import HprofilerError
 from hprofiler.kubernetes.commands import exit_status
@@ -45,7 +45,8 @@ _PARSERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "watched": events.parse_watched,
     "checked": checks.parse_checked,
     "audited": checks.parse_audited,
-    "cleaned": events.parse_cleaned,
+    "cleaned": leftovers.parse_cleaned,
+    "leftovers": leftovers.parse_leftovers,
 }
 _SOME_KEY = b"\0" * 32
 
