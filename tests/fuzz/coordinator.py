@@ -66,6 +66,9 @@ class _Said:
     def stderr_tail(self) -> str:
         return ""
 
+    def exit_status(self, timeout: float) -> Optional[int]:
+        return 0
+
 
 def agent_events(data: bytes) -> None:
     """What an agent sends: lines, and behind a profile's its bytes."""
