@@ -2,9 +2,8 @@
 
 use std::time::Instant;
 
-use super::{End, Session};
+use super::{complain, End, Session};
 use crate::lease;
-use crate::outcome::Failure;
 use crate::protocol::Event;
 use crate::recordings::Recordings;
 use crate::resume::{self, Successor, Token};
@@ -15,18 +14,24 @@ impl Session {
         self.lost.unwrap_or_else(|| self.inbox.heard()) + self.lease
     }
 
-    /// A recording begins: from now on nothing that is told may be lost.
-    pub(super) fn keep(&mut self) -> Result<(), Failure> {
+    /// A recording begins: from now on nothing that is told may be lost. Where nobody could come back nothing is kept,
+    /// and the recording goes on.
+    pub(super) fn keep(&mut self) {
         let Some(token) = &self.token else {
-            return Ok(());
+            return;
         };
         let wanted = self.output.keep();
         if self.listens {
-            return Ok(());
+            return;
         }
-        self.listens = true;
-        resume::listen(token, self.inbox.sender.clone(), wanted)
-            .map_err(|error| Failure::plain(format!("cannot listen for another agent: {error}")))
+        match resume::listen(token, self.inbox.sender.clone(), wanted) {
+            Ok(()) => self.listens = true,
+            Err(error) => {
+                complain(&format!("cannot listen for another agent: {error}"));
+                self.token = None;
+                self.output.keep_no_more();
+            }
+        }
     }
 
     /// The coordinator is gone. Err where there is nothing that it could want to fetch.
