@@ -68,13 +68,22 @@ impl Session {
     /// It has come back by another connection.
     pub(super) fn go_over(&mut self, mut successor: Successor) {
         let reaches = self.output.reaches(successor.received);
-        if !reaches || successor.control.accept().is_err() {
+        let Some(connection) = reaches.then(|| self.inbox.connection(successor.input)) else {
             self.output.revive(); // which was told to wait no longer for whoever reads now
             return;
-        }
+        };
+        // Without a thread to listen it is not now that it can go on: the coordinator tries again.
+        let connection = match connection {
+            Ok(connection) if successor.control.accept().is_ok() => connection,
+            Ok(_) => return self.output.revive(),
+            Err(_) => {
+                successor.control.put_off();
+                return self.output.revive();
+            }
+        };
         self.lost = None;
         self.lender = Some(successor.control);
-        self.inbox.listen_to(successor.input);
+        self.inbox.listen_to(connection);
         let found = Event::Resumed { found: true };
         self.output
             .go_over(successor.output, &found, successor.received);
