@@ -44,6 +44,10 @@ pub fn look(
             library.clone(),
             cleaning.users.name(shoes.uid),
         );
+        // To ask a JVM is to attach to it.
+        if !cleaning.order.wants(&entry) {
+            continue;
+        }
         let entry = match ask(cleaning, target, shoes, &library) {
             Ok(Asked::Idle) => continue,
             Ok(Asked::Used(why)) => entry.judged(State::Used, why),
