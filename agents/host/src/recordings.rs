@@ -157,7 +157,9 @@ impl Recordings {
     /// End all early and keep their results; those that were not started have none.
     pub fn stop(&mut self) {
         self.order(Order::Stop);
-        self.limit = Instant::now() + STEP_TIME;
+        // Those that wait to be attached to need not be any more.
+        self.shared.attaches.end();
+        self.limit = Instant::now() + STEP_TIME + self.queue();
         if matches!(self.step, Step::Prepare | Step::Wait) {
             self.step = Step::Start;
         }
