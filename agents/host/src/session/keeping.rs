@@ -20,7 +20,8 @@ impl Session {
         let Some(token) = &self.token else {
             return;
         };
-        let wanted = self.output.keep();
+        let room = self.recordings.as_ref().map_or(0, Recordings::room);
+        let wanted = self.output.keep(room);
         if self.listens {
             return;
         }
