@@ -10,9 +10,7 @@ use rustix::fs::{chownat, fstat, stat, AtFlags, Dir, FileType, Gid, Mode, Uid};
 use rustix::process::geteuid;
 
 use crate::audit;
-use crate::files::{
-    is_sha256, make_private, open_private, read_regular, sha256, write_whole,
-};
+use crate::files::{is_sha256, make_private, open_private, read_regular, sha256, write_whole};
 use crate::outcome::Failure;
 
 /// The largest file the folder holds, in bytes.
