@@ -21,7 +21,8 @@ from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files and JVMs of other users")
 HASH = "0123456789abcdef"
-PERF = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "PERF_CONFIG": "/dev/null"}
+PERF_OF_OLD = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "PERF_CONFIG": "/dev/null"}
+PERF = {**PERF_OF_OLD, "HPROFILER_AGENT": "1"}
 """All that agents give perf."""
 
 
@@ -196,13 +197,15 @@ def test_a_perf_whose_agent_is_gone_is_ended_and_no_other(start_agent):
     cleaner, other = start_agent(user=OTHER_USER), {**PERF, "HOME": "/root"}
     cleaner.hello()
     with ExitStack() as stack:
-        orphan, somebodys = (
-            stack.enter_context(process("sleep", "600", env=env, user=OTHER_USER)) for env in (PERF, other)
+        orphan, somebodys, unmarked = (
+            stack.enter_context(process("sleep", "600", env=env, user=OTHER_USER))
+            for env in (PERF, other, PERF_OF_OLD)
         )
-        for running in (orphan, somebodys):
+        for running in (orphan, somebodys, unmarked):
             wait_until_run(running, Path(shutil.which("sleep")).resolve().name)
         entries = listed(cleaner)
         assert not of_pid(entries, somebodys.pid)
+        assert not of_pid(entries, unmarked.pid), "no perf, and not run by one"
         program = of_pid(entries, orphan.pid)["program"]
         changed = {**program, "id": program["id"] + "1"}
         assert not remove(cleaner, changed)["ended"], "another start time is another process"

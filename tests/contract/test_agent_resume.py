@@ -27,8 +27,8 @@ KEEPS = 60.0
 class Kept:
     """An agent that records a burner, and what it takes to come back to it."""
 
-    def __init__(self, start_agent, library_file, burner, lease=KEEPS, **options):
-        self.token = secrets.token_hex(16)
+    def __init__(self, start_agent, library_file, burner, lease=KEEPS, token=None, **options):
+        self.token = token or secrets.token_hex(16)
         self.burner = burner
         self.agent = start_agent()
         self.agent.hello(lease, resume=self.token)
@@ -229,6 +229,17 @@ def ask_often(name, token):
             pass
     with pytest.raises(OSError):
         socket.socket(socket.AF_UNIX).bind(f"\0{name}")
+
+
+def test_where_the_name_is_taken_the_recording_goes_on_and_nothing_is_kept(keep):
+    token = secrets.token_hex(16)
+    with socket.socket(socket.AF_UNIX) as taken:
+        taken.bind(f"\0{name_of(token)}")
+        kept = keep(token=token, duration=1)
+    assert good(kept.agent.collect().outcomes[kept.burner.outer.pid])
+    kept.agent.close_stdin()
+    assert kept.agent.wait() == 0
+    assert "cannot listen for another agent" in kept.agent.stderr()
 
 
 def test_another_user_gets_nothing_even_with_the_token(keep, start_agent):

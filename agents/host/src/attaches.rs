@@ -24,7 +24,7 @@ struct Taken {
     /// By number, and since when.
     turns: Vec<(u64, Instant)>,
     number: u64,
-    /// Nobody is to be attached to any more.
+    /// Nobody is to be attached to any more for what is still to begin.
     over: bool,
 }
 
@@ -51,10 +51,20 @@ impl Attaches {
 
     /// Wait for a turn. Err once nobody is to be attached to any more.
     pub fn turn(&self) -> Result<Turn<'_>, Failure> {
+        let ended = || Failure::plain("ended before it was this process's turn");
+        self.wait(true).ok_or_else(ended)
+    }
+
+    /// Wait for a turn at what ends a recording, which is not refused.
+    pub fn turn_at_the_end(&self) -> Option<Turn<'_>> {
+        self.wait(false)
+    }
+
+    fn wait(&self, begins: bool) -> Option<Turn<'_>> {
         let mut taken = self.taken();
         loop {
-            if taken.over {
-                return Err(Failure::plain("ended before it was this process's turn"));
+            if begins && taken.over {
+                return None;
             }
             taken
                 .turns
@@ -70,13 +80,13 @@ impl Attaches {
         taken.number += 1;
         let number = taken.number;
         taken.turns.push((number, Instant::now()));
-        Ok(Turn {
+        Some(Turn {
             attaches: self,
             number,
         })
     }
 
-    /// Nobody gets a turn any more; those that wait learn it at once.
+    /// Nobody begins any more; those that wait learn it at once.
     pub fn end(&self) {
         self.taken().over = true;
         self.freed.notify_all();
@@ -148,6 +158,7 @@ mod tests {
         });
         drop(held);
         assert!(attaches.turn().is_err());
+        assert!(attaches.turn_at_the_end().is_some());
     }
 
     #[test]

@@ -42,6 +42,9 @@ const LIBRARIES: [Named; 2] = [ASYNC_PROFILER, PERFMAP];
 /// Where a JVM may look for files, best first.
 pub const USUAL: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 const MAX_LIBRARY: u64 = 64 << 20;
+/// How often it is tried to hold a folder alone, and the time between.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(20);
 /// Whether not even what the next run could use may stay.
 static NOTHING_STAYS: AtomicBool = AtomicBool::new(false);
 
@@ -98,7 +101,7 @@ impl Drop for Held {
 
 /// Delete a folder's files of these names and the folder itself, unless somebody holds it: then Ok(false).
 pub fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> io::Result<bool> {
-    if flock(dir, FlockOperation::NonBlockingLockExclusive).is_err() {
+    if !is_held_alone(dir) {
         return Ok(false);
     }
     for entry in Dir::read_from(dir)?.flatten() {
@@ -113,6 +116,16 @@ pub fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> 
         audit::note("removed", || path.to_owned());
     }
     Ok(true)
+}
+
+/// Hold a folder alone. Whoever asks whether it is free (`is_free`) holds it for a moment, which is waited for.
+fn is_held_alone(dir: &OwnedFd) -> bool {
+    (0..TRIES).any(|tried| {
+        if tried > 0 {
+            sleep(PAUSE);
+        }
+        flock(dir, FlockOperation::NonBlockingLockExclusive).is_ok()
+    })
 }
 
 /// Whether `Held::take` could make or take a folder; nothing is made. Err says why not, in its words.

@@ -15,6 +15,7 @@ use signal_hook::iterator::Signals;
 use crate::protocol::{read_input, Input, Request};
 use crate::recording::Report;
 use crate::resume::Successor;
+use crate::threads::STACK;
 
 /// What can happen.
 pub enum Happening {
@@ -51,24 +52,42 @@ impl Inbox {
     pub fn open() -> io::Result<Self> {
         let mut inbox = Self::deaf();
         inbox.listen_to_signals()?;
-        inbox.listen_to(io::stdin().as_fd().try_clone_to_owned()?);
+        let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+        inbox.listen_to(inbox.connection(stdin)?);
         Ok(inbox)
     }
 
-    /// From now on what comes by this connection counts, and nothing that comes by another one.
-    pub fn listen_to(&mut self, input: OwnedFd) {
-        self.connection += 1;
-        let heard = self.begin.elapsed().as_millis() as u64;
-        self.heard = Arc::new(AtomicU64::new(heard));
+    /// What it takes to listen to another connection. Nothing is read of it yet; Err where there is no thread.
+    pub fn connection(&self, input: OwnedFd) -> io::Result<Connection> {
+        let number = self.connection + 1;
+        let now = self.begin.elapsed().as_millis() as u64;
+        let heard = Arc::new(AtomicU64::new(now));
         let (to_read_on, may_read_on) = channel();
-        self.to_read_on = to_read_on;
         let listener = Listener {
             input: input.into(),
             begin: self.begin,
-            heard: self.heard.clone(),
+            heard: heard.clone(),
         };
-        let (connection, sender) = (self.connection, self.sender.clone());
-        thread::spawn(move || listener.listen(connection, &sender, &may_read_on));
+        let sender = self.sender.clone();
+        let listen = move || {
+            if may_read_on.recv().is_ok() {
+                listener.listen(number, &sender, &may_read_on);
+            }
+        };
+        thread::Builder::new().stack_size(STACK).spawn(listen)?;
+        Ok(Connection {
+            number,
+            heard,
+            to_read_on,
+        })
+    }
+
+    /// From now on what comes by this connection counts, and nothing that comes by another one.
+    pub fn listen_to(&mut self, connection: Connection) {
+        self.connection = connection.number;
+        self.heard = connection.heard;
+        self.to_read_on = connection.to_read_on;
+        self.read_on();
     }
 
     /// What follows a `resume` is for this agent after all.
@@ -120,6 +139,13 @@ impl Inbox {
     pub fn heard(&self) -> Instant {
         self.begin + Duration::from_millis(self.heard.load(Ordering::Relaxed))
     }
+}
+
+/// One that is not listened to yet, and never if this is dropped.
+pub struct Connection {
+    number: u32,
+    heard: Arc<AtomicU64>,
+    to_read_on: Sender<()>,
 }
 
 /// What the coordinator sends, with a note of when something came: a long payload is a sign of life as much as a ping.

@@ -34,6 +34,8 @@ pub struct Output {
     backlog: Backlog,
     written: u64,
     keeps: bool,
+    /// How many bytes of results are kept at most while the coordinator is lost.
+    room: usize,
     /// Another connection is about to take the place of this one.
     wanted: Arc<AtomicBool>,
 }
@@ -48,6 +50,7 @@ impl Output {
             backlog: Backlog::default(),
             written: 0,
             keeps: false,
+            room: MOST_KEPT,
             wanted: Arc::default(),
         }
     }
@@ -62,9 +65,16 @@ impl Output {
         self.gone
     }
 
+    /// Whether another connection is about to take the place of this one.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
     /// From now on what is sent is kept until it was received. Gives what ends a wait for a reader that is gone.
-    pub fn keep(&mut self) -> Arc<AtomicBool> {
+    /// `room`: of its memory, in bytes.
+    pub fn keep(&mut self, room: usize) -> Arc<AtomicBool> {
         self.keeps = true;
+        self.room = room.min(MOST_KEPT);
         self.wanted.clone()
     }
 
@@ -172,7 +182,7 @@ impl Output {
         let until = Instant::now() + self.patience;
         loop {
             if !is_writable(to)? {
-                if Instant::now() >= until || self.wanted.load(Ordering::Relaxed) {
+                if Instant::now() >= until || self.is_wanted() {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
                 continue;
@@ -193,8 +203,8 @@ impl Audience for Output {
 
     fn result(&mut self, over: Over) {
         let size: usize = over.profiles.iter().map(|(_, bytes)| bytes.len()).sum();
-        let over = match self.gone && self.keeps && self.backlog.memory() + size > MOST_KEPT {
-            true => no_room(over),
+        let over = match self.gone && self.keeps && self.backlog.memory() + size > self.room {
+            true => no_room(over, self.room),
             false => over,
         };
         for (head, bytes) in over.profiles {
@@ -207,11 +217,11 @@ impl Audience for Output {
     }
 }
 
-fn no_room(over: Over) -> Over {
+fn no_room(over: Over, room: usize) -> Over {
     let why = Failure::new(
         format!(
             "it was not kept while the connection was lost: {} MiB of others were",
-            MOST_KEPT >> 20
+            room >> 20
         ),
         "record again",
     );
@@ -273,7 +283,7 @@ mod tests {
     #[test]
     fn what_was_not_received_is_told_again() {
         let mut output = Output::unheard();
-        output.keep();
+        output.keep(MOST_KEPT);
         output.send(&event("one"));
         output.send_with(&event("two"), b"payload\n".to_vec());
         let all = "{\"type\":\"stored\",\"sha256\":\"one\"}\n{\"type\":\"stored\",\"sha256\":\"two\"}\npayload\n";
@@ -316,9 +326,10 @@ mod tests {
             })
         };
         let mut output = Output::unheard();
-        output.keep();
+        let room = 1 << 20;
+        output.keep(room);
         output.result(over());
-        output.backlog.add(vec![0; MOST_KEPT]);
+        output.backlog.add(vec![0; room]);
         let before = output.backlog.end();
         output.result(over());
         let mut piece = [0; PIECE];

@@ -73,6 +73,8 @@ pub struct Recordings {
     limit: Instant,
     /// By when all must be over, once they were started.
     deadline: Option<Instant>,
+    /// Whether all were told to end early.
+    stopped: bool,
     /// When all had started.
     begun: Option<Instant>,
     folding: Arc<Folding>,
@@ -122,6 +124,7 @@ impl Recordings {
             duration,
             limit: Instant::now() + STEP_TIME + shared.attaches.patience(asked),
             deadline: None,
+            stopped: false,
             begun: None,
             folding,
             shared,
@@ -156,8 +159,11 @@ impl Recordings {
 
     /// End all early and keep their results; those that were not started have none.
     pub fn stop(&mut self) {
+        self.stopped = true;
         self.order(Order::Stop);
-        self.limit = Instant::now() + STEP_TIME;
+        // Those that wait to be attached to need not be any more.
+        self.shared.attaches.end();
+        self.limit = Instant::now() + STEP_TIME + self.queue();
         if matches!(self.step, Step::Prepare | Step::Wait) {
             self.step = Step::Start;
         }
@@ -175,13 +181,19 @@ impl Recordings {
         self.deadline
     }
 
+    /// How many bytes of results may be kept while nobody takes them.
+    pub fn room(&self) -> usize {
+        self.shared.limits.memory_part(2) as usize
+    }
+
     pub fn is_started(&self) -> bool {
         self.deadline.is_some()
     }
 
-    /// For how many seconds processes have been sampled that still are, or are about to be; None once it is over.
+    /// For how many seconds processes have been sampled that still are, or are about to be; None once it is
+    /// over, or was ended.
     pub fn sampling(&self) -> Option<f64> {
-        self.deadline?;
+        self.deadline.filter(|_| !self.stopped)?;
         let so_far = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
         let some = self.any(Phase::Running) || self.any(Phase::Starting);
         (some && so_far < self.duration).then_some(so_far.as_secs_f64())

@@ -9,7 +9,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -39,6 +39,9 @@ const DIGITS: usize = 32;
 /// A token, a space and a number.
 const LONGEST: usize = 64;
 const ACCEPTED: u8 = 1;
+const LATER: u8 = 2;
+/// The exit code of an agent that could not be lent, and says nothing: its stdout may be the other's by now.
+const UNLENT: u8 = 1;
 
 /// The coordinator's secret, by which a session is known.
 #[derive(Clone, PartialEq, Eq)]
@@ -77,6 +80,11 @@ impl Control {
     /// From now on its stdin and stdout are used.
     pub fn accept(&mut self) -> io::Result<()> {
         self.0.write_all(&[ACCEPTED])
+    }
+
+    /// It cannot be now.
+    pub fn put_off(mut self) {
+        let _ = self.0.write_all(&[LATER]);
     }
 
     /// Have it end with this exit code.
@@ -163,16 +171,27 @@ fn received(connection: &UnixStream, until: Instant) -> Option<(String, Vec<Owne
 /// exit code. None where there is no such agent.
 pub fn lend(token: &Token, bytes: u64, inbox: &Inbox) -> Option<u8> {
     let (stdin, stdout) = (io::stdin(), io::stdout());
-    let mut keeper = ask(token, bytes, [stdin.as_fd(), stdout.as_fd()])?;
     let sender = inbox.sender.clone();
+    let (to_wait_for, keepers) = channel::<UnixStream>();
     let thread = thread::Builder::new().stack_size(STACK);
+    // Made first: nothing may fail here once the other agent writes.
     let waiting = thread.spawn(move || {
-        let mut code = [1];
+        let Ok(mut keeper) = keepers.recv() else {
+            return;
+        };
+        let mut code = [UNLENT];
         let _ = keeper.set_read_timeout(None);
         let _ = keeper.read(&mut code);
         let _ = sender.send(Happening::Ended(code[0]));
     });
-    waiting.ok()?;
+    if waiting.is_err() {
+        return Some(UNLENT);
+    }
+    match ask(token, bytes, [stdin.as_fd(), stdout.as_fd()]) {
+        Answer::Nobody => return None,
+        Answer::Unclear => return Some(UNLENT),
+        Answer::Taken(keeper) => drop(to_wait_for.send(keeper)),
+    }
     loop {
         match inbox.next(Instant::now() + STEP) {
             Some(Happening::Ended(code)) => return Some(code),
@@ -182,9 +201,32 @@ pub fn lend(token: &Token, bytes: u64, inbox: &Inbox) -> Option<u8> {
     }
 }
 
-/// A connection to the agent, which has taken the files.
-fn ask(token: &Token, bytes: u64, files: [BorrowedFd<'_>; 2]) -> Option<UnixStream> {
-    let mut keeper = connected(&token.name())?;
+/// What came of asking for the agent of a token.
+enum Answer {
+    /// There is none, or it has no such place.
+    Nobody,
+    /// It uses the files from now on.
+    Taken(UnixStream),
+    /// It was asked, and may or may not have taken them.
+    Unclear,
+}
+
+/// Offer the files to the agent.
+fn ask(token: &Token, bytes: u64, files: [BorrowedFd<'_>; 2]) -> Answer {
+    let Some(mut keeper) = offered(token, bytes, files) else {
+        return Answer::Nobody;
+    };
+    let mut answer = [0];
+    match keeper.read(&mut answer) {
+        Ok(0) => Answer::Nobody,
+        Ok(_) if answer[0] == ACCEPTED => Answer::Taken(keeper),
+        _ => Answer::Unclear,
+    }
+}
+
+/// A connection to the agent, to which the files were sent.
+fn offered(token: &Token, bytes: u64, files: [BorrowedFd<'_>; 2]) -> Option<UnixStream> {
+    let keeper = connected(&token.name())?;
     if !is_own(&keeper) {
         return None;
     }
@@ -194,9 +236,7 @@ fn ask(token: &Token, bytes: u64, files: [BorrowedFd<'_>; 2]) -> Option<UnixStre
     ancillary.push(SendAncillaryMessage::ScmRights(&files));
     let text = [IoSlice::new(text.as_bytes())];
     sendmsg(&keeper, &text, &mut ancillary, SendFlags::NOSIGNAL).ok()?;
-    let mut answer = [0];
-    keeper.read_exact(&mut answer).ok()?;
-    (answer[0] == ACCEPTED).then_some(keeper)
+    Some(keeper)
 }
 
 /// Somebody may keep the queue of the socket full; no longer than a while is waited for a place in it.

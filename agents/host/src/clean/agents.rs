@@ -12,6 +12,7 @@ use rustix::process::Signal;
 use super::entry::{Entry, Found, Kind, State};
 use super::{names, Cleaning};
 use crate::audit;
+use crate::engine::perf::PROGRAM_MARK;
 use crate::files::sha256;
 use crate::lease::{self, since_boot};
 use crate::proc::maps::file_name;
@@ -27,7 +28,7 @@ const MARK: &[u8] = b"hprofiler-agent";
 const LARGEST: u64 = 64 << 20;
 /// The longest session of an agent that does not show its lease: a day's recording and the longest lease.
 const LONGEST_SESSION: u64 = 25 * 3600;
-/// What agents give the programs they run, and nothing else, beside `PATH`.
+/// What agents give the programs they run, and nothing else, beside `PATH` and the mark.
 const ENVIRONMENT: [&str; 2] = ["LC_ALL=C", "PERF_CONFIG=/dev/null"];
 const ENVIRONMENT_LIMIT: u64 = 64 << 10;
 /// How long one may take to end when it is asked to, and when it is made to.
@@ -69,7 +70,7 @@ pub fn look(cleaning: &Cleaning) -> Vec<Ours> {
         .collect();
     let living: HashSet<i32> = found
         .iter()
-        .filter(|agent| agent.entry.state == State::Used)
+        .filter(|agent| !agent.is_left())
         .map(|agent| agent.pid)
         .chain([std::process::id() as i32])
         .collect();
@@ -162,7 +163,9 @@ fn program(cleaning: &Cleaning, pid: i32, stat: &Stat, uid: u32) -> Option<Ours>
         return None;
     }
     let environment = read_bounded(format!("/proc/{pid}/environ"), ENVIRONMENT_LIMIT)?;
-    if !is_environment(&split_zero(&environment)) {
+    let marked = is_environment(&split_zero(&environment))?;
+    // The programs of earlier versions have no mark.
+    if !marked && !is_perf(pid) && !is_perf(stat.ppid) {
         return None;
     }
     let (path, _) = binary(pid)?;
@@ -171,12 +174,19 @@ fn program(cleaning: &Cleaning, pid: i32, stat: &Stat, uid: u32) -> Option<Ours>
     Some(ours)
 }
 
-fn is_environment(variables: &[String]) -> bool {
+fn is_perf(pid: i32) -> bool {
+    binary(pid).is_some_and(|(path, _)| file_name(&path).starts_with("perf"))
+}
+
+/// Whether an environment that agents give has their mark; None of any other one.
+fn is_environment(variables: &[String]) -> Option<bool> {
     let is = |wanted: &str| variables.iter().any(|variable| variable == wanted);
+    let marked = is(&format!("{}={}", PROGRAM_MARK.0, PROGRAM_MARK.1));
     let path = variables
         .iter()
         .any(|variable| variable.starts_with("PATH="));
-    variables.len() == ENVIRONMENT.len() + 1 && path && ENVIRONMENT.into_iter().all(is)
+    let all = variables.len() == ENVIRONMENT.len() + 1 + usize::from(marked);
+    (all && path && ENVIRONMENT.into_iter().all(is)).then_some(marked)
 }
 
 fn ours(cleaning: &Cleaning, kind: Kind, pid: i32, stat: &Stat, uid: u32, path: String) -> Ours {
@@ -297,13 +307,18 @@ mod tests {
     #[test]
     fn what_agents_run_is_known_by_all_of_its_environment() {
         let of = |words: &str| words.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        assert!(is_environment(&of(
-            "PATH=/bin LC_ALL=C PERF_CONFIG=/dev/null"
-        )));
-        assert!(!is_environment(&of("PATH=/bin LC_ALL=C")));
-        assert!(!is_environment(&of(
-            "PATH=/bin LC_ALL=C PERF_CONFIG=/dev/null HOME=/root"
-        )));
-        assert!(!is_environment(&of("PATH=/bin LC_ALL=C X=1")));
+        for (words, want) in [
+            ("PATH=/bin LC_ALL=C PERF_CONFIG=/dev/null", Some(false)),
+            (
+                "PATH=/bin LC_ALL=C PERF_CONFIG=/dev/null HPROFILER_AGENT=1",
+                Some(true),
+            ),
+            ("PATH=/bin LC_ALL=C", None),
+            ("PATH=/bin LC_ALL=C PERF_CONFIG=/dev/null HOME=/root", None),
+            ("PATH=/bin LC_ALL=C X=1", None),
+            ("PATH=/bin LC_ALL=C HPROFILER_AGENT=1", None),
+        ] {
+            assert_eq!(is_environment(&of(words)), want, "{words}");
+        }
     }
 }

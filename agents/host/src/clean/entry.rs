@@ -113,6 +113,11 @@ impl Order {
         matches!(self, Self::List)
     }
 
+    /// Whether it is of any interest what this one's state is.
+    pub fn wants(&self, entry: &Entry) -> bool {
+        self.lists() || self.names(entry)
+    }
+
     fn names(&self, entry: &Entry) -> bool {
         match self {
             Self::List => false,

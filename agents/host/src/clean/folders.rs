@@ -151,7 +151,7 @@ impl<'a> Base<'a> {
         let opened = self.open_ours(name, stat, &entry.path);
         let (dir, held) = match opened {
             Ok(dir) => {
-                let held = Contents::read(&dir, named, self.shoes.uid);
+                let held = Contents::read(&dir, named, self.shoes.uid, cleaning.now);
                 (dir, held)
             }
             // A folder of everybody's caches may well be called as ours is.
@@ -254,6 +254,10 @@ fn judge(
     if named == Named::Private {
         return match cleaning.runs(stat) {
             true => (State::Used, "an agent runs from it".to_owned()),
+            false if held.comes => (
+                State::Used,
+                "a file in it is on its way to the host".to_owned(),
+            ),
             false => (State::Left, format!("kept for the next run{also}")),
         };
     }
@@ -278,16 +282,19 @@ struct Contents {
     ours: Vec<String>,
     /// Something that is not ours.
     strange: Option<String>,
+    /// Whether a file is being brought for a session that is about to begin.
+    comes: bool,
     bytes: u64,
     /// When something was last written, in seconds since 1970.
     newest: u64,
 }
 
 impl Contents {
-    fn read(dir: &OwnedFd, named: Named, owner: u32) -> Self {
+    fn read(dir: &OwnedFd, named: Named, owner: u32, now: u64) -> Self {
         let mut contents = Self {
             ours: Vec::new(),
             strange: None,
+            comes: false,
             bytes: 0,
             newest: fstat(dir).map_or(0, |stat| u64::try_from(stat.st_mtime).unwrap_or(0)),
         };
@@ -304,12 +311,12 @@ impl Contents {
             let Ok(stat) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };
-            contents.take(&name.to_string_lossy(), named, &stat, owner);
+            contents.take(&name.to_string_lossy(), named, &stat, (owner, now));
         }
         contents
     }
 
-    fn take(&mut self, name: &str, named: Named, stat: &Stat, owner: u32) {
+    fn take(&mut self, name: &str, named: Named, stat: &Stat, (owner, now): (u32, u64)) {
         // Nobody but its owner can have linked what is kept; what is deleted is a name.
         let linked = stat.st_nlink > 1 && named != Named::Private;
         let other = "a file that has other names".to_owned();
@@ -319,6 +326,10 @@ impl Contents {
         if strange.is_some() {
             self.strange = self.strange.take().or(strange);
             return;
+        }
+        let age = now.saturating_sub(u64::try_from(stat.st_mtime).unwrap_or(0));
+        if named == Named::Private && names::is_on_its_way(name) && age < ON_ITS_WAY {
+            self.comes = true;
         }
         self.ours.push(name.to_owned());
         self.bytes = self

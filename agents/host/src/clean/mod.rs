@@ -33,8 +33,8 @@ use folders::Base;
 use locks::Locks;
 use names::Named;
 
-/// So many JVMs are asked at a time, and all of them within this time.
-const AT_ONCE: usize = 16;
+/// So many JVMs are asked at a time, as many as are attached to for a recording, and all of them within this time.
+const AT_ONCE: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(25);
 
 /// What is the same for everything that is looked at.

@@ -87,6 +87,14 @@ fn is_kept(name: &str) -> bool {
     is_sha256(stored) && is_number(number) || probe || is_temporary(name)
 }
 
+/// Whether such a file has not yet the name that it is to have.
+pub fn is_on_its_way(name: &str) -> bool {
+    is_temporary(name)
+        || name
+            .split_once('.')
+            .is_some_and(|(_, number)| is_number(number))
+}
+
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }

@@ -44,6 +44,10 @@ pub fn look(
             library.clone(),
             cleaning.users.name(shoes.uid),
         );
+        // To ask a JVM is to attach to it.
+        if !cleaning.order.wants(&entry) {
+            continue;
+        }
         let entry = match ask(cleaning, target, shoes, &library) {
             Ok(Asked::Idle) => continue,
             Ok(Asked::Used(why)) => entry.judged(State::Used, why),
@@ -149,6 +153,9 @@ fn is_active(target: &Target, shoes: &Shoes, library: &str, run: &Held) -> Resul
 }
 
 fn stop(target: &Target, shoes: &Shoes, library: &str) -> Result<(), Failure> {
+    if is_in_use(shoes, &status_file(target)) {
+        return Err(Failure::plain("a session is at work on it by now"));
+    }
     load(target, shoes, library, &commands::stop("/dev/null"))?;
     match load(target, shoes, library, &commands::status("/dev/null"))? {
         true => Ok(()),

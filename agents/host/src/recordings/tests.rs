@@ -17,6 +17,7 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         duration: Duration::from_secs(1),
         limit: Instant::now(),
         deadline: Some(Instant::now()),
+        stopped: false,
         begun: None,
         folding: Arc::new(Folding::new(Duration::from_secs(600))),
         shared: Arc::new(Shared::within(&Asked::default())),
@@ -131,4 +132,12 @@ fn nothing_is_given_up_while_there_is_time() {
     recordings.limit = Instant::now() + Duration::from_secs(60);
     recordings.give_up(&mut Output::unheard());
     assert_eq!(phases(&recordings), [Phase::Preparing]);
+}
+
+#[test]
+fn sampling_that_was_ended_is_not_interrupted_any_more() {
+    let mut running = recordings(Step::Record, &[Phase::Running]);
+    assert!(running.sampling().is_some());
+    running.stop();
+    assert!(running.sampling().is_none());
 }

@@ -24,7 +24,33 @@ fn successor(happenings: &Receiver<Happening>) -> Successor {
 }
 
 fn ask_for(token: &Token, files: &[BorrowedFd<'_>; 2]) -> Option<UnixStream> {
-    ask(token, 7, *files)
+    match ask(token, 7, *files) {
+        Answer::Taken(connection) => Some(connection),
+        _ => None,
+    }
+}
+
+#[test]
+fn only_an_agent_that_ends_the_connection_has_not_taken_the_files() {
+    let answers = [0, 1, 2].map(|number| {
+        let token = token(10 + number);
+        let happenings = listening(&token);
+        let (one, other) = UnixStream::pair().unwrap();
+        thread::scope(|scope| {
+            let asking = scope.spawn(|| ask(&token, 7, [one.as_fd(), other.as_fd()]));
+            let mut come = successor(&happenings);
+            match number {
+                0 => drop(come),
+                1 => come.control.put_off(),
+                _ => come.control.accept().unwrap(),
+            }
+            asking.join().unwrap()
+        })
+    });
+    assert!(matches!(
+        answers,
+        [Answer::Nobody, Answer::Unclear, Answer::Taken(_)]
+    ));
 }
 
 #[test]

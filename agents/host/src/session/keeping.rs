@@ -2,9 +2,8 @@
 
 use std::time::Instant;
 
-use super::{End, Session};
+use super::{complain, End, Session};
 use crate::lease;
-use crate::outcome::Failure;
 use crate::protocol::Event;
 use crate::recordings::Recordings;
 use crate::resume::{self, Successor, Token};
@@ -15,18 +14,25 @@ impl Session {
         self.lost.unwrap_or_else(|| self.inbox.heard()) + self.lease
     }
 
-    /// A recording begins: from now on nothing that is told may be lost.
-    pub(super) fn keep(&mut self) -> Result<(), Failure> {
+    /// A recording begins: from now on nothing that is told may be lost. Where nobody could come back nothing is kept,
+    /// and the recording goes on.
+    pub(super) fn keep(&mut self) {
         let Some(token) = &self.token else {
-            return Ok(());
+            return;
         };
-        let wanted = self.output.keep();
+        let room = self.recordings.as_ref().map_or(0, Recordings::room);
+        let wanted = self.output.keep(room);
         if self.listens {
-            return Ok(());
+            return;
         }
-        self.listens = true;
-        resume::listen(token, self.inbox.sender.clone(), wanted)
-            .map_err(|error| Failure::plain(format!("cannot listen for another agent: {error}")))
+        match resume::listen(token, self.inbox.sender.clone(), wanted) {
+            Ok(()) => self.listens = true,
+            Err(error) => {
+                complain(&format!("cannot listen for another agent: {error}"));
+                self.token = None;
+                self.output.keep_no_more();
+            }
+        }
     }
 
     /// The coordinator is gone. Err where there is nothing that it could want to fetch.
@@ -63,13 +69,22 @@ impl Session {
     /// It has come back by another connection.
     pub(super) fn go_over(&mut self, mut successor: Successor) {
         let reaches = self.output.reaches(successor.received);
-        if !reaches || successor.control.accept().is_err() {
+        let Some(connection) = reaches.then(|| self.inbox.connection(successor.input)) else {
             self.output.revive(); // which was told to wait no longer for whoever reads now
             return;
-        }
+        };
+        // Without a thread to listen it is not now that it can go on: the coordinator tries again.
+        let connection = match connection {
+            Ok(connection) if successor.control.accept().is_ok() => connection,
+            Ok(_) => return self.output.revive(),
+            Err(_) => {
+                successor.control.put_off();
+                return self.output.revive();
+            }
+        };
         self.lost = None;
         self.lender = Some(successor.control);
-        self.inbox.listen_to(successor.input);
+        self.inbox.listen_to(connection);
         let found = Event::Resumed { found: true };
         self.output
             .go_over(successor.output, &found, successor.received);

@@ -90,6 +90,9 @@ fn readable(file: impl AsFd, patience: Duration) -> bool {
     poll(&mut fds, Some(&patience)).is_ok_and(|ready| ready > 0)
 }
 
+/// By this in their environment programs that outlive their agent are known.
+pub const PROGRAM_MARK: (&str, &str) = ("HPROFILER_AGENT", "1");
+
 /// A command in a process group of its own that is told to end when the thread ends that starts it.
 fn clean(program: &Path) -> Command {
     let mut command = Command::new(program);
@@ -101,6 +104,7 @@ fn clean(program: &Path) -> Command {
         )
         .env("LC_ALL", "C")
         .env("PERF_CONFIG", "/dev/null")
+        .env(PROGRAM_MARK.0, PROGRAM_MARK.1)
         .current_dir("/")
         .stdin(Stdio::null())
         .process_group(0);

@@ -25,6 +25,7 @@ use rustix::process::geteuid;
 
 use self::beside::Beside;
 pub use self::budget::Share;
+pub use self::command::PROGRAM_MARK;
 use self::companion::Companion;
 use self::events::Event;
 use self::java_map::Java;
@@ -299,7 +300,7 @@ impl Engine for PerfRecord {
         };
         let lives = self.target.stat().is_some();
         self.notes.extend(recording.stop(lives, &self.beside)?);
-        let _turn = self.shared.attaches.turn()?;
+        let _turn = self.shared.attaches.turn_at_the_end();
         // A JVM that ended since then cannot be asked, and is not taken for one that was recorded to the end.
         let names = self.beside.do_now(MAP, |companion| companion.ask_for_map());
         self.notes
