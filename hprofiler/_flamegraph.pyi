@@ -419,8 +419,8 @@ class Profile:
         """For names of native functions and the kernel's the module that they lie in: `libc.so.6`, `[ext4]`.
 
         A name that is in several has up to three of them with commas between, else it is `several modules`.
-        One that the kernel and a library have is in the modules of both. Java's methods have none, nor has what
-        no format told. Merging keeps them; so do pprof, JSON and the compact profile.
+        One that the kernel and a library have is in the modules of both. Java's methods have none, nor has
+        what no format told. Merging keeps them; so do pprof, JSON and the compact profile.
         """
     def merged_tiers(self, value: _Value = 0) -> Profile:
         """One node for a method whatever tiers it ran in; its kind is the one with most of this value.

@@ -21,8 +21,8 @@ _CONVERSIONS = min(8, max(2, os.cpu_count() or 1))
 _USUAL_CELLS = 1 << 19
 # An agent makes no larger ones (MOST_OF_EVENT).
 _MOST_CELLS = 1 << 23
-# Of a host's profiles together: a day of four hundred processors in nanoseconds, or of three thousand threads where
-# what waits counts as well. Sums of all hosts have 63 bits.
+# Of a host's profiles together: a day of four hundred processors in nanoseconds, or of three thousand threads
+# where what waits counts as well. Sums of all hosts have 63 bits.
 _MOST_OF_HOST = 1 << 55
 _MOST_OF_THREADS = 1 << 58
 _SMALLER = "record for a shorter time, or fewer events at once"

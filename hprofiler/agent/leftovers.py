@@ -10,6 +10,8 @@ from hprofiler.agent import fields
 KINDS = ("agent", "program", "profiler", "folder", "file")
 STATES = ("left", "used", "foreign", "unknown")
 _ID_LIMIT = 100
+CLEANING_SECONDS = 90.0
+"""So long an agent gives itself for a host whose processes do not answer, or do not end."""
 
 
 @dataclass(frozen=True)

@@ -232,6 +232,7 @@ class AgentSession(Talk):
                     raise self._nonsense(unwanted)
             if isinstance(event, Done):
                 self._acknowledge()
+                self._wire.lost = None  # there is nothing left to come back for
             yield event
             if isinstance(event, Done):
                 return
@@ -266,7 +267,7 @@ class AgentSession(Talk):
         return self._parsed(parse_cleaned, self._answer("cleaned"))
 
     def leftovers(self) -> Leftovers:
-        """What earlier sessions left, and what looks like it; nothing is touched."""
+        """What earlier sessions left, and what looks like it; nothing is removed, JVMs are asked."""
         self.stage = "clean"
         self._send({"type": "clean", "kept": False, "dry": True})
         return self._parsed(parse_leftovers, self._answer("leftovers"))

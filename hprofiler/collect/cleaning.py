@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import AbstractSet, List, Optional, Sequence, Tuple, Union
 
 from hprofiler.agent import AgentSession, Cleaned, Leftover, Leftovers
+from hprofiler.agent.leftovers import CLEANING_SECONDS
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Crew, Listener, Reach, Visit, silent, visit_all
 from hprofiler.model import Host, Outcome, Status
-
-_ITS_OWN_TIME = 90.0
-"""Seconds that an agent gives itself for a host whose processes do not answer, or do not end."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ def look_for_leftovers(
     listener: Listener = silent,
     stop: Optional[Stop] = None,
 ) -> List[HostLeft]:
-    """What earlier runs left, and what looks like it; nothing is touched. One result a host, in order."""
+    """What earlier runs left, and what looks like it; nothing is removed. One result a host, in order."""
     crew = Crew(reach, listener, stop or Stop())
     visits = [_ListingVisit(host, crew) for host in hosts]
     _visit(visits, crew)
@@ -73,7 +71,7 @@ class _HostVisit(Visit):
 
     def begin(self) -> AgentSession:
         session = self.open_session()
-        self.enter("clean", self.reach.timeout + _ITS_OWN_TIME)
+        self.enter("clean", self.reach.timeout + CLEANING_SECONDS)
         return session
 
     def without_own(self, session: AgentSession, found: Leftovers) -> Tuple[Leftover, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, List, Optional
 
 from hprofiler.agent import AgentSession, Interrupted, ProcessOutcome
+from hprofiler.agent.leftovers import CLEANING_SECONDS
 from hprofiler.agent.talk import LEASE_SECONDS
 from hprofiler.errors import ConnectionLost, HostError
 from hprofiler.model import Outcome, Status
@@ -77,7 +79,8 @@ class Comeback:
                 break
             except _Tried as tried:
                 left = until - time.monotonic()
-                if self._enough.wait(min(pause, max(0.0, left))) or left <= pause:
+                spread = pause * random.uniform(0.5, 1.5)  # other hosts were lost in the same moment
+                if self._enough.wait(min(spread, max(0.0, left))) or left <= spread:
                     raise self._given_up(why, lost, tried.why) from tried
             limit, pause = limit + _FIRST_LIMIT, min(2 * pause, _LONGEST_PAUSE)
         self._away = time.monotonic() - lost
@@ -88,19 +91,20 @@ class Comeback:
             self._visit.reach.audit.note(self._visit.host.name, what, detail)
 
     def _attempt(self, session: AgentSession, why: HostError, limit: float) -> None:
-        transport = self._visit.renew_transport()
-        expired = self._crew.watchdog.after(limit, transport.close)
-        other: Optional[AgentSession] = None
-        try:
-            transport.connect()
-            other = self._visit.talk(transport, to_resume=True)
-            found = other.resume(session)
-        except HostError as error:
-            if other:
-                other.close()
-            raise _Tried(error) from error
-        finally:
-            self._crew.watchdog.cancel(expired)
+        with self._crew.turns:
+            transport = self._visit.renew_transport()
+            expired = self._crew.watchdog.after(limit, transport.close)
+            other: Optional[AgentSession] = None
+            try:
+                transport.connect()
+                other = self._visit.talk(transport, to_resume=True)
+                found = other.resume(session)
+            except HostError as error:
+                if other:
+                    other.close()
+                raise _Tried(error) from error
+            finally:
+                self._crew.watchdog.cancel(expired)
         if not found:
             reason = f"{why.reason}; what was not fetched before is lost with its agent"
             raise self._nothing_there(other, why, reason)
@@ -121,7 +125,7 @@ class Comeback:
     def _nothing_there(self, other: AgentSession, why: HostError, reason: str) -> HostError:
         """The agent has ended; what it could not take away is taken away now."""
         visit = self._visit
-        visit.limit(visit.reach.timeout)
+        visit.limit(visit.reach.timeout + CLEANING_SECONDS)
         try:
             cleaned = other.clean(kept=True)
             other.bye()

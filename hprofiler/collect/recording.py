@@ -18,6 +18,7 @@ from hprofiler.agent import (
     RawHeader,
 )
 from hprofiler.agent import Recording as Began
+from hprofiler.agent.leftovers import CLEANING_SECONDS
 from hprofiler.collect import libraries
 from hprofiler.collect.care import NO_CANARY, USUAL, Canaries, Care, refuse_busy
 from hprofiler.collect.comeback import Comeback
@@ -165,6 +166,7 @@ class _RecordingVisit(Visit):
         """
         session = self.open_session()
         if again:
+            self.limit(self.reach.timeout + CLEANING_SECONDS)
             session.clean(kept=True)
         found = self.find(session, self._selector)
         if not found.processes:

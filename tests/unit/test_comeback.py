@@ -106,6 +106,17 @@ read()
     assert of_host == [] and of_process == (Status.DEGRADED, "record", reason)
 
 
+def test_once_all_has_come_nobody_comes_back(fleet):
+    """The record of what was done is lost with the agent, and nothing else."""
+    ends = 'hello(); found(7); prepared(7); recording(7); profile(7, b"p"); outcome(7); say("done", left=[])'
+    hosts = fleet(one=f"{ends}\nos.kill(os.getpid(), 9)")
+    hosts.reach = replace(hosts.reach, audit=Audit(io.StringIO()))
+    of_host, of_process = lines(hosts.collect()["one"])
+    assert of_process[0] is Status.OK
+    assert [line[:2] for line in of_host] == [(Status.DEGRADED, "clean")]
+    assert "lost" not in [step.stage for step in hosts.progress]
+
+
 TORN = """
 if os.path.exists({log!r}):
     hello()
