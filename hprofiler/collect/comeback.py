@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, List, Optional
+from typing import TYPE_CHECKING, Iterator, List, Optional
 
 from hprofiler.agent import AgentSession, Interrupted, ProcessOutcome
 from hprofiler.agent.leftovers import CLEANING_SECONDS
@@ -90,8 +91,18 @@ class Comeback:
         if self._visit.reach.audit:
             self._visit.reach.audit.note(self._visit.host.name, what, detail)
 
+    @contextmanager
+    def _turn(self, patience: float) -> Iterator[None]:
+        """One of the places of those that connect; without one in time it is a failed try."""
+        if not self._crew.turns.acquire(timeout=patience):
+            raise _Tried(HostError("connect", "other hosts were connected to first"))
+        try:
+            yield
+        finally:
+            self._crew.turns.release()
+
     def _attempt(self, session: AgentSession, why: HostError, limit: float) -> None:
-        with self._crew.turns:
+        with self._turn(limit):
             transport = self._visit.renew_transport()
             expired = self._crew.watchdog.after(limit, transport.close)
             other: Optional[AgentSession] = None
