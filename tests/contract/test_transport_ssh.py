@@ -15,7 +15,7 @@ import pytest
 
 from hprofiler.errors import HostError
 from hprofiler.model import Host
-from tests.contract.sshd import SSHD, connected, free_port, refused
+from tests.contract.sshd import SSHD, connect_together, connected, free_port, refused
 from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)")
@@ -84,12 +84,7 @@ def test_a_chain_of_jump_hosts_is_logged_in_to_once_for_all_behind_it(site):
     site.config.write_text(jump_config(site, gate, inner, target) + " ProxyJump gate,inner\n")
     connector = site.connector()
     transports = [connector.transport(Host(name, name)) for name in ("target1", "target2", "target3")]
-    threads = [threading.Thread(target=transport.connect) for transport in transports]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert all(transport.run("echo in", b"", 60).stdout == b"in\n" for transport in transports)
+    connect_together(transports)
     assert [logins(server) for server in (gate, inner, target)] == [1, 1, 3]
     transports[0].close()
     assert transports[1].run("echo in", b"", 60).stdout == b"in\n"
