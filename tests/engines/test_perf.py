@@ -66,9 +66,9 @@ def test_with_frame_pointers_it_is_not(runs: Dict[str, Run], jvms: Dict[int, Tru
 
 @pytest.fixture
 def faulting(zoo: Zoo) -> Truth:
-    """Kept arrays fill fresh pages of the heap for the better part of a minute: a fault for every 4 KiB or less.
+    """Kept arrays fill fresh pages of the heap for 50 s: a fault for every 4 KiB or less.
 
-    Threads of its own that fault when they begin are as many on each machine.
+    Threads of the JVM's own, which fault when they begin, are as many on each machine.
     """
     return zoo.jvm("live=8", options=[FRAME_POINTER, "-XX:ActiveProcessorCount=2"])
 
