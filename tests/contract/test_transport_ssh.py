@@ -133,7 +133,7 @@ def test_a_proxy_command_that_fails(site):
     with pytest.raises(
         HostError, match=r"ProxyCommand for target ended before the login, .* times: no way to target"
     ):
-        site.connector(timeout=3.0).transport(Host("t", "target")).connect()
+        site.connector(timeout=10.0).transport(Host("t", "target")).connect()
 
 
 # Networks
@@ -161,7 +161,7 @@ def test_a_banner_that_stays_refused(site):
     server = site.server(extra="MaxStartups 1:100:1")
     with socket.create_connection((server.address, server.port)) as hog:
         assert hog.recv(100).startswith(b"SSH-")
-        error = refused(site, server, timeout=5.0)
+        error = refused(site, server, timeout=10.0)
     assert "closed the connection before the login" in error.reason and "--parallel" in error.remedy
 
 
@@ -262,7 +262,7 @@ def far(site):
 
 def test_a_network_that_falls_silent_is_noticed_in_the_time_given(site, far):
     server, cut = far
-    transport = connected(site, server, timeout=5.0)
+    transport = connected(site, server, timeout=10.0)
     channel = transport.open("cat")
     channel.write(b"hello")
     assert channel.read(100) == b"hello"
@@ -270,7 +270,7 @@ def test_a_network_that_falls_silent_is_noticed_in_the_time_given(site, far):
     began = time.monotonic()
     channel.write(b"anybody there?")
     assert channel.read(100) == b"" and channel.exit_status(0) is None
-    assert 1 < time.monotonic() - began < 40
+    assert 1 < time.monotonic() - began < 100  # the kernel itself gives up after a quarter of an hour
 
 
 def test_a_network_that_is_silent_from_the_start(site, far):
