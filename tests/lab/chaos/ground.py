@@ -52,7 +52,8 @@ class Ground:
             # one of the places for the agent's private folder, and the lab shows its classes below it
             self.host(name).path(str(cache.folder("burners").parent.parent)).chmod(0o755)
             burner = self.burners.get(name)
-            if burner is None or not burner.outer.alive() or self._special.pop(name, None):
+            if burner is None or not burner.outer.alive() or name in self._special:
+                self._special.pop(name, None)
                 self._start(name, "Burner")
         self.witness = Witness(self.lab.hosts.values())
 

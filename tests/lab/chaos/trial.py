@@ -74,8 +74,9 @@ def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
 def _run(ground: Ground, faults: Sequence[Fault], verdict: Verdict) -> Result:
     """The run from its start to its end, with what goes wrong; afterwards all is mended."""
     circumstances = Circumstances()
-    try:
+    with contextlib.ExitStack() as mending:  # whatever of it fails, the rest is done
         for fault in faults:
+            mending.callback(fault.mend)
             fault.arrange(circumstances)
         for fault in faults:
             if fault.moment is None:
@@ -93,9 +94,6 @@ def _run(ground: Ground, faults: Sequence[Fault], verdict: Verdict) -> Result:
                 verdict.complaints += _left_here(running)
             finally:
                 running.process.kill()  # it has ended, but where these trials are ended themselves
-    finally:
-        for fault in faults:
-            fault.mend()
     verdict.code = result.code
     return result
 

@@ -47,7 +47,8 @@ class FewFiles(_Limited):
 
     def end(self) -> None:
         for pid, usual in self._usual:
-            resource.prlimit(pid, self.limit, usual)
+            with contextlib.suppress(ProcessLookupError):  # another fault started sshd anew
+                resource.prlimit(pid, self.limit, usual)
 
     def allowed(self) -> int:
         """The number of the limit."""
