@@ -84,9 +84,10 @@ CHAOS_RUNS ?= 200
 CHAOS_SEED ?= 1
 CHAOS_LOOPS ?= 1000
 CHAOS_LOOPS_OF_OTHERS ?= 100
-chaos: build test-prerequisites ## runs in which something breaks: every fault once, then CHAOS_RUNS (200) at random; writes build/chaos.md
-	$(BIN)/python -m pytest $(wildcard tests/lab/test_lab_chaos*.py)
+chaos: test-prerequisites build ## runs in which something breaks: every fault once, then CHAOS_RUNS (200) at random; needs root; writes build/chaos.md
+	HPROFILER_CHAOS=1 $(BIN)/python -m pytest $(wildcard tests/lab/test_lab_chaos*.py)
 	$(BIN)/python -m tests.lab.chaos --each --report build/chaos-each.md
+	$(BIN)/python -m tests.lab.chaos --interrupts --seed $(CHAOS_SEED) --report build/chaos-interrupts.md
 	$(BIN)/python -m tests.lab.chaos --runs $(CHAOS_RUNS) --seed $(CHAOS_SEED) --report build/chaos.md
 	HPROFILER_CHAOS=1 $(BIN)/python -m pytest tests/contract/test_slow_hosts.py tests/contract/test_hostile_hosts.py
 	$(BIN)/python -m tests.lab.chaos.loops --loops $(CHAOS_LOOPS) --report build/chaos-loops.md
