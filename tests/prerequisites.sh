@@ -60,7 +60,7 @@ test)
   # flamegraph.pl, which our pictures are compared with
   [ -e /usr/share/perl5/Devel/NYTProf/flamegraph.pl ] || missing="$missing libdevel-nytprof-perl"
   if [ "$(id -u)" != 0 ]; then
-    echo "make test needs root: its lab makes hosts in network, process and mount namespaces" >&2
+    echo "make test and make chaos need root: their lab makes hosts in network, process and mount namespaces" >&2
     exit 1
   fi
   ;;

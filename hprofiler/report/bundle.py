@@ -1,7 +1,7 @@
 """The viewer's ES modules as one script, so that a page needs no second file.
 
-Modules are joined in the order of their imports and share one scope: no name may be defined at the top
-of two of them (tests/unit/test_report_bundle.py holds it), and imports never rename.
+Modules are joined in the order of their imports and share one scope: a name that is defined at the top
+of two of them is refused, and imports never rename.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from hprofiler.resources import viewer_file
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=class |function |async function |const )", re.MULTILINE)
+_DEFINED = re.compile(r"^(?:async )?(?:function\*?|class|const|let|var) (\w+|[\[{][^=]*)", re.MULTILINE)
 ENTRY = "main.js"
 
 
@@ -22,6 +23,7 @@ def script(entry: str = ENTRY) -> str:
     """The whole viewer as the text of one `<script type="module">`."""
     modules: Dict[str, str] = {}
     _collect(entry, modules, [])
+    _refuse_twins(modules)
     text = "\n".join(modules.values())
     if "</script" in text.lower() or "<!--" in text:
         raise ValueError("the viewer's script would end its own element")
@@ -46,3 +48,13 @@ def _collect(name: str, modules: Dict[str, str], above: List[str]) -> None:
     for needed in _IMPORT.findall(source):
         _collect(needed, modules, [*above, name])
     modules[name] = _EXPORT.sub("", _IMPORT.sub("", source)).replace("// @ts-check\n", "")
+
+
+def _refuse_twins(modules: Dict[str, str]) -> None:
+    """Neither the type check nor an editor sees them: there each module has a scope of its own."""
+    homes: Dict[str, str] = {}
+    for module, source in modules.items():
+        for name in re.findall(r"\w+", " ".join(_DEFINED.findall(source))):
+            if name in homes:
+                raise ValueError(f"viewer modules share a scope: {name} is in {homes[name]} and in {module}")
+            homes[name] = module

@@ -14,7 +14,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from tests.lab import procs
 
@@ -57,6 +57,20 @@ class Result:
         of_process[event["event"]] = event, payload
         self.heads.setdefault(pid, event)
         self.profiles.setdefault(pid, payload)
+
+
+@contextlib.contextmanager
+def ready(
+    command: Sequence[str], env: Optional[Mapping[str, str]] = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has said `ready`, and lives until the end of its stdin."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            yield process
+        finally:
+            process.stdin.close()
 
 
 class Agent:

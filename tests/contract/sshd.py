@@ -8,9 +8,10 @@ import random
 import socket
 import subprocess
 import threading
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, List, Optional, Sequence
+from typing import Any, Iterator, List, Optional, Sequence
 
 import pytest
 
@@ -171,6 +172,27 @@ def connected(site: Site, server: Sshd, **options: Any) -> SshTransport:
     transport = site.connector(**options).transport(site.host(server))
     transport.connect()
     return transport
+
+
+def connect_together(transports: Sequence[SshTransport]) -> None:
+    """All of them connect in the same moment; afterwards each of them runs a command."""
+    with ThreadPoolExecutor(len(transports)) as pool:
+        list(pool.map(SshTransport.connect, transports))
+    assert all(transport.run("echo in", b"", 60).stdout == b"in\n" for transport in transports)
+
+
+@contextmanager
+def ssh_agent(socket_path: Path, key: Path) -> Iterator[None]:
+    """An ssh-agent that holds a key and listens at a path."""
+    agent = subprocess.Popen(["ssh-agent", "-D", "-a", socket_path], stdout=subprocess.PIPE, text=True)
+    try:
+        assert agent.stdout and agent.stdout.readline()  # it listens once it has said so
+        here = {**os.environ, "SSH_AUTH_SOCK": str(socket_path)}
+        subprocess.run(["ssh-add", "-q", str(key)], check=True, capture_output=True, env=here)
+        yield
+    finally:
+        agent.terminate()
+        agent.wait(60)
 
 
 def refused(site: Site, server: Sshd, **options: Any) -> HostError:

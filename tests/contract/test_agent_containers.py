@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, ContextManager, Dict, List, Optional, Sequence
 
 import pytest
 
-from tests.contract.agent_driver import Agent
+from tests.contract.agent_driver import Agent, ready
 from tests.contract.conftest import OTHER_USER
 
 ONE = "container_e17_1700000000000_0042_01_000003"
@@ -28,20 +27,10 @@ def pids(found: Dict[str, Any]) -> List[int]:
     return [process["pid"] for process in found["processes"]]
 
 
-@contextmanager
 def running(
     argv: Sequence[str], environment: Optional[Dict[str, str]] = None
-) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that says `ready` and waits for the end of its stdin."""
-    with subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **(environment or {})}
-    ) as process:
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            assert process.stdout.readline() == b"ready\n"
-            yield process
-        finally:
-            process.stdin.close()
+) -> ContextManager[subprocess.Popen[bytes]]:
+    return ready(argv, {**os.environ, **(environment or {})})
 
 
 def python(*arguments: str) -> List[str]:

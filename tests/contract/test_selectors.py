@@ -13,13 +13,14 @@ import subprocess
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Set
+from typing import Any, ContextManager, Dict, Iterator, List, Optional, Set
 
 import pytest
 import yaml
 
 from hprofiler.demo.jdk import find_jdk
 from hprofiler.selection import load_selectors
+from tests.contract.agent_driver import ready
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SMALL = ("-Xmx16m", "-Xss256k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -114,30 +115,19 @@ def compile_stubs(folder: Path) -> None:
     subprocess.run([*javac, *sources], check=True)
 
 
-@contextmanager
-def running(folder: Path, case: Case) -> Iterator[subprocess.Popen[bytes]]:
+def running(folder: Path, case: Case) -> ContextManager[subprocess.Popen[bytes]]:
     """The case's process, ready: a JVM, or a program of that name that does nothing."""
     if case.main:
-        with running_jvm(folder, case) as jvm:
-            yield jvm
-        return
+        return running_jvm(folder, case)
     program = folder / "bin" / case.program
     program.parent.mkdir(exist_ok=True)
     if not program.exists():
         source = '#include <stdio.h>\nint main(void) { puts("ready"); fflush(stdout); return getchar() > 0; }'
         subprocess.run(["cc", "-x", "c", "-o", str(program), "-"], input=source.encode(), check=True)
-    command = [str(program), *case.arguments.split()]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            assert process.stdout.readline() == b"ready\n"
-            yield process
-        finally:
-            process.stdin.close()
+    return ready([str(program), *case.arguments.split()])
 
 
-@contextmanager
-def running_jvm(classes: Path, case: Case) -> Iterator[subprocess.Popen[bytes]]:
+def running_jvm(classes: Path, case: Case) -> ContextManager[subprocess.Popen[bytes]]:
     command = [
         str(find_jdk() / "bin" / "java"),
         *SMALL,
@@ -151,13 +141,7 @@ def running_jvm(classes: Path, case: Case) -> Iterator[subprocess.Popen[bytes]]:
         # The exit keeps the shell from replacing itself with its last command.
         command = ["/bin/bash", "-c", f"{shlex.join(command)}; exit $?"]
     environment = {**{k: v for k, v in os.environ.items() if k != "CONTAINER_ID"}, **case.environment}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as jvm:
-        assert jvm.stdin is not None and jvm.stdout is not None
-        try:
-            assert jvm.stdout.readline() == b"ready\n"
-            yield jvm
-        finally:
-            jvm.stdin.close()
+    return ready(command, environment)
 
 
 class Agent:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import threading
 from pathlib import Path
 
 import pytest
 
 from hprofiler.errors import UsageError
-from tests.contract.sshd import SSHD, connected, make_key, refused
+from tests.contract.sshd import SSHD, connect_together, connected, make_key, refused, ssh_agent
 
 pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)")
 
@@ -107,12 +106,7 @@ def test_kinds_of_keys_and_a_passphrase_asked_for_once(site, tmp_path, kind):
 
     connector = site.connector(ask, identity=key)
     transports = [connector.transport(site.host(server)) for _ in range(5)]
-    threads = [threading.Thread(target=transport.connect) for transport in transports]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert all(transport.run("echo in", b"", 60).stdout == b"in\n" for transport in transports)
+    connect_together(transports)
     assert asked == [f"Passphrase for {key}: "]
 
 
@@ -131,24 +125,12 @@ def test_keys_of_the_ssh_agent(site, tmp_path, monkeypatch):
     key = make_key(tmp_path / "in_agent")
     site.authorize(key)
     server = site.server()
-    path = str(tmp_path / "agent.sock")
-    agent = subprocess.Popen(["ssh-agent", "-D", "-a", path], stdout=subprocess.PIPE, text=True)
-    try:
-        assert agent.stdout.readline()  # it listens once it has said so
-        monkeypatch.setenv("SSH_AUTH_SOCK", path)
-        subprocess.run(["ssh-add", "-q", str(key)], check=True, capture_output=True)
+    path = tmp_path / "agent.sock"
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
+    with ssh_agent(path, key):
         key.unlink()
         connector = site.connector(identity=None)
-        transports = [connector.transport(site.host(server)) for _ in range(4)]
-        threads = [threading.Thread(target=transport.connect) for transport in transports]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-        assert all(transport.run("echo in", b"", 60).stdout == b"in\n" for transport in transports)
-    finally:
-        agent.terminate()
-        agent.wait(60)
+        connect_together([connector.transport(site.host(server)) for _ in range(4)])
 
 
 def test_a_locked_key_that_the_agent_holds_needs_no_passphrase(site, tmp_path, monkeypatch):
@@ -161,13 +143,7 @@ def test_a_locked_key_that_the_agent_holds_needs_no_passphrase(site, tmp_path, m
         capture_output=True,
     )
     site.authorize(key)
-    path = str(tmp_path / "agent.sock")
-    agent = subprocess.Popen(["ssh-agent", "-D", "-a", path], stdout=subprocess.PIPE, text=True)
-    try:
-        assert agent.stdout.readline()
-        monkeypatch.setenv("SSH_AUTH_SOCK", path)
-        subprocess.run(["ssh-add", "-q", str(plain)], check=True, capture_output=True)
+    path = tmp_path / "agent.sock"
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
+    with ssh_agent(path, plain):
         connected(site, site.server(), identity=key, ask=lambda name: pytest.fail("asked for a passphrase"))
-    finally:
-        agent.terminate()
-        agent.wait(60)

@@ -6,11 +6,11 @@ import os
 import re
 import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
+from hprofiler.agent import session
 from hprofiler.collect import Reach, Stop, collect, comeback
 from hprofiler.errors import ConnectionLost
 from hprofiler.model import Sampling, Status
@@ -144,27 +144,25 @@ def test_a_host_that_stays_away_is_given_up(site, burner, monkeypatch):
     assert "refused" in line.reason
 
 
-def test_ctrl_c_ends_the_waiting(site, burner):
+def test_ctrl_c_ends_the_waiting(site, burner, monkeypatch):
+    monkeypatch.setattr(comeback, "LEASE_SECONDS", 600)
     server = site.server()
     run = Run(site.host(server), burner, site.connector().transport)
     server.kill_sessions(and_stop=True)
     assert run.lost.wait(60)
-    began = time.monotonic()
     run.stop.request()
-    (line,) = of_host(run.end())
-    assert time.monotonic() - began < 20  # an attempt may be under way
+    (line,) = of_host(run.end())  # within the time that it waits
     assert "not waited for" in line.reason
 
 
-def test_ended_at_once_nothing_is_kept(site, burner):
+def test_ended_at_once_nothing_is_kept(site, burner, monkeypatch):
+    monkeypatch.setattr(session, "LEASE_SECONDS", 600)
     server = site.server()
     run = Run(site.host(server), burner, site.connector().transport)
     agents = agents_of(server)
     run.stop.request()
     run.stop.request()
-    began = time.monotonic()
-    assert ended(agents)
-    assert time.monotonic() - began < 20, "it was kept for a lease"
+    assert ended(agents), "it was kept for a lease"
     run.end()
     assert not is_profiled(burner.pid)
 

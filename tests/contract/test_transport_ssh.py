@@ -15,7 +15,7 @@ import pytest
 
 from hprofiler.errors import HostError
 from hprofiler.model import Host
-from tests.contract.sshd import SSHD, connected, free_port, refused
+from tests.contract.sshd import SSHD, connect_together, connected, free_port, refused
 from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)")
@@ -84,12 +84,7 @@ def test_a_chain_of_jump_hosts_is_logged_in_to_once_for_all_behind_it(site):
     site.config.write_text(jump_config(site, gate, inner, target) + " ProxyJump gate,inner\n")
     connector = site.connector()
     transports = [connector.transport(Host(name, name)) for name in ("target1", "target2", "target3")]
-    threads = [threading.Thread(target=transport.connect) for transport in transports]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert all(transport.run("echo in", b"", 60).stdout == b"in\n" for transport in transports)
+    connect_together(transports)
     assert [logins(server) for server in (gate, inner, target)] == [1, 1, 3]
     transports[0].close()
     assert transports[1].run("echo in", b"", 60).stdout == b"in\n"
@@ -138,7 +133,7 @@ def test_a_proxy_command_that_fails(site):
     with pytest.raises(
         HostError, match=r"ProxyCommand for target ended before the login, .* times: no way to target"
     ):
-        site.connector(timeout=3.0).transport(Host("t", "target")).connect()
+        site.connector(timeout=10.0).transport(Host("t", "target")).connect()
 
 
 # Networks
@@ -166,7 +161,7 @@ def test_a_banner_that_stays_refused(site):
     server = site.server(extra="MaxStartups 1:100:1")
     with socket.create_connection((server.address, server.port)) as hog:
         assert hog.recv(100).startswith(b"SSH-")
-        error = refused(site, server, timeout=5.0)
+        error = refused(site, server, timeout=10.0)
     assert "closed the connection before the login" in error.reason and "--parallel" in error.remedy
 
 
@@ -267,7 +262,7 @@ def far(site):
 
 def test_a_network_that_falls_silent_is_noticed_in_the_time_given(site, far):
     server, cut = far
-    transport = connected(site, server, timeout=5.0)
+    transport = connected(site, server, timeout=10.0)
     channel = transport.open("cat")
     channel.write(b"hello")
     assert channel.read(100) == b"hello"
@@ -275,7 +270,7 @@ def test_a_network_that_falls_silent_is_noticed_in_the_time_given(site, far):
     began = time.monotonic()
     channel.write(b"anybody there?")
     assert channel.read(100) == b"" and channel.exit_status(0) is None
-    assert 1 < time.monotonic() - began < 40
+    assert 1 < time.monotonic() - began < 100  # the kernel itself gives up after a quarter of an hour
 
 
 def test_a_network_that_is_silent_from_the_start(site, far):

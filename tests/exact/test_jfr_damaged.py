@@ -12,6 +12,7 @@ import pytest
 from hprofiler._flamegraph import Profile
 from tests.exact import jfr_recordings as jfr
 
+HEADER = 68
 SMALL = "event=cpu,interval=5ms,alloc=1m,chunktime=1s"
 
 
@@ -23,7 +24,7 @@ def wait_for(done: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def test_async_profiler_killed_in_its_second_chunk(tmp_path: Path) -> None:
-    """The first chunk is complete; the second has no names yet."""
+    """The first chunk is complete; the last has no names yet."""
     recording = tmp_path / "killed.jfr"
     jvm = jfr.start(25, recording, seconds=120, agent="4.4", options=SMALL)
     try:
@@ -33,16 +34,27 @@ def test_async_profiler_killed_in_its_second_chunk(tmp_path: Path) -> None:
         jvm.communicate()
     profile = Profile.open(recording)
     content = recording.read_bytes()
-    first = content[: int.from_bytes(content[8:16], "big")]
-    assert profile.to_folded() == Profile.from_bytes(first).to_folded()
+    complete = complete_chunks(content)
+    assert profile.to_folded() == Profile.from_bytes(content[:complete]).to_folded()
     assert profile.total() > 0
-    assert [warning.split(": ")[0] for warning in profile.warnings] == [f"JFR recording, byte {len(first)}"]
+    broken = [f"JFR recording, byte {complete}"] if complete < len(content) else []
+    assert [warning.split(": ")[0] for warning in profile.warnings] == broken
 
 
 def second_chunk_began(recording: Path) -> bool:
     content = recording.read_bytes()
-    size = int.from_bytes(content[8:16], "big")
-    return 68 < size < len(content) - 1000
+    return 0 < complete_chunks(content) < len(content) - 1000
+
+
+def complete_chunks(content: bytes) -> int:
+    """Where the last chunk ends that was finished: one that was not has but its header's size, or none.
+
+    On a busy machine a JVM may finish more than one before it is killed.
+    """
+    place = 0
+    while HEADER < (size := int.from_bytes(content[place + 8 : place + 16], "big")) <= len(content) - place:
+        place += size
+    return place
 
 
 def test_jdk_killed_within_a_chunk(tmp_path: Path) -> None:

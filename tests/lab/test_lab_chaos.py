@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
+import signal
 import subprocess
 import sys
+import time
+from concurrent import futures
 from pathlib import Path
 from typing import Iterator, Optional, Tuple
 
 import pytest
 
-from tests.lab import cache, procs
+from tests.burners.burner import Burner
+from tests.lab import attach, cache, procs
+from tests.lab.chaos import debugger
 from tests.lab.chaos.fault import Excuse
 from tests.lab.chaos.faults import ALL
 from tests.lab.chaos.faults.processes import KilledJvm
 from tests.lab.chaos.ground import Ground
 from tests.lab.chaos.trial import take
+from tests.lab.conftest import Burn
 from tests.lab.coordinator import Running
 from tests.lab.hosts import Lab
 from tests.lab.witness import Witness, sockets
@@ -26,6 +34,7 @@ TRIALS = [
     ("JVM killed", "boot clock off by an hour"),
     ("host frozen", "slow link"),
     ("Ctrl-C", "cable out, briefly"),
+    ("few processes",),
     ("two coordinators",),
 ]
 
@@ -69,6 +78,67 @@ def test_the_judge_sees_what_is_lost(ground: Ground) -> None:
     complaints = [one for one in verdict.complaints if one.startswith(fault.host)]
     assert any("ledger" in complaint for complaint in complaints), verdict
     assert f"{fault.host}: its JVM is gone" in complaints
+
+
+@pytest.mark.skipif("HPROFILER_CHAOS" not in os.environ, reason="takes a minute, make chaos does it")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_trials_that_are_ended_leave_nothing(lab: Lab, tmp_path: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "tests.lab.chaos", "--only", "host frozen, for long", "--runs", "1"]
+    environment = {**os.environ, "PYTHONPATH": str(cache.CHECKOUT), "TMPDIR": str(tmp_path)}
+    trials = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    try:
+        procs.wait_for(
+            lambda: any(map(_stands_still, procs.family(trials.pid))), 2 * procs.PATIENCE, "a frozen host"
+        )
+        started = [*filter(None, map(procs.Identity.of, procs.family(trials.pid)))]
+        trials.send_signal(number)
+        trials.wait(procs.PATIENCE)
+        for process in started:
+            procs.wait_for(lambda: not process.alive(), procs.PATIENCE, f"the end of {process}")  # noqa: B023
+        assert number == signal.SIGKILL or list(tmp_path.iterdir()) == []
+    finally:
+        trials.kill()
+        trials.wait()
+
+
+def _stands_still(pid: int) -> bool:
+    with contextlib.suppress(OSError):  # it ended while we looked
+        return procs.status(pid)["State"][0] == "T"
+    return False
+
+
+def test_a_jvm_whose_safepoints_are_long(tmp_path: Path) -> None:
+    stalled = tmp_path / "stalled"
+    burner = Burner(
+        load=0.3, main="Stalling", options=["-XX:-UseCountedLoopSafepoints", f"-Dstalling={stalled}"]
+    )
+
+    def took() -> float:
+        began = time.monotonic()
+        attach.execute(burner.outer.pid, "jcmd", "Thread.print")
+        return time.monotonic() - began
+
+    try:
+        stalled.touch()
+        procs.wait_for(lambda: took() > 0.5, procs.PATIENCE, "a long safepoint")
+    finally:
+        burner.kill()
+
+
+def test_a_jvm_that_a_debugger_holds(lab: Lab, burn: Burn) -> None:
+    host = lab.hosts["host1"]
+    burner = burn(host, load=0.3, options=[debugger.OPTION])
+    held = debugger.Debugger(["nsenter", "-t", str(host.init.pid), "-n"])
+    try:
+        held.hold()
+        with futures.ThreadPoolExecutor() as pool:
+            answer = pool.submit(attach.execute, burner.outer.pid, "jcmd", "Thread.print")
+            with pytest.raises(futures.TimeoutError):
+                answer.result(1)
+            held.kill()
+            assert "burner" in answer.result(procs.PATIENCE)
+    finally:
+        held.kill()
 
 
 def test_the_witness_sees_sockets(lab: Lab) -> None:

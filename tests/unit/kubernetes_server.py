@@ -128,7 +128,7 @@ class ApiServer:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*certificate)
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     @property
     def url(self) -> str:
@@ -170,6 +170,7 @@ def serving(certificate: Optional[Tuple[Path, Path]] = None) -> Iterator[ApiServ
 def _handler(api: ApiServer) -> type:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # an answer is two writes: the second would wait for 40 ms
 
         def log_message(self, *_: object) -> None:
             """Nobody reads it."""

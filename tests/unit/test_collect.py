@@ -8,9 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.collect import Reach, Stop, find_only
-from hprofiler.collect.gate import StartGate
-from hprofiler.collect.watchdog import Watchdog
+from hprofiler.collect import Reach, comeback, find_only
 from hprofiler.errors import RunFolderError
 from hprofiler.model import Host, Selector, Status
 from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
@@ -22,7 +20,9 @@ profile(7, b"p" * 300000); outcome(7); say("done", left=[]); read()
 
 
 @pytest.fixture
-def fleet(tmp_path):
+def fleet(tmp_path, monkeypatch):
+    """Hosts that do not come back are given up soon."""
+    monkeypatch.setattr(comeback, "LEASE_SECONDS", 1.0)
     stand_ins = StandIns(tmp_path)
     yield lambda timeout=60.0, **bodies: Fleet(stand_ins, timeout, bodies)
     stand_ins.clean()
@@ -351,48 +351,6 @@ def left(before):
         for thread in threading.enumerate()
         if thread.name.startswith("hprofiler") and thread.name not in before
     ]
-
-
-def test_the_gate_opens_with_the_last_and_stays_open():
-    gate = StartGate(3)
-    passed = []
-    threads = [threading.Thread(target=lambda: passed.append(gate.wait())) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    assert not passed
-    gate.leave()
-    for thread in threads:
-        thread.join(60)
-    assert passed == [0.0, 0.0]
-
-
-def test_patience_begins_when_nobody_is_queued():
-    began = []
-    gate = StartGate(2, lambda: began.append(1))
-    gate.under_way()
-    assert not began
-    gate.under_way()
-    assert began == [1]
-
-
-def test_the_watchdog_acts_in_time_and_not_when_cancelled():
-    acted = []
-    done = threading.Event()
-    with Watchdog() as dog:
-        dog.cancel(dog.after(1.0, lambda: acted.append("cancelled")))
-        dog.after(1.2, done.set)
-        dog.after(1.1, lambda: acted.append("first"))
-        assert done.wait(60)
-    assert acted == ["first"]
-
-
-def test_stop_requests_made_early_count():
-    stop = Stop()
-    stop.request()
-    heard = threading.Event()
-    with stop.telling(lambda level: heard.set() if level == 1 else None):
-        assert heard.wait(60)
-    assert stop.level == 1
 
 
 def test_a_listener_that_fails_loses_no_host(fleet):

@@ -282,7 +282,8 @@ request = read()
 if request["type"] == "clean":
     open({log!r}, "a").write("clean ")
     say("cleaned", removed=[], stopped=[], ended=[], failed=[])
-    read()
+    if read()["type"] == "bye":
+        sys.exit(0)
 say("found", searched=9, processes=[process(7)], ignored=[]); prepared(7); recording(7)
 profile(7, b"p"); outcome(7); say("done", left=[]); read()
 """

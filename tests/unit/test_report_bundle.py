@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import re
 from pathlib import Path
 
@@ -13,9 +12,31 @@ from hprofiler.report import bundle
 VIEWER = Path(__file__).resolve().parent.parent.parent / "flamegraph" / "viewer"
 
 
-def test_no_two_modules_define_the_same_name():
-    defined = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", bundle.script(), re.MULTILINE)
-    assert [name for name, times in collections.Counter(defined).items() if times > 1] == []
+@pytest.mark.parametrize(
+    "twin",
+    [
+        "const rows = 1;",
+        "let rows;",
+        "class rows {}",
+        "const [b, rows] = x;",
+        "function* rows() {}",
+        "export const rows = 1;",
+    ],
+)
+def test_a_name_that_two_modules_define_is_refused(monkeypatch, twin):
+    sources = {
+        "a.js": f'import {{ b }} from "./b.js";\n{twin}\n',
+        "b.js": "export async function rows() {}\n",
+    }
+    monkeypatch.setattr(bundle, "viewer_file", sources.__getitem__)
+    with pytest.raises(ValueError, match=r"rows is in b\.js and in a\.js"):
+        bundle.script("a.js")
+
+
+def test_no_definition_at_the_top_is_of_a_list_of_names():
+    """Only the first would be seen where names are compared."""
+    top = r"^(?:const|let|var) \w+(?: = [^;(\[{'\"`]*)?,"
+    assert re.findall(top, bundle.script(), re.MULTILINE) == []
 
 
 def test_every_module_is_in_it_once_and_before_its_users():

@@ -42,6 +42,7 @@ class Server:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # an answer is two writes: the second would wait for 40 ms
 
             def do_GET(self) -> None:
                 path, _, query = self.path.partition("?")

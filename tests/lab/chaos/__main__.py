@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import random
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -15,10 +16,12 @@ from tests.lab.chaos import ground as grounds
 from tests.lab.chaos import report
 from tests.lab.chaos.fault import Fault
 from tests.lab.chaos.faults import ALL
+from tests.lab.chaos.faults.interrupts import STAGES, InterruptIn
 from tests.lab.chaos.ground import Ground
 from tests.lab.chaos.trial import Verdict, take
 
 TWO_AT_ONCE = 0.25
+_TRIES = 10
 _SHOWN = 600
 """Characters of a complaint; the report has all of it."""
 
@@ -45,8 +48,17 @@ def drawn(seed: int, number: int, only: Sequence[str], ground: Ground) -> Tuple[
     return (first, ALL[second](ground, chance))
 
 
+def interrupted(stage: str, chance: random.Random, ground: Ground) -> Tuple[Fault, ...]:
+    """Ctrl-C in this part of a run, at another moment each time that it is asked for."""
+    return (InterruptIn(stage, ground, chance),)
+
+
 def trials(options: argparse.Namespace) -> Iterator[Tuple[int, Callable[[Ground], Sequence[Fault]]]]:
     """Each trial's number, and what makes its faults."""
+    if options.interrupts:
+        for number, stage in enumerate(STAGES, 1):
+            yield number, partial(interrupted, stage, random.Random(f"{options.seed} {stage}"))
+        return
     if options.each:
         for number, name in enumerate(options.only or ALL, 1):
             yield number, partial(alone, options.seed, name)
@@ -61,11 +73,13 @@ def main(words: Sequence[str]) -> int:
     if reason:
         print(reason, file=sys.stderr)
         return 2
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _unwind)
     lines: List[report.Line] = []
     with contextlib.ExitStack() as stack:
         ground = stack.enter_context(grounds.made())
         for number, faults in trials(options):
-            verdict = take(ground, faults(ground))
+            verdict = _taken(ground, faults, sure=options.interrupts)
             lines.append(report.Line(options.seed, number, verdict))
             _tell(number, verdict)
             if options.report:
@@ -76,6 +90,22 @@ def main(words: Sequence[str]) -> int:
     failed = [line for line in lines if not line.verdict.passed]
     print(f"{len(lines)} runs, {len(failed)} failed: {', '.join(str(line.number) for line in failed)}")
     return 1 if failed else 0
+
+
+def _unwind(number: int, frame: object) -> None:
+    """End, and take away what was made."""
+    sys.exit(128 + number)
+
+
+def _taken(ground: Ground, faults: Callable[[Ground], Sequence[Fault]], sure: bool) -> Verdict:
+    """How a trial went; where that has to be `sure`, one that was not over before its faults' moments."""
+    for _ in range(_TRIES if sure else 1):
+        verdict = take(ground, faults(ground))
+        if verdict.came or not verdict.passed:
+            break
+    if sure and not verdict.came:
+        verdict.complaints.append(f"it was over before that moment, {_TRIES} times")
+    return verdict
 
 
 def _tell(number: int, verdict: Verdict) -> None:
@@ -92,6 +122,7 @@ def _options(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--from", dest="first", type=int, default=1, help="number of the first run (1)")
     parser.add_argument("--only", action="append", default=[], choices=sorted(ALL), help="nothing but this")
     parser.add_argument("--each", action="store_true", help="instead of random runs each fault once, alone")
+    parser.add_argument("--interrupts", action="store_true", help="Ctrl-C in each of ten parts of a run")
     parser.add_argument("--report", type=Path, help="FILE.md, and FILE.json beside it")
     return parser.parse_args(words)
 

@@ -113,8 +113,8 @@ class Circumstances:
 class Fault(ABC):
     """One thing that goes wrong in one trial. Made anew for each, from the trial's own chance.
 
-    The order: `arrange` (before the start), `begin` at `moment`, `end` after `lasts` seconds or with the
-    run, `complaints` when all is quiet again. What `begin` broke `end` has mended, also when `begin` failed.
+    The order: `settle` and `arrange` (before the start), `begin` at `moment`, `end` after `lasts` seconds or
+    with the run, `complaints` when all is quiet again. What they broke `end` has mended, whatever failed.
     """
 
     name = ""
@@ -138,8 +138,11 @@ class Fault(ABC):
         """When it strikes; BEFORE: before the start."""
         return any_moment(self.chance, Circumstances.duration)
 
+    def settle(self) -> None:  # noqa: B027  (most take the hosts as they are)
+        """Change what is on the hosts, before anybody looks at them."""
+
     def arrange(self, circumstances: Circumstances) -> None:  # noqa: B027  (most change nothing)
-        """Change what the command is given."""
+        """Change what the command is given; what is on the hosts is there."""
 
     @abstractmethod
     def begin(self, running: Optional[Running]) -> None:

@@ -23,6 +23,8 @@ CONTROL = "coord"
 """Where a burner runs that no run ever looks at: what it gets, the others could have had."""
 CONTROL_LOAD = 0.1
 _QUIET = 3e8
+TIED = ["setpriv", "--pdeathsig", "KILL"]
+"""Ends what enters a host with this program. A host ends by itself; an nsenter that stands still does not."""
 
 
 class Ground:
@@ -34,7 +36,8 @@ class Ground:
         self.names = list(ROLES)
         self.burners: Dict[str, Burner] = {}
         self._usual: Dict[str, float] = {}
-        self.control = Burner(wrap=lambda argv: lab.coord.command(argv, "yarn"), load=CONTROL_LOAD)
+        self._special: Dict[str, List[str]] = {}
+        self.control = Burner(wrap=lambda argv: [*TIED, *lab.coord.command(argv, "yarn")], load=CONTROL_LOAD)
         self.mend()
         first = self.run()  # from now on the agent is there
         if first.code:
@@ -49,19 +52,32 @@ class Ground:
             # one of the places for the agent's private folder, and the lab shows its classes below it
             self.host(name).path(str(cache.folder("burners").parent.parent)).chmod(0o755)
             burner = self.burners.get(name)
-            if burner is None or not burner.outer.alive():
-                if burner is not None:
-                    burner.kill()
-                self.burners[name] = self._burner(name)
+            if burner is None or not burner.outer.alive() or name in self._special:
+                self._special.pop(name, None)
+                self._start(name, "Burner")
         self.witness = Witness(self.lab.hosts.values())
 
-    def _burner(self, name: str) -> Burner:
+    def replace(self, name: str, *options: str, main: str = "") -> None:
+        """Until the ground is mended the host's JVM is one with these options too, or another main class."""
+        words = self._special.setdefault(name, ["Burner"])
+        words[0] = main or words[0]
+        words += options
+        self._start(name, *words)
+        self.witness = Witness(self.lab.hosts.values())
+
+    def _start(self, name: str, main: str, *options: str) -> None:
+        if name in self.burners:
+            self.burners[name].kill()
         host = self.host(name)
-        burner = Burner(
-            wrap=lambda argv: host.command(argv, "yarn"), role=ROLES[name], load=LOAD, extra=[JOB]
+        burner = self.burners[name] = Burner(
+            wrap=lambda argv: [*TIED, *host.command(argv, "yarn")],
+            role=ROLES[name],
+            load=LOAD,
+            extra=[JOB],
+            options=options,
+            main=main,
         )
         self._usual[name] = _pace(_burnt(burner, _QUIET))
-        return burner
 
     def command(self, duration: float, timeout: float) -> List[str]:
         """The main job on all hosts."""

@@ -33,6 +33,8 @@ class Verdict:
     quiet_after: float = 0.0
     """Seconds from the end of the run until nothing was left on the hosts."""
     complaints: List[str] = field(default_factory=list)
+    came: bool = False
+    """Whether every fault struck."""
     spoilt: bool = False
     """Whether the ground is not fit for another trial."""
     said: str = ""
@@ -46,10 +48,12 @@ class Verdict:
 def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
     """Run once with these faults, and judge. The ground is mended afterwards."""
     began = time.monotonic()
-    pids = {name: burner.pid for name, burner in ground.burners.items()}
-    before = ground.counters()
     verdict = Verdict([fault.name for fault in faults])
     try:
+        for fault in faults:
+            fault.settle()
+        pids = {name: burner.pid for name, burner in ground.burners.items()}
+        before = ground.counters()
         result = _run(ground, faults, verdict)
         _judge(ground, faults, verdict, result, pids)
         verdict.complaints += _harm(ground, before, _excuse(faults))
@@ -61,6 +65,7 @@ def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
     except Exception as error:
         verdict.complaints.append(f"the ground cannot be mended: {type(error).__name__}: {error}")
         verdict.spoilt = True
+    verdict.came = all(fault.struck for fault in faults)
     verdict.faults = [fault.about() for fault in faults]
     verdict.seconds = time.monotonic() - began
     return verdict
@@ -69,8 +74,9 @@ def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
 def _run(ground: Ground, faults: Sequence[Fault], verdict: Verdict) -> Result:
     """The run from its start to its end, with what goes wrong; afterwards all is mended."""
     circumstances = Circumstances()
-    try:
+    with contextlib.ExitStack() as mending:  # whatever of it fails, the rest is done
         for fault in faults:
+            mending.callback(fault.mend)
             fault.arrange(circumstances)
         for fault in faults:
             if fault.moment is None:
@@ -83,11 +89,11 @@ def _run(ground: Ground, faults: Sequence[Fault], verdict: Verdict) -> Result:
             environment=circumstances.environment,
         )
         with _striking([fault for fault in faults if fault.moment], running, verdict):
-            result = running.result(timeout=2 * procs.PATIENCE)
-            verdict.complaints += _left_here(running)
-    finally:
-        for fault in faults:
-            fault.mend()
+            try:
+                result = running.result(timeout=2 * procs.PATIENCE)
+                verdict.complaints += _left_here(running)
+            finally:
+                running.process.kill()  # it has ended, but where these trials are ended themselves
     verdict.code = result.code
     return result
 

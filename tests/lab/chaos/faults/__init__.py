@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Dict, List, Type
 
 from tests.lab.chaos.fault import Fault
-from tests.lab.chaos.faults import clocks, foreign, freezing, interrupts, jvms, network, processes, scarce
+from tests.lab.chaos.faults import (
+    clocks,
+    foreign,
+    freezing,
+    interrupts,
+    jvms,
+    limits,
+    network,
+    processes,
+    scarce,
+)
 
 _EVERY: List[Type[Fault]] = [
     *processes.FAULTS,
@@ -14,6 +24,7 @@ _EVERY: List[Type[Fault]] = [
     *freezing.FAULTS,
     *clocks.FAULTS,
     *scarce.FAULTS,
+    *limits.FAULTS,
     *jvms.FAULTS,
     *foreign.FAULTS,
 ]

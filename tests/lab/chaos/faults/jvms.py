@@ -9,13 +9,18 @@ import threading
 from typing import List, Optional, Type
 
 from tests.lab import attach, procs
+from tests.lab.chaos import debugger
+from tests.lab.chaos.debugger import Debugger, JvmGone
 from tests.lab.chaos.fault import BEFORE, Circumstances, Excuse, Fault, Moment, any_moment
-from tests.lab.chaos.ground import Ground
+from tests.lab.chaos.ground import TIED, Ground
 from tests.lab.coordinator import Running
+
+STALLED = "/data/stalled"
+STALLING = ("-XX:-UseCountedLoopSafepoints", f"-Dstalling={STALLED}")
 
 
 class StoppedJvm(Fault):
-    """A debugger holds it for a while: attaching hangs, and nothing is sampled."""
+    """It stands still for a while (SIGSTOP): attaching hangs, and nothing is sampled."""
 
     name = "JVM stopped"
 
@@ -35,6 +40,63 @@ class StoppedJvm(Fault):
     def end(self) -> None:
         if self._stopped:
             self._stopped.kill(signal.SIGCONT)
+
+    def excuse(self) -> Excuse:
+        here = frozenset({self.host})
+        return Excuse(here, still=here)
+
+
+class DebuggedJvm(Fault):
+    """A debugger suspends all its threads for a while; who did not attach before has to wait."""
+
+    name = "JVM held by a debugger"
+
+    def __init__(self, ground: Ground, chance: random.Random) -> None:
+        super().__init__(ground, chance)
+        self.lasts = chance.uniform(0.2, 8.0)
+        self._debugger: Optional[Debugger] = None
+
+    def choose_moment(self) -> Optional[Moment]:
+        before = self.chance.random() < 0.3
+        return BEFORE if before else any_moment(self.chance, Circumstances.duration)
+
+    def settle(self) -> None:
+        self.ground.replace(self.host, debugger.OPTION)
+
+    def arrange(self, circumstances: Circumstances) -> None:
+        network = ["nsenter", "-t", str(self.ground.host(self.host).init.pid), "-n"]
+        self._debugger = Debugger([*TIED, *network])
+
+    def begin(self, running: Optional[Running]) -> None:
+        assert self._debugger
+        with contextlib.suppress(JvmGone):  # by another fault
+            self._debugger.hold()
+
+    def end(self) -> None:
+        if self._debugger:
+            self._debugger.kill()
+
+    def excuse(self) -> Excuse:
+        here = frozenset({self.host})
+        return Excuse(here, still=here)
+
+
+class LongSafepoint(Fault):
+    """Whatever needs all threads to stop takes seconds, and then they all wait: attaching is such a thing."""
+
+    name = "long safepoints"
+
+    def choose_moment(self) -> Optional[Moment]:
+        return BEFORE
+
+    def settle(self) -> None:
+        self.ground.replace(self.host, *STALLING, main="Stalling")
+
+    def begin(self, running: Optional[Running]) -> None:
+        self.ground.host(self.host).path(STALLED).touch()
+
+    def end(self) -> None:
+        self.ground.host(self.host).path(STALLED).unlink(missing_ok=True)
 
     def excuse(self) -> Excuse:
         here = frozenset({self.host})
@@ -82,4 +144,4 @@ class GcStorm(Fault):
             self._storm.join(procs.PATIENCE)
 
 
-FAULTS: List[Type[Fault]] = [StoppedJvm, EndedJvm, GcStorm]
+FAULTS: List[Type[Fault]] = [StoppedJvm, DebuggedJvm, LongSafepoint, EndedJvm, GcStorm]

@@ -1,4 +1,4 @@
-"""What a host or the coordinator has too little of: room, rights, memory, files."""
+"""Disks of a host or the coordinator on which there is no room, or nothing may be written or run."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import os
 import random
 import resource
 from pathlib import Path
-from typing import List, Optional, Tuple, Type
+from typing import List, Optional, Type
 
-from tests.lab import procs
 from tests.lab.chaos.fault import BEFORE, Circumstances, Excuse, Fault, Moment, any_moment
 from tests.lab.chaos.ground import Ground
 from tests.lab.coordinator import Running
@@ -17,7 +16,6 @@ from tests.lab.hosts import WRITABLE_FOLDERS
 
 USERS_OWN = ("/home", "/data")
 """Where the JVM's own user keeps things: they are left as they are."""
-MEMORY = Path("/sys/fs/cgroup/memory")
 
 
 class _Scarce(Fault):
@@ -113,91 +111,6 @@ class ReadOnly(_Remounted):
         return BEFORE  # what is open stays in the folder below, and could not be cleaned
 
 
-class FewFiles(_Scarce):
-    """What sshd starts may open a few files only."""
-
-    name = "few files"
-    limit = resource.RLIMIT_NOFILE
-    least, most = 6, 40
-
-    def __init__(self, ground: Ground, chance: random.Random) -> None:
-        super().__init__(ground, chance)
-        self._amount = chance.randint(self.least, self.most)
-        self._usual: List[Tuple[int, Tuple[int, int]]] = []
-
-    def choose_moment(self) -> Optional[Moment]:
-        return BEFORE  # a session has what sshd had when it was started
-
-    def begin(self, running: Optional[Running]) -> None:
-        for pid in listeners(self.ground, self.host):
-            usual = resource.prlimit(pid, self.limit)
-            self._usual.append((pid, usual))
-            resource.prlimit(pid, self.limit, (self._amount, usual[1]))
-
-    def end(self) -> None:
-        for pid, usual in self._usual:
-            resource.prlimit(pid, self.limit, usual)
-
-    def where(self) -> str:
-        return f"{self.host}, {self._amount}"
-
-
-class LittleAddressSpace(FewFiles):
-    """What sshd starts may have little memory, by its own limit."""
-
-    name = "little memory"
-    limit = resource.RLIMIT_AS
-    least, most = 20 << 20, 120 << 20
-
-
-class LittleMemory(_Scarce):
-    """What sshd starts may have little memory; the kernel kills what takes more."""
-
-    name = "out of memory"
-
-    def __init__(self, ground: Ground, chance: random.Random) -> None:
-        super().__init__(ground, chance)
-        self._bytes = chance.randint(4 << 20, 24 << 20)
-        self._group = MEMORY / f"hprofiler-chaos-{os.getpid()}"
-        self._moved: List[Tuple[int, Path]] = []
-
-    def choose_moment(self) -> Optional[Moment]:
-        return BEFORE
-
-    def begin(self, running: Optional[Running]) -> None:
-        if not MEMORY.is_dir():
-            self.struck = False  # another kind of control groups: the limit above has to do
-            return
-        self._group.mkdir()
-        (self._group / "memory.limit_in_bytes").write_text(str(self._bytes))
-        for pid in listeners(self.ground, self.host):
-            groups = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
-            own = next(line.split(":", 2)[2] for line in groups if line.split(":")[1] == "memory")
-            self._moved.append((pid, MEMORY / own.lstrip("/")))
-            (self._group / "cgroup.procs").write_text(str(pid))
-
-    def end(self) -> None:
-        for pid, home in self._moved:
-            with contextlib.suppress(ProcessLookupError):
-                (home / "cgroup.procs").write_text(str(pid))
-        if self._group.is_dir():
-            procs.wait_for(self._is_gone, procs.PATIENCE, "the end of what ran in the control group")
-
-    def _is_gone(self) -> bool:
-        with contextlib.suppress(OSError):  # sessions are about to end
-            self._group.rmdir()
-        return not self._group.is_dir()
-
-    def where(self) -> str:
-        return f"{self.host}, {self._bytes >> 20} MiB"
-
-
-def listeners(ground: Ground, host: str) -> List[int]:
-    """The sshd that starts a host's sessions."""
-    seen = ground.host(host).processes()
-    return [process.pid for process in seen if process.command.startswith("sshd: /usr/sbin/sshd")]
-
-
 class FullOutput(Fault):
     """The coordinator can write no more than some bytes to any one file."""
 
@@ -240,9 +153,6 @@ FAULTS: List[Type[Fault]] = [
     NoInodes,
     NoExec,
     ReadOnly,
-    FewFiles,
-    LittleAddressSpace,
-    LittleMemory,
     FullOutput,
     SpoiltOutput,
 ]
