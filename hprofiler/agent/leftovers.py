@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional, Tuple
+from typing import Any, FrozenSet, Mapping, Optional, Tuple
 
 from hprofiler.agent import fields
 
@@ -58,6 +58,36 @@ class Cleaned:
     stopped: Tuple[int, ...]
     ended: Tuple[int, ...]
     failed: Tuple[Failure, ...]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """By what the things of one session are known: its name, the pids it was to touch, what it loads.
+
+    `libraries` are SHA-256. What perf it ran is not among them: that ends with its agent.
+    """
+
+    session: str
+    pids: FrozenSet[int]
+    libraries: FrozenSet[str]
+
+    def is_of(self, one: Leftover) -> bool:
+        """Whether the session left it. Of libraries' folders it is those of the same content."""
+        if one.kind == "profiler":
+            return one.pid in self.pids
+        if one.kind == "agent":
+            return one.id == f"agent:{self.session.replace('-', ':')}"
+        name = one.path.rpartition("/")[2]
+        return one.kind == "folder" and name.startswith(self._folders())
+
+    def is_about(self, failure: Failure) -> bool:
+        """Whether it is one of the session's processes that could not be looked at."""
+        return failure.what in {f"process {pid}" for pid in self.pids}
+
+    def _folders(self) -> Tuple[str, ...]:
+        runs = (f".hprofiler-run-{self.session}-",) if self.session else ()
+        short = [sha256[:16] for sha256 in self.libraries]
+        return (*runs, *(f".hprofiler-{kind}-{part}-" for kind in ("ap", "map") for part in short))
 
 
 def parse_leftovers(event: Mapping[str, Any]) -> Leftovers:

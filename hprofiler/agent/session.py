@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import (
     Any,
@@ -39,7 +40,7 @@ from hprofiler.agent.events import (
     RawHeader,
     RecordEvent,
 )
-from hprofiler.agent.leftovers import Cleaned, Leftovers, parse_cleaned, parse_leftovers
+from hprofiler.agent.leftovers import Cleaned, Failure, Leftovers, Trace, parse_cleaned, parse_leftovers
 from hprofiler.agent.requests import to_record
 from hprofiler.agent.talk import LEASE_SECONDS, Talk
 from hprofiler.agent.wire import BadEvent, Wire
@@ -67,6 +68,8 @@ class AgentSession(Talk):
         super().__init__(transport, launched, told, token)
         self._prepared: Tuple[int, ...] = ()
         self._sampling: Optional[Sampling] = None
+        self._touched: Set[int] = set()
+        self._loads: Set[str] = set()
         self.arch = launched.arch
         self.pushed = launched.pushed
         self.hello = self._greeted()
@@ -178,6 +181,8 @@ class AgentSession(Talk):
         self.stage = "prepare"
         self._sampling = sampling
         asked = {process.pid for process in processes}
+        self._touched |= asked
+        self._loads |= set(blobs.values())
         self._send({"type": "prepare", **to_record(sampling, blobs, versions, processes, cores)})
         outcomes: List[ProcessOutcome] = []
         while (event := self._answer("outcome", "ready"))["type"] == "outcome":
@@ -272,6 +277,23 @@ class AgentSession(Talk):
         self._send({"type": "clean", "kept": False, "dry": True})
         return self._parsed(parse_leftovers, self._answer("leftovers"))
 
+    @property
+    def trace(self) -> Optional[Trace]:
+        """By what that is known which it leaves if it is killed; None while it touches nothing."""
+        if not self._touched:
+            return None
+        return Trace(self.hello.session, frozenset(self._touched), frozenset(self._loads))
+
+    def take_away(self, trace: Trace) -> Cleaned:
+        """Remove what another session left that was killed, and nothing of anybody else's."""
+        found = self.leftovers()
+        its = [one for one in found.entries if trace.is_of(one)]
+        left = [one.id for one in its if one.state == "left"]
+        cleaned = self.clean(kept=True, only=left) if left else Cleaned((), (), (), ())
+        unknown = [Failure(f"process {one.pid}", one.reason) for one in its if one.state == "unknown"]
+        failed = (*cleaned.failed, *unknown, *filter(trace.is_about, found.failed))
+        return replace(cleaned, failed=failed)
+
     def canary(
         self,
         sampling: Sampling,
@@ -285,6 +307,8 @@ class AgentSession(Talk):
         The second are files that could not be deleted.
         """
         self.stage = "prepare"
+        self._touched.add(process.pid)
+        self._loads |= set(blobs.values())
         self._send({"type": "canary", **to_record(sampling, blobs, versions, [process], cores)})
         outcome, left = self._parsed(events.parse_watched, self._answer("watched"))
         if outcome.pid != process.pid:

@@ -18,7 +18,7 @@ from hprofiler.agent import (
     RawHeader,
 )
 from hprofiler.agent import Recording as Began
-from hprofiler.agent.leftovers import CLEANING_SECONDS
+from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
 from hprofiler.collect import libraries
 from hprofiler.collect.care import NO_CANARY, USUAL, Canaries, Care, refuse_busy
 from hprofiler.collect.comeback import Comeback
@@ -151,23 +151,24 @@ class _RecordingVisit(Visit):
         except ConnectionLost as lost:
             if self._gate.is_open or self._crew.stop.level:
                 raise
+            former = self.session.trace if self.session else None
             if self.session:
                 self.session.close()
             self.renew_transport()
             self.session, self._ledger = None, Ledger(self.host.name, self._sampling.events)
             reason = f"{lost.reason} while it was made ready, and made again"
             self.outcomes[:] = [Outcome(self.host.name, Status.OK, lost.stage, reason)]
-            return self._get_ready(again=True)
+            return self._get_ready(former)
 
-    def _get_ready(self, again: bool = False) -> Optional[AgentSession]:
+    def _get_ready(self, former: Optional[Trace] = None) -> Optional[AgentSession]:
         """A session with something prepared; None when there is nothing to record here.
 
-        `again`: the agent before may have been killed, and so have left what it had prepared.
+        `former`: of an agent that may have been killed, and so have left what it had prepared.
         """
         session = self.open_session()
-        if again:
+        if former:
             self.limit(self.reach.timeout + CLEANING_SECONDS)
-            session.clean(kept=True)
+            session.take_away(former)
         found = self.find(session, self._selector)
         if not found.processes:
             self._idle(session, found)

@@ -316,6 +316,8 @@ def test_requests_are_told_without_their_bulk():
     sampling = {"events": ["cpu", "alloc"]}
     told = in_words({"type": "prepare", "sampling": sampling, "processes": [{"pid": 7}], "blobs": {}})
     assert told == "prepare events=cpu,alloc pids=7"
+    assert in_words({"type": "clean", "kept": True, "dry": True}) == "clean kept=true dry=true"
+    assert in_words({"type": "clean", "only": ["file:1:2"]}) == 'clean only=["file:1:2"]'
     assert (
         in_words({"type": "put", "name": "x", "sha256": "ab", "size": 3}) == 'put name="x" sha256="ab" size=3'
     )

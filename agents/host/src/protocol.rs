@@ -139,6 +139,8 @@ pub enum Event {
         version: &'static str,
         sha256: String,
         host: HostFacts,
+        /// By this the folders of the session are known.
+        session: String,
         blobs: Vec<String>,
     },
     Stored {

@@ -56,6 +56,7 @@ impl Session {
             version: env!("CARGO_PKG_VERSION"),
             sha256: own_hash(),
             host: self.host.clone(),
+            session: self.name.clone(),
             blobs: self.store.blobs(),
         });
         Ok(())
