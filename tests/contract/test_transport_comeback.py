@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import threading
 import time
@@ -92,9 +93,13 @@ def was_fetched(run, burner):
     return result
 
 
-def test_the_session_is_killed(site, burner):
+SUDO = pytest.param("sudo", marks=pytest.mark.skipif(not shutil.which("sudo"), reason="sudo is not installed"))
+
+
+@pytest.mark.parametrize("become", [None, SUDO])
+def test_the_session_is_killed(site, burner, become):
     server = site.server()
-    run = Run(site.host(server), burner, site.connector().transport)
+    run = Run(site.host(server), burner, site.connector(become=become).transport)
     agents = agents_of(server)
     server.kill_sessions()
     was_fetched(run, burner)
