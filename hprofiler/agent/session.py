@@ -6,7 +6,6 @@ Calls block without a time limit; whoever makes them closes the transport when i
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import secrets
 from dataclasses import replace
@@ -28,7 +27,7 @@ from typing import (
 
 from hprofiler.agent import bootstrap, events, visiting
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
-from hprofiler.agent.checks import AuditEntry, Checked, parse_audited, parse_checked
+from hprofiler.agent.checks import Checked, parse_checked
 from hprofiler.agent.coordinator import own_processes
 from hprofiler.agent.events import (
     Done,
@@ -42,15 +41,14 @@ from hprofiler.agent.events import (
 )
 from hprofiler.agent.leftovers import Cleaned, Failure, Leftovers, Trace, parse_cleaned, parse_leftovers
 from hprofiler.agent.requests import to_record
-from hprofiler.agent.talk import LEASE_SECONDS, Talk
-from hprofiler.agent.wire import BadEvent, Wire
+from hprofiler.agent.talk import LEASE_SECONDS, Talk, Witness
+from hprofiler.agent.wire import Wire
 from hprofiler.errors import HostError
 from hprofiler.model import Process, Sampling
 from hprofiler.transports.base import Transport
 
 PROTOCOL = 2
 _EXTRA_EVENTS = 1000
-_EXIT_WAIT = 5.0
 NO_VERSIONS: Mapping[str, str] = {}
 _STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch", RawHeader: "fetch"}
 
@@ -62,10 +60,10 @@ class AgentSession(Talk):
         self,
         transport: Transport,
         launched: bootstrap.Launched,
-        told: Callable[[Mapping[str, Any]], None],
+        witness: Optional[Witness],
         token: str,
     ) -> None:
-        super().__init__(transport, launched, told, token)
+        super().__init__(transport, launched, witness, token)
         self._prepared: Tuple[int, ...] = ()
         self._sampling: Optional[Sampling] = None
         self._touched: Set[int] = set()
@@ -80,12 +78,12 @@ class AgentSession(Talk):
         transport: Transport,
         binaries: AgentBinaries,
         enter: Callable[[str], None] = lambda stage: None,
-        told: Optional[Callable[[Mapping[str, Any]], None]] = None,
+        witness: Optional[Witness] = None,
         to_resume: bool = False,
     ) -> AgentSession:
         """Start the agent over a connected transport and greet it. `enter` hears "push" before a push.
 
-        `told` hears of every request before it is sent, and has the agent keep what it does. With
+        A `witness` hears of every request before it is sent, and has the agent tell what it does. With
         `to_resume` nothing is sent from here before `resume` is called.
         """
         token = secrets.token_hex(16)
@@ -94,19 +92,19 @@ class AgentSession(Talk):
             "protocol": PROTOCOL,
             "lease_seconds": LEASE_SECONDS,
             "exclude": own_processes(),
-            "audit": told is not None,
+            "audit": witness is not None,
             "resume": token,
         }
 
         def greet(wire: Wire) -> None:
-            if told:
-                told(greeting)
+            if witness:
+                witness.asks(greeting)
             wire.send(greeting)
 
         launch = visiting.launch if transport.leaves_nothing else bootstrap.launch
         launched = launch(transport, binaries, greet, enter)
         try:
-            session = cls(transport, launched, told or (lambda request: None), token)
+            session = cls(transport, launched, witness, token)
             if not to_resume:
                 session._begin_lease()
             return session
@@ -314,25 +312,3 @@ class AgentSession(Talk):
         if outcome.pid != process.pid:
             raise self._nonsense("it watched another process than it was asked for")
         return outcome, left
-
-    def audited(self) -> Tuple[Tuple[AuditEntry, ...], int]:
-        """What the agent did since it was last asked, and how much more than it could keep."""
-        self._send({"type": "audit"})
-        return self._parsed(parse_audited, self._answer("audited"))
-
-    def bye(self) -> None:
-        """Let the agent clean up, and wait until it has ended."""
-        self.stage = "clean"
-        self._closed.set()
-        self._wire.lost = None
-        with contextlib.suppress(HostError):  # it ends by itself when its work is done
-            self._send({"type": "bye"})
-        try:
-            while self._wire.receive() is not None:
-                pass
-        except BadEvent as error:
-            raise self._nonsense(str(error)) from error
-        status = self._channel.exit_status(_EXIT_WAIT)
-        if status not in (0, None):
-            raise self._ended("clean")
-        self.close()

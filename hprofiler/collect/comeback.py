@@ -72,7 +72,7 @@ class Comeback:
         lost = time.monotonic()
         until = max(lost + LEASE_SECONDS, min(over, lost + 2 * LEASE_SECONDS))
         self._visit.tell("lost", f"{why.reason}; trying again")
-        self._note("lost", why.reason)
+        self._visit.audit.note("lost", why.reason)
         limit, pause = _FIRST_LIMIT, _FIRST_PAUSE
         while True:
             try:
@@ -87,10 +87,6 @@ class Comeback:
         away = time.monotonic() - lost
         self._away = (self._away or 0.0) + away
         self._visit.tell(self._visit.stage, f"connected again after {away:.0f} s")
-
-    def _note(self, what: str, detail: str) -> None:
-        if self._visit.reach.audit:
-            self._visit.reach.audit.note(self._visit.host.name, what, detail)
 
     @contextmanager
     def _turn(self, patience: float) -> Iterator[None]:

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent import AgentBinaries, AgentSession, Found, Listed
 from hprofiler.agent.pipe import pids_of_pipe
-from hprofiler.collect.audit import Audit, audited, in_words
+from hprofiler.collect.audit import Audit, VisitAudit
 from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.errors import HostError, HprofilerError
@@ -71,7 +71,7 @@ class Visit(ABC):
         self.processes = 0
         self._looked = False
         self.needless = False
-        self._audited = False
+        self.audit = VisitAudit(crew.reach.audit, host.name)
         self.transport = self._transport()
         self._moved = (0, 0)
         self.session: Optional[AgentSession] = None
@@ -141,8 +141,7 @@ class Visit(ABC):
     # Connections
 
     def _transport(self) -> Transport:
-        transport = self.reach.transport_for(self.host)
-        return audited(transport, self.reach.audit) if self.reach.audit else transport
+        return self.audit.transport(self.reach.transport_for(self.host))
 
     def renew_transport(self) -> Transport:
         """One that is not connected yet takes the place of the present one, which is closed."""
@@ -167,7 +166,7 @@ class Visit(ABC):
             transport,
             self.reach.binaries,
             enter=lambda stage: None if to_resume else self.enter(stage, self.reach.timeout),
-            told=self._asks if self.reach.audit else None,
+            witness=self.audit.witness(of_another=to_resume),
             to_resume=to_resume,
         )
 
@@ -325,9 +324,6 @@ class Visit(ABC):
         """Say goodbye. What goes wrong here takes nothing away from what was done."""
         self.enter("clean", self.reach.timeout)
         try:
-            if self.reach.audit:
-                self.reach.audit.agent_did(self.host.name, *session.audited())
-                self._audited = True
             session.bye()
         except HostError as error:
             why = self._why or error
@@ -358,23 +354,17 @@ class Visit(ABC):
                 self.limit(None)
             try:
                 self._close()
-                self._tell_unaudited()
+                if self.session:
+                    self.audit.end()
             finally:
                 self.ended = True
                 self._crew.ended()
 
-    def _asks(self, request: Mapping[str, Any]) -> None:
-        """One line of the audit for each request, and none for those that only renew the lease."""
-        if self.reach.audit and request["type"] != "ping":
-            self.reach.audit.note(self.host.name, "request", in_words(request))
-
-    def _tell_unaudited(self) -> None:
-        if self.reach.audit and self.session and not self._audited:
-            self.reach.audit.note(self.host.name, "dropped", "the agent's own record: its session broke off")
-
     def _close(self) -> None:
         try:
             if self.session:
+                if not self.audit.is_whole:
+                    self.session.last_words(_LAST_WORDS)
                 self.session.let_go(0.0)
             self.transport.close()
         except HostError:

@@ -49,7 +49,6 @@ pub enum Request {
     Start,
     Stop,
     Ping,
-    Audit,
     Clean {
         kept: bool,
         /// Whether what is left over is only listed.
@@ -69,7 +68,7 @@ pub struct Greeting {
     pub lease_seconds: f64,
     #[serde(default)]
     pub exclude: Option<Exclude>,
-    /// Whether what is done on the host is to be kept, for `audit`.
+    /// Whether what is done on the host is to be told, as it happens.
     #[serde(default)]
     pub audit: bool,
     /// By what another connection may go on with the session; never where it is absent.

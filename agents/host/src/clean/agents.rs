@@ -273,6 +273,7 @@ pub fn end(cleaning: &Cleaning, all: Vec<Ours>, found: &mut Found) {
 fn ask(target: &Target) {
     audit::note("signal", || format!("SIGTERM to {}", target.pid));
     let _ = target.signal(Signal::TERM);
+    audit::note("signal", || format!("SIGCONT to {}", target.pid));
     let _ = target.signal(Signal::CONT);
 }
 

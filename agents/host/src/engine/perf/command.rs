@@ -201,6 +201,7 @@ impl Running {
     pub fn interrupt(&mut self) {
         if self.status.is_none() {
             self.asked = true;
+            audit::note("signal", || format!("SIGINT to perf, {}", self.child.id()));
             let _ = kill_process(pid_of(&self.child), Signal::INT);
         }
     }
@@ -209,6 +210,7 @@ impl Running {
     pub fn wait(&mut self, patience: Duration) -> bool {
         if self.status.is_none() {
             self.forced = !ends(&self.child, patience);
+            audit::note("signal", || format!("SIGKILL to the group of perf, {}", self.child.id()));
             // One that was killed has left behind what it runs. Nobody else is hit as long as it is not reaped.
             let _ = kill_process_group(pid_of(&self.child), Signal::KILL);
             self.status = self.child.wait().ok();
