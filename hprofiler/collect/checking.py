@@ -9,8 +9,9 @@ from typing import List, Mapping, Optional, Sequence, Tuple
 from hprofiler.agent import Checked, CheckedProcess, Finding, Found, Ignored, ProcessOutcome
 from hprofiler.collect import libraries
 from hprofiler.collect.care import USUAL, Care, refuse_busy
+from hprofiler.collect.crew import Crew, Listener, Reach, silent
 from hprofiler.collect.stop import Stop
-from hprofiler.collect.visit import Crew, Listener, Reach, Visit, idle_reason, silent, visit_all
+from hprofiler.collect.visit import Visit, idle_reason, visit_all
 from hprofiler.errors import HostError
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selector, Status
 

@@ -7,8 +7,9 @@ from typing import AbstractSet, List, Optional, Sequence, Tuple, Union
 
 from hprofiler.agent import AgentSession, Cleaned, Leftover, Leftovers
 from hprofiler.agent.leftovers import CLEANING_SECONDS
+from hprofiler.collect.crew import Crew, Listener, Reach, silent
 from hprofiler.collect.stop import Stop
-from hprofiler.collect.visit import Crew, Listener, Reach, Visit, silent, visit_all
+from hprofiler.collect.visit import Visit, visit_all
 from hprofiler.model import Host, Outcome, Status
 
 

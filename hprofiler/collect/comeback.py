@@ -16,7 +16,8 @@ from hprofiler.errors import ConnectionLost, HostError
 from hprofiler.model import Outcome, Status
 
 if TYPE_CHECKING:
-    from hprofiler.collect.visit import Crew, Visit
+    from hprofiler.collect.crew import Crew
+    from hprofiler.collect.visit import Visit
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 5.0

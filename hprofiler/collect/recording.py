@@ -22,10 +22,11 @@ from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
 from hprofiler.collect import libraries
 from hprofiler.collect.care import NO_CANARY, USUAL, Canaries, Care, refuse_busy
 from hprofiler.collect.comeback import Comeback
+from hprofiler.collect.crew import Crew, Listener, Reach, silent
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.ledger import Ledger, first_failure
 from hprofiler.collect.stop import AT_ONCE, Stop
-from hprofiler.collect.visit import Crew, Listener, Reach, Visit, idle_reason, silent, visit_all
+from hprofiler.collect.visit import Visit, idle_reason, visit_all
 from hprofiler.errors import AgentEnded, ConnectionLost, HostError, HprofilerError
 from hprofiler.model import (
     Host,
