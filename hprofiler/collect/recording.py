@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from dataclasses import replace
-from typing import Callable, Iterator, List, Mapping, Optional, Protocol, Sequence, Set, Union
+from typing import Callable, List, Mapping, Optional, Sequence, Set
 
 from hprofiler.agent import (
     AgentSession,
@@ -23,18 +23,18 @@ from hprofiler.collect import libraries
 from hprofiler.collect.care import NO_CANARY, USUAL, Canaries, Care, refuse_busy
 from hprofiler.collect.comeback import Comeback
 from hprofiler.collect.crew import Crew, Listener, Reach, silent
+from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.ledger import Ledger, first_failure
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason, visit_all
-from hprofiler.errors import AgentEnded, ConnectionLost, HostError, HprofilerError
+from hprofiler.errors import AgentEnded, ConnectionLost, HostError
 from hprofiler.model import (
     Host,
     HostFacts,
     HostResult,
     Outcome,
     Process,
-    Recording,
     Sampling,
     Selector,
     Status,
@@ -43,25 +43,6 @@ from hprofiler.model import (
 _LATE = 1.0
 _CANARY_STEPS = 3  # as of any recording: it is prepared, started, and recorded
 _FROM_THE_NODE = "go by SSH to the node and its perf: --via ssh"
-_SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
-_PART = 1 << 20  # bytes of a payload that have a time limit of their own
-
-
-class ProfileSink(Protocol):
-    """Where profiles go. Called on many threads.
-
-    The pieces end with a HostError when what came is damaged or the connection is lost: let it
-    through, and keep nothing of what came.
-    """
-
-    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
-        """Keep one compact profile (`flamegraph/FORMAT.md`); gives its sums by value name.
-
-        Raises HprofilerError for a profile that is none, or not the event's.
-        """
-
-    def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
-        """Keep the file `name` as the engine wrote it."""
 
 
 def collect(
@@ -115,7 +96,7 @@ class _RecordingVisit(Visit):
         super().__init__(host, crew, selector)
         self._selector = selector
         self._sampling = sampling
-        self._sink = sink
+        self._fetching = Fetching(host, sink, self.limit, crew.reach.timeout)
         self._gate = gate
         self._care = care
         self._canaries = canaries
@@ -208,7 +189,7 @@ class _RecordingVisit(Visit):
         needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
         for _, file_name, blob in needed:
             if blob.sha256 not in session.hello.blobs:
-                self.enter("push", self.reach.timeout + blob.path.stat().st_size / _SLOWEST)
+                self.enter("push", self.reach.timeout + blob.path.stat().st_size / SLOWEST)
                 session.put(file_name, blob)
         return needed
 
@@ -305,8 +286,8 @@ class _RecordingVisit(Visit):
             elif isinstance(event, Interrupted):
                 self._comeback.interrupted(event)
             elif isinstance(event, (ProfileHeader, RawHeader)):
-                self.enter("fetch", self._time_for(event.size))
-                self._fetch(session, event)
+                self.enter("fetch", self._fetching.time_for(event.size))
+                self._fetching.fetch(session, event, self._ledger)
                 self._go_on()
             elif isinstance(event, ProcessOutcome):
                 self._note(self._comeback.marked(event))
@@ -319,7 +300,7 @@ class _RecordingVisit(Visit):
         assert self.session is not None
         self.limit(None)
         self._comeback.come(self.session, why, self._over)
-        self.limit(self._care.folding(self.reach.timeout, self.processes) + _PART / _SLOWEST)
+        self.limit(self._care.folding(self.reach.timeout, self.processes) + PART / SLOWEST)
         if self.stage == "record":
             self._go_on()
         if self._crew.stop.level:
@@ -339,49 +320,6 @@ class _RecordingVisit(Visit):
         line = self._ledger.outcome(outcome)
         if line:
             self.outcomes.append(line)
-
-    def _fetch(self, session: AgentSession, header: Union[ProfileHeader, RawHeader]) -> None:
-        pieces = self._in_time(session.payload(header), header.size)
-        try:
-            self._keep(header, pieces)
-        except (HprofilerError, OSError) as error:
-            for _ in pieces:  # whoever did not take all of them must not lose the next profile
-                pass
-            remedy = error.remedy if isinstance(error, HprofilerError) else ""
-            self._ledger.problem(header.pid, str(error), remedy)
-
-    def _time_for(self, size: int) -> float:
-        """Seconds in which the next part of a payload has to come, of which so many bytes are missing."""
-        return self.reach.timeout + min(size, _PART) / _SLOWEST
-
-    def _in_time(self, pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
-        """A host that claims much and sends little is waited for as long as one part may take."""
-        came, due = 0, _PART
-        for piece in pieces:
-            came += len(piece)
-            if came >= due or came == size:
-                due = came + _PART
-                self.limit(self._time_for(size - came))
-            yield piece
-
-    def _keep(self, header: Union[ProfileHeader, RawHeader], pieces: Iterator[bytes]) -> None:
-        process = self._ledger.process(header.pid)
-        if isinstance(header, RawHeader):
-            self._sink.raw(self.host, process, header.name, pieces)
-            return
-        recording = Recording(
-            process=process,
-            event=header.event,
-            engine=header.engine,
-            source=header.source,
-            interval=header.interval,
-            samples=header.samples,
-            seconds=header.seconds,
-            cpu_seconds=header.cpu_seconds,
-            timeline=header.timeline,
-        )
-        totals = self._sink.profile(self.host, recording, pieces)
-        self._ledger.recorded(replace(recording, totals=totals))
 
     def _end(self, session: AgentSession) -> None:
         with self._lock:

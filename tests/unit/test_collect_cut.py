@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hprofiler.collect import comeback, recording
+from hprofiler.collect import comeback, fetching
 from hprofiler.model import Status
 from tests.unit.stand_in import Fleet, StandIns
 
@@ -57,7 +57,7 @@ CLAIMS = "hello(); found(7); prepared(7); recording(7)\nprofile(7, b'x' * 3000, 
 def test_who_claims_much_and_sends_little_is_waited_for_as_long_as_a_part_may_take(
     stand_ins, monkeypatch, then
 ):
-    monkeypatch.setattr(recording, "_PART", 1000)
+    monkeypatch.setattr(fetching, "PART", 1000)
     result = Fleet(stand_ins, 5.0, {"claims": CLAIMS + then}).collect()["claims"]
     (line,) = [line for line in result.outcomes if line.pid is None]
     assert (line.status, line.stage, line.reason) == (Status.FAILED, "fetch", "timed out after 5.01 s")
