@@ -40,7 +40,7 @@ from hprofiler.agent.events import (
     RecordEvent,
 )
 from hprofiler.agent.leftovers import Cleaned, Failure, Leftovers, Trace, parse_cleaned, parse_leftovers
-from hprofiler.agent.requests import to_record
+from hprofiler.agent.requests import NO_ENGINES, to_record
 from hprofiler.agent.talk import LEASE_SECONDS, Talk, Witness
 from hprofiler.agent.wire import Wire
 from hprofiler.errors import HostError
@@ -170,18 +170,21 @@ class AgentSession(Talk):
         processes: Sequence[Process],
         versions: Mapping[str, str] = NO_VERSIONS,
         cores: float = 1.0,
+        engines: Mapping[int, str] = NO_ENGINES,
     ) -> Tuple[Tuple[int, ...], Tuple[ProcessOutcome, ...]]:
         """Get everything ready to sample; gives the pids that are, and an outcome for each that cannot be.
 
         `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names, and
-        `versions` their releases, where these are known. `cores` are the processors that the agent may use.
+        `versions` their releases, where these are known. `cores` are the processors that the agent may use,
+        and `engines` the only ones that may record, by pid.
         """
         self.stage = "prepare"
         self._sampling = sampling
         asked = {process.pid for process in processes}
         self._touched |= asked
         self._loads |= set(blobs.values())
-        self._send({"type": "prepare", **to_record(sampling, blobs, versions, processes, cores)})
+        request = to_record(sampling, blobs, versions, processes, cores, engines)
+        self._send({"type": "prepare", **request})
         outcomes: List[ProcessOutcome] = []
         while (event := self._answer("outcome", "ready"))["type"] == "outcome":
             outcomes.append(self._parsed(events.parse_outcome, event))
@@ -298,16 +301,18 @@ class AgentSession(Talk):
         blobs: Mapping[str, str],
         versions: Mapping[str, str],
         process: Process,
-        cores: float = 1.0,
+        cores: float,
+        engine: str,
     ) -> Tuple[ProcessOutcome, Tuple[str, ...]]:
-        """Record one process alone for a moment. It went badly where it failed at the stage "record".
+        """Record one process alone for a moment, by that engine.
 
-        The second are files that could not be deleted.
+        It went badly where it failed at the stage "record". The second are files that could not be deleted.
         """
         self.stage = "prepare"
         self._touched.add(process.pid)
         self._loads |= set(blobs.values())
-        self._send({"type": "canary", **to_record(sampling, blobs, versions, [process], cores)})
+        engines = {process.pid: engine}
+        self._send({"type": "canary", **to_record(sampling, blobs, versions, [process], cores, engines)})
         outcome, left = self._parsed(events.parse_watched, self._answer("watched"))
         if outcome.pid != process.pid:
             raise self._nonsense("it watched another process than it was asked for")

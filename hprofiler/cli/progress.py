@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from hprofiler.collect import HostProgress
 
 # Stages in the order a host passes them; `idle`, `failed` and `done` are ends.
-STAGES = ("connect", "push", "find", "prepare", "wait", "start", "record", "fetch", "clean", "done")
-TOLD = ("wait", "record", "lost", "done", "idle", "failed")  # what plain lines mention
+STAGES = ("connect", "push", "find", "prepare", "canary", "wait", "start", "record", "fetch", "clean", "done")
+TOLD = ("canary", "wait", "record", "lost", "done", "idle", "failed")  # what plain lines mention
 WORDS = {
     "connect": "connecting",
     "push": "pushing what is not there yet",
     "find": "looking for processes",
     "prepare": "preparing",
+    "canary": "one goes before",
     "start": "starting",
     "wait": "ready",
     "record": "recording",
@@ -54,7 +55,7 @@ class PlainLines:
         self._said: Set[Tuple[str, str]] = set()
 
     def __call__(self, progress: HostProgress) -> None:
-        step = (progress.host, progress.stage)
+        step = (progress.host, progress.stage + (progress.detail if progress.stage == "canary" else ""))
         if progress.stage not in TOLD or step in self._said:
             return
         self._said.add(step)

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from dataclasses import replace
-from typing import Callable, List, Mapping, Optional, Sequence, Set
+from typing import List, Mapping, Optional, Sequence
 
 from hprofiler.agent import (
     AgentSession,
@@ -19,8 +19,9 @@ from hprofiler.agent import (
 )
 from hprofiler.agent import Recording as Began
 from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
-from hprofiler.collect import libraries
-from hprofiler.collect.care import NO_CANARY, USUAL, Canaries, Care, refuse_busy
+from hprofiler.collect import canaries, libraries
+from hprofiler.collect.canaries import Canaries, Cleared
+from hprofiler.collect.care import USUAL, Care, refuse_busy
 from hprofiler.collect.comeback import Comeback
 from hprofiler.collect.crew import Crew, Listener, Reach, silent
 from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink
@@ -62,8 +63,8 @@ def collect(
     """
     gate = StartGate(len(hosts), lambda: _bound_the_wait(crew, gate, reach.timeout))
     crew = Crew(reach, listener, stop or Stop(), gate.under_way)
-    canaries = Canaries() if care.canary else None
-    visits = [_RecordingVisit(host, crew, selector, sampling, sink, gate, care, canaries) for host in hosts]
+    flock = Canaries() if care.canary else None
+    visits = [_RecordingVisit(host, crew, selector, sampling, sink, gate, care, flock) for host in hosts]
 
     def on_stop(level: int) -> None:
         for visit in visits:
@@ -91,7 +92,7 @@ class _RecordingVisit(Visit):
         sink: ProfileSink,
         gate: StartGate,
         care: Care,
-        canaries: Optional[Canaries],
+        flock: Optional[Canaries],
     ) -> None:
         super().__init__(host, crew, selector)
         self._selector = selector
@@ -99,7 +100,7 @@ class _RecordingVisit(Visit):
         self._fetching = Fetching(host, sink, self.limit, crew.reach.timeout)
         self._gate = gate
         self._care = care
-        self._canaries = canaries
+        self._canaries = flock
         self._ledger = Ledger(host.name, sampling.events)
         self._phase = "before"
         self._over = 0.0
@@ -160,10 +161,11 @@ class _RecordingVisit(Visit):
             return None
         needed = self._put_libraries(session)
         hashes, versions = libraries.hashes(needed), libraries.versions(needed)
-        processes = self._after_canaries(session, hashes, versions, found.processes)
+        cleared = self._cleared(session, hashes, versions, found.processes)
+        processes, engines = cleared.processes, cleared.engines
         self.enter("prepare", self._care.attaching(self.reach.timeout, len(processes)))
         cores = self._care.agent_cpu
-        ready, outcomes = session.prepare(self._sampling, hashes, processes, versions, cores)
+        ready, outcomes = session.prepare(self._sampling, hashes, processes, versions, cores, engines)
         for outcome in outcomes:
             self._note(outcome)
         self.processes = len(ready)
@@ -193,71 +195,37 @@ class _RecordingVisit(Visit):
                 session.put(file_name, blob)
         return needed
 
-    def _after_canaries(
+    def _cleared(
         self,
         session: AgentSession,
         hashes: Mapping[str, str],
         versions: Mapping[str, str],
         processes: Sequence[Process],
-    ) -> List[Process]:
-        """Those whose kind may be recorded; of each kind the first anywhere is recorded alone before."""
+    ) -> Cleared:
+        """Who may be recorded; with canaries the first of each kind anywhere is recorded alone before."""
         if self._canaries is None:
-            return list(processes)
+            return Cleared(list(processes))
         self.enter("prepare", self.reach.timeout)
         cores = self._care.agent_cpu
         checked = session.check(self._sampling, hashes, versions, processes, cores).processes
-        foreseen = {one.outcome.pid: one.outcome for one in checked if one.outcome.status is Status.FAILED}
         self.limit(None)  # each step that follows has a time limit of its own
 
-        def watch(process: Process) -> ProcessOutcome:
+        def watch(process: Process, engine: str) -> ProcessOutcome:
             self.limit(_CANARY_STEPS * self.reach.timeout)
-            outcome, left = session.canary(self._sampling, hashes, versions, process, cores)
+            outcome, left = session.canary(self._sampling, hashes, versions, process, cores, engine)
+            self.limit(None)
             self._tell_left(left)
             return outcome
 
-        refused: Set[int] = set()
-        for process in sorted(processes, key=lambda process: process.pid in foreseen):
-            line = self._refusal(self._canaries, session.arch, process, foreseen.get(process.pid), watch)
-            self.limit(None)
-            if line:
-                self._note(line)
-                refused.add(process.pid)
-        return [process for process in processes if process.pid not in refused]
+        lookout = canaries.Lookout(self.host.name, session.arch, watch, self.check, self._canary_is_well)
+        cleared = canaries.clear(self._canaries, lookout, list(zip(processes, checked)))
+        for line in cleared.refused:
+            self._note(line)
+        return cleared
 
-    def _refusal(
-        self,
-        canaries: Canaries,
-        arch: str,
-        process: Process,
-        foreseen: Optional[ProcessOutcome],
-        watch: Callable[[Process], ProcessOutcome],
-    ) -> Optional[ProcessOutcome]:
-        """Why a process is not recorded after its kind's canary, or as one; None where it is.
-
-        One whose failure is `foreseen` is no canary, and not recorded where no other was.
-        """
-        if not process.is_jvm:
-            return None
-        own = foreseen
-
-        def watched() -> Optional[str]:
-            nonlocal own
-            own = watch(process)
-            return self._meaning(own)
-
-        kind = (arch, process.jvm_version or "unknown")
-        why = canaries.known(kind) if foreseen else canaries.verdict(kind, watched, self.check)
-        if why is None:
-            return own
-        return ProcessOutcome(process.pid, Status.FAILED, "prepare", why, NO_CANARY) if why else None
-
-    def _meaning(self, outcome: ProcessOutcome) -> Optional[str]:
-        """What a canary's end means for all like it."""
-        if outcome.status is not Status.FAILED:
-            return ""
-        if outcome.stage != "record":
-            return None
-        return f"none like it is recorded after what became of the first ({self.host.name}): {outcome.reason}"
+    def _canary_is_well(self, told: str) -> None:
+        self.outcomes.append(Outcome(self.host.name, Status.OK, "prepare", told))
+        self.tell("canary", told)
 
     def _idle(self, session: AgentSession, found: Found) -> None:
         reason = idle_reason(found, self.host)

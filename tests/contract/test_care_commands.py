@@ -54,6 +54,9 @@ def test_a_run_after_a_canary(burner, tmp_path):
     run = json.loads((folder / "run.json").read_text())
     (host,) = run["hosts"]
     assert [one["process"]["pid"] for one in host["recordings"]] == [burner.pid], done
+    well = f"canary: process {burner.pid}"
+    assert well in done.stderr and "for 2 s by async-profiler: fine" in done.stderr
+    assert [line["status"] for line in host["outcomes"] if line["reason"].startswith(well)] == ["ok"]
     requests = [line["detail"].split()[0] for line in lines(audit) if line["what"] == "request"]
     asked = [name for name in requests if name in ("check", "canary", "prepare", "start", "audit", "bye")]
     assert asked == ["check", "canary", "prepare", "start", "audit", "bye"]

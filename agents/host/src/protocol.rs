@@ -127,6 +127,9 @@ pub struct Chosen {
     pub label: String,
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
+    /// The only engine that may record it; where it is absent the sampling's says which.
+    #[serde(default)]
+    pub engine: Option<String>,
 }
 
 /// What the agent tells.

@@ -82,14 +82,19 @@ impl Target {
 
     /// The mapped files whose paths `wanted` accepts; None where the map is not ours to read.
     pub fn mapped(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<Mapped>> {
-        let map = openat(
-            &self.dir,
-            "maps",
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .ok()?;
-        maps::files(File::from(map), wanted)
+        maps::files(self.map()?, wanted)
+    }
+
+    /// The paths of the files whose code it may run.
+    pub fn programs(&self) -> Option<Vec<String>> {
+        let programs = maps::programs(self.map()?)?.into_iter();
+        Some(programs.map(|file| file.path).collect())
+    }
+
+    fn map(&self) -> Option<File> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let map = openat(&self.dir, "maps", flags, Mode::empty());
+        map.ok().map(File::from)
     }
 
     /// The paths of `mapped`, each once.

@@ -6,6 +6,8 @@ use std::os::unix::fs::FileExt;
 use crate::proc::named::Named;
 
 const SYMTAB: u32 = 2;
+/// The symbols that others are linked with, which no library can be stripped of.
+const DYNSYM: u32 = 11;
 const MAX_SECTIONS: u64 = 4096;
 /// The names of a section, or one small section, are never larger; those of a JVM's symbols have about 5 MiB.
 const MAX_NAMES: u64 = 64 << 20;
@@ -28,6 +30,12 @@ pub fn has(named: &Named, library: &str, prefix: &str) -> bool {
         .iter()
         .filter_map(|path| Elf::open(named, path))
         .any(|elf| elf.has(prefix))
+}
+
+/// Whether the library offers others a symbol whose name begins with one of these.
+pub fn offers(named: &Named, library: &str, prefixes: &[&str]) -> bool {
+    let elf = Elf::open(named, library);
+    elf.is_some_and(|elf| prefixes.iter().any(|prefix| elf.knows(DYNSYM, prefix)))
 }
 
 /// A 64-bit ELF file of this machine's byte order.
@@ -72,11 +80,15 @@ impl Elf {
         })
     }
 
-    /// Whether a symbol's name begins so, by the names of the symbol table. A file has one; thousands of them would
-    /// have the same names read as often.
+    /// Whether a symbol's name begins so, by the names of the symbol table.
     pub fn has(&self, prefix: &str) -> bool {
+        self.knows(SYMTAB, prefix)
+    }
+
+    /// The same by a kind of table. A file has one of each; thousands of them would have the same names read as often.
+    fn knows(&self, kind: u32, prefix: &str) -> bool {
         let mut sections = self.sections.iter();
-        let table = sections.find(|section| section.kind == SYMTAB);
+        let table = sections.find(|section| section.kind == kind);
         let names = table.and_then(|table| self.sections.get(table.link as usize));
         names.is_some_and(|names| self.names_contain(names, prefix.as_bytes()))
     }
