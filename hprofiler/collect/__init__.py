@@ -2,7 +2,7 @@
 
 from hprofiler.collect.audit import Audit
 from hprofiler.collect.care import AGENT_CPU, USUAL, Care
-from hprofiler.collect.checking import HostChecked, check_only
+from hprofiler.collect.checking import HostChecked, check_only, kinds
 from hprofiler.collect.cleaning import HostCleaned, HostLeft, clean, look_for_leftovers
 from hprofiler.collect.crew import HostProgress, Listener, Reach
 from hprofiler.collect.fetching import ProfileSink
@@ -29,6 +29,7 @@ __all__ = [
     "clean",
     "collect",
     "find_only",
+    "kinds",
     "look_for_leftovers",
     "on_interrupt",
     "with_causes",
