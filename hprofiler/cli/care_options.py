@@ -24,8 +24,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         default=False,
         help="of each kind of JVM record the first process on all hosts alone for 2 s, and look at it, "
-        "before any other like it; alike are JVMs of one version, processor and engine (default: no, since sampling "
-        "begins 3 to 4 s later; doctor lists the kinds; see docs/security.md)",
+        "before any other like it; alike are JVMs of one version, processor and engine (default: no, since "
+        "sampling begins 3 to 4 s later; doctor lists the kinds; see docs/security.md)",
     )
     group.add_argument(
         "--agent-cpu",
