@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 from hprofiler.cli import numbers
 from hprofiler.errors import UsageError
 
 if TYPE_CHECKING:
-    from hprofiler.collect import Audit, Care
+    from hprofiler.collect import Care
     from hprofiler.resolvers import Located
 
 MOST_HOSTS = 1000
@@ -54,7 +52,7 @@ def add_audit_to(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--audit",
         metavar="FILE",
-        help="add to FILE a line of JSON for each command, file and attach on each host (docs/security.md)",
+        help="add to FILE a line of JSON for each command, file and attach on each host (docs/audit.md)",
     )
 
 
@@ -67,18 +65,6 @@ def care(options: argparse.Namespace) -> Care:
         busy=getattr(options, "force_busy", True),
         agent_cpu=getattr(options, "agent_cpu", AGENT_CPU),
     )
-
-
-def audit(options: argparse.Namespace) -> Optional[Audit]:
-    """The open record, where one is asked for."""
-    from hprofiler.collect import Audit
-
-    name = getattr(options, "audit", None)
-
-    def lost(why: str) -> None:
-        print(f"hprofiler: --audit {name}: {why}: from here on nothing is recorded there", file=sys.stderr)
-
-    return Audit.append_to(Path(name).expanduser(), lost) if name else None
 
 
 def refuse_many(options: argparse.Namespace, located: Located) -> None:

@@ -73,6 +73,8 @@ class Agent:
         self._events: queue.Queue[Tuple[Event, bytes, int]] = queue.Queue()
         self.received = 0
         """Bytes of all events that were taken."""
+        self.acts: List[Event] = []
+        """What was told of what was done, where `hello` asked for it."""
         self._errors: List[bytes] = []
         self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._drain)]
         for thread in self._threads:
@@ -105,9 +107,13 @@ class Agent:
             self.process.stdin.close()
 
     def next(self, timeout: float = procs.PATIENCE) -> Tuple[Event, bytes]:
-        event, payload, size = self._events.get(timeout=timeout)
-        self.received += size
-        return event, payload
+        while True:
+            event, payload, size = self._events.get(timeout=timeout)
+            self.received += size
+            if event["type"] != "audited":
+                return event, payload
+            assert event["dropped"] == 0
+            self.acts += event["entries"]
 
     def expect(self, kind: str, timeout: float = procs.PATIENCE) -> Event:
         event, _ = self.next(timeout)
