@@ -9,6 +9,7 @@ import sys
 import traceback
 from typing import Optional, Sequence, Tuple
 
+from hprofiler.cli import signals
 from hprofiler.cli.exits import Exit
 from hprofiler.errors import HprofilerError, PicturesError, UsageError
 
@@ -17,9 +18,11 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run one command; returns its exit code (`cli.exits`)."""
     try:
         return _to_the_end(argv)
-    except (SystemExit, KeyboardInterrupt):
+    except SystemExit:
         raise
-    except BaseException:  # the binding's panics are no Exception
+    except BaseException as error:  # the binding's panics are no Exception
+        if number := signals.number_of(error):
+            return Exit.after(number)
         # Python's own code for this is 1, which says that a method grew.
         with contextlib.suppress(OSError):
             traceback.print_exc()
@@ -62,15 +65,17 @@ def _carry_out(words: Sequence[str]) -> int:
 def _commanded(options: argparse.Namespace) -> Tuple[int, str]:
     """The exit code of a command, and why it is that."""
     try:
+        signals.as_exceptions()
         code = int(options.command(options))
         return code, next((exit.name.lower() for exit in Exit if exit == code), "")
     except HprofilerError as error:
         print_error(error)
         return exit_code(error), error.reason
     except KeyboardInterrupt as interrupt:
+        signals.leave_what_is_gone()
         why = ": ".join(["interrupted", *map(str, interrupt.args)])
         print_error(HprofilerError(why))
-        return Exit.INTERRUPTED, why
+        return Exit.after(signals.number_of(interrupt) or 0), why
 
 
 def _leave_stdout() -> None:

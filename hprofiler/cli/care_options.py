@@ -33,6 +33,23 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="what the agent may use on each host, on average of a few seconds; it goes last (default 1; see "
         "docs/security.md)",
     )
+    _add_max_hosts_to(group)
+    group.add_argument(
+        "--force-busy",
+        action="store_true",
+        help="record on hosts with hardly any memory free, or a load above 200 for each processor, too",
+    )
+    add_audit_to(group)
+
+
+def add_looking_to(parser: argparse.ArgumentParser) -> None:
+    """The options of who visits hosts and touches no process there."""
+    group = parser.add_argument_group("with what care")
+    _add_max_hosts_to(group)
+    add_audit_to(group)
+
+
+def _add_max_hosts_to(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--max-hosts",
         type=_hosts,
@@ -40,12 +57,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"refuse to visit more hosts (default {MOST_HOSTS})",
     )
-    group.add_argument(
-        "--force-busy",
-        action="store_true",
-        help="record on hosts with hardly any memory free, or a load above 200 for each processor, too",
-    )
-    add_audit_to(group)
 
 
 def add_audit_to(group: argparse._ActionsContainer) -> None:

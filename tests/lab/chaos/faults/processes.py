@@ -86,7 +86,9 @@ class _EndedCoordinator(Fault):
         return "the coordinator"
 
     def excuse(self) -> Excuse:
-        return Excuse(frozenset(self.ground.names), frozenset({-self.number}), everything=True)
+        return Excuse(
+            frozenset(self.ground.names), frozenset({-self.number, 128 + self.number}), everything=True
+        )
 
     def complaints(self) -> List[str]:
         again = self.ground.run()
