@@ -72,7 +72,7 @@ class Comeback:
         """
         lost = time.monotonic()
         until = max(lost + LEASE_SECONDS, min(over, lost + 2 * LEASE_SECONDS))
-        self._visit.tell("lost", f"{why.reason}; trying again")
+        self._visit.tell("lost", why.reason, until - lost)
         self._visit.audit.note("lost", why.reason)
         limit, pause = _FIRST_LIMIT, _FIRST_PAUSE
         while True:

@@ -33,12 +33,16 @@ class Reach:
 
 @dataclass(frozen=True)
 class HostProgress:
-    """One step of one host: an outcome's `stage`, or `wait` (for the others), `idle`, `failed`, `done`."""
+    """One step of one host: an outcome's `stage`, or `wait` (for the others), `idle`, `failed`, `done`.
+
+    A host that is `lost` is sought for so many `seconds`.
+    """
 
     host: str
     stage: str
     detail: str = ""
     processes: int = 0
+    seconds: float = 0.0
 
 
 Listener = Callable[[HostProgress], None]

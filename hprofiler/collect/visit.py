@@ -74,8 +74,8 @@ class Visit(ABC):
             if seconds is not None:
                 self._limit = self._crew.watchdog.after(seconds, lambda: self._expire(token, seconds))
 
-    def tell(self, stage: str, detail: str = "") -> None:
-        self._crew.listener(HostProgress(self.host.name, stage, detail, self.processes))
+    def tell(self, stage: str, detail: str = "", seconds: float = 0.0) -> None:
+        self._crew.listener(HostProgress(self.host.name, stage, detail, self.processes, seconds))
 
     def _clock(self, stage: str) -> None:
         now = time.monotonic()
