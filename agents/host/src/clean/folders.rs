@@ -219,7 +219,8 @@ impl<'a> Base<'a> {
         }
         for file in &held.ours {
             match unlinkat(dir, file, AtFlags::empty()) {
-                Ok(()) | Err(Errno::NOENT) => {}
+                Ok(()) => audit::note("removed", || format!("{}/{name}/{file}", self.path)),
+                Err(Errno::NOENT) => {}
                 Err(error) => return Err(format!("{file}: {error}")),
             }
         }

@@ -174,10 +174,10 @@ impl Running {
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut child = command.spawn()?;
         audit::note("program", || {
             format!("{} {}", program.display(), arguments.join(" "))
         });
+        let mut child = command.spawn()?;
         let (Some(stream), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::Error::other("perf has no outputs"));
         };
