@@ -57,7 +57,7 @@ def verdict(checked: Sequence[HostChecked]) -> Exit:
     return Exit.OK if good else Exit.PARTIAL
 
 
-def _record(checked: Sequence[HostChecked], canary: bool = False) -> object:
+def _record(checked: Sequence[HostChecked], canary: bool) -> object:
     """The shape that docs/doctor.md promises."""
     from hprofiler.collect import kinds
 

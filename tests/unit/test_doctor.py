@@ -235,7 +235,7 @@ def test_colour_is_for_terminals(monkeypatch, variable, value, coloured):
 
 
 def test_the_json_has_the_documented_shape():
-    record = json.loads(json.dumps(_record([host("a", Status.OK, Status.DEGRADED), failed_host("b")])))
+    record = json.loads(json.dumps(_record([host("a", Status.OK, Status.DEGRADED), failed_host("b")], False)))
     assert record["canary"] == {"asked": False, "kinds": []}  # these are no JVMs
     assert record["processes"] == {"found": 2, "ok": 1, "degraded": 1, "failed": 0}
     first, second = record["hosts"]

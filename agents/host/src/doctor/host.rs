@@ -130,7 +130,7 @@ fn load() -> Option<Finding> {
     let text = format!("load {load:.2} on {cpus} processors");
     Some(match load > BUSY * cpus as f64 {
         true => Finding::new(Warning, "load", text)
-            .remedy("the host is busy: sampling takes its part of what is left"),
+            .remedy("wait until it has less to do, or sample less often (-f): that takes its part of what is left"),
         false => Finding::new(Fine, "load", text),
     })
 }
