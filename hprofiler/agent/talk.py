@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import threading
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Type, TypeVar
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Tuple, Type, TypeVar
 
 from hprofiler.agent import bootstrap
 from hprofiler.agent.checks import Audited, parse_audited
 from hprofiler.agent.requests import refusal
 from hprofiler.agent.wire import BadEvent
 from hprofiler.errors import AgentEnded, ConnectionLost, HostError
-from hprofiler.transports.base import Channel, Transport
+from hprofiler.transports.base import SOME_SIGNAL, Channel, Transport
 from hprofiler.transports.text import printable
 
 LEASE_SECONDS = 30
@@ -20,6 +21,11 @@ LEASE_SECONDS = 30
 _PING_SECONDS = LEASE_SECONDS / 10
 """So that most of a lease is left to a link that is down for a while."""
 _LAST_WORD = 1.0
+_END_WAIT = 2.0
+_KILLED = (
+    "where nobody did that the kernel may have, for want of memory: see `dmesg` there, and the limits of the "
+    "login (`ulimit -a`, its control group)"
+)
 _EXIT_WAIT = 5.0
 
 Parsed = TypeVar("Parsed")
@@ -220,7 +226,21 @@ class Talk:
         refused = bootstrap.sudo_refusal(said) if self._transport.become and stage == "connect" else None
         if refused:
             return HostError(stage, *refused)
-        status = self._channel.exit_status(0.2)
-        how = "the connection was lost" if status is None else f"the agent ended with status {status}"
+        status = self._channel.exit_status(_END_WAIT)
         kind: Type[HostError] = ConnectionLost if status is None else AgentEnded
-        return kind(stage, f"{how}: {printable(said[-500:])}" if said else how)
+        how, remedy = how_it_ended(status)
+        return kind(stage, f"{how}: {printable(said[-500:])}" if said else how, remedy)
+
+
+def how_it_ended(status: Optional[int]) -> Tuple[str, str]:
+    """What an agent's exit status means, and what to do."""
+    if status is None:
+        return "the connection was lost", ""
+    if status == SOME_SIGNAL:
+        return "the agent was ended by a signal, without a word, while the connection was fine", _KILLED
+    number = -status if status < 0 else status - 128
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        return f"the agent ended with status {status}", ""
+    return f"the agent ended with status {status} ({name})", _KILLED if number == signal.SIGKILL else ""

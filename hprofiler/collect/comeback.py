@@ -151,7 +151,8 @@ class Comeback:
             return HostError(why.stage, reason, "run `hprofiler cleanup`")
         if cleaned.stopped:
             reason += f"; its profiler in {len(cleaned.stopped)} of the processes was stopped"
-        return HostError(why.stage, reason, "record again")
+        remedy = f"{why.remedy}; then record again" if why.remedy else "record again"
+        return HostError(why.stage, reason, remedy)
 
     def _given_up(self, why: HostError, lost: float, last: HostError) -> HostError:
         waited = time.monotonic() - lost

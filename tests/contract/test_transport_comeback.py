@@ -15,6 +15,7 @@ import pytest
 from hprofiler.collect import Reach, Stop, collect, comeback
 from hprofiler.errors import ConnectionLost
 from hprofiler.model import Sampling, Status
+from hprofiler.run import coverage_of
 from tests.burners.burner import Burner
 from tests.contract import real
 from tests.contract.agent_driver import wait_for
@@ -86,6 +87,7 @@ def was_fetched(run, burner):
         r"ended after \d+ s: the connection was lost, and what there was fetched \d+ s later", line.reason
     )
     assert not of_host(result), result.outcomes
+    assert line.seconds is not None and not coverage_of([result]).complete, "time is missing"
     (recording,) = result.recordings
     assert recording.process.pid == burner.pid and 0.5 < recording.seconds < LONG / 2
     assert as_burnt(run.sink.kept[result.host.name])
@@ -132,6 +134,8 @@ def test_a_killed_agent_is_told_and_what_it_left_is_taken_away(site, burner):
         "lost with its agent" in line.reason
         and "its profiler in 1 of the processes was stopped" in line.reason
     )
+    assert line.reason.startswith("the agent was ended by a signal") and "connection was fine" in line.reason
+    assert "dmesg" in line.remedy and line.remedy.endswith("record again")
     assert [one.lost for one in of_processes(result)] == [True]
     assert not is_profiled(burner.pid)
 
