@@ -129,7 +129,8 @@ OF_OTHERS = [left("profiler:8:1", "profiler", pid=8), left("agent:47:1199", "age
 HUNG = [dict(what="process 8", reason="it hangs")]
 def listed(request):
     assert request["dry"] and "only" not in request
-    say("leftovers", entries=OF_IT + OF_OTHERS, removed=[], stopped=[], ended=[], failed=HUNG)
+    say("leftovers", entries=OF_IT + OF_OTHERS, removed=[], stopped=[], ended=[], failed=HUNG,
+        out_of_reach=[])
 """
 
 TORN = """
@@ -141,7 +142,7 @@ if os.path.exists({log!r}):
     listed(read())
     request = read()
     assert request["only"] == [one["id"] for one in OF_IT]
-    say("cleaned", removed=["/tmp/x"], stopped=[7], ended=[], failed={failed!r})
+    say("cleaned", removed=["/tmp/x"], stopped=[7], ended=[], spared=[], failed={failed!r})
     assert read()["type"] == "bye"
     open({log!r}, "w").write("good")
 else:
@@ -179,7 +180,7 @@ if os.path.exists({log!r}):
         if request["type"] == "clean" and request.get("dry"):
             listed(request)
         elif request["type"] == "clean":
-            say("cleaned", removed=["/tmp/x"], stopped=[], ended=[], failed=[])
+            say("cleaned", removed=["/tmp/x"], stopped=[], ended=[], spared=[], failed=[])
         request = read()
 else:
     hello(); found(7); {then}
@@ -324,7 +325,7 @@ if request["type"] == "clean":
     open({log!r}, "a").write("clean ")
     listed(request)
     assert read()["only"] == [one["id"] for one in OF_IT]
-    say("cleaned", removed=[], stopped=[], ended=[], failed=[])
+    say("cleaned", removed=[], stopped=[], ended=[], spared=[], failed=[])
     read()
 say("found", searched=9, processes=[process(7)], ignored=[]); prepared(7); recording(7)
 profile(7, b"p"); outcome(7); say("done", left=[]); read()

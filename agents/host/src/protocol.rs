@@ -292,10 +292,12 @@ pub struct Cleaned {
     pub removed: Vec<String>,
     pub stopped: Vec<i32>,
     pub ended: Vec<i32>,
+    /// What a session uses by now.
+    pub spared: Vec<Undone>,
     pub failed: Vec<Undone>,
 }
 
-/// Something that could not be cleaned.
+/// Something that was not cleaned.
 #[derive(Debug, Serialize)]
 pub struct Undone {
     pub what: String,
