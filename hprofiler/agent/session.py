@@ -44,11 +44,13 @@ from hprofiler.agent.requests import NO_ENGINES, to_record
 from hprofiler.agent.talk import LEASE_SECONDS, Talk, Witness
 from hprofiler.agent.wire import Wire
 from hprofiler.errors import HostError
-from hprofiler.model import Process, Sampling
+from hprofiler.model import Process, Sampling, Status
 from hprofiler.transports.base import Transport
 
 PROTOCOL = 2
 _EXTRA_EVENTS = 1000
+_BEFORE = ("prepare", "start")
+"""Stages of what fails before anything is recorded."""
 NO_VERSIONS: Mapping[str, str] = {}
 _STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch", RawHeader: "fetch"}
 
@@ -189,6 +191,7 @@ class AgentSession(Talk):
         while (event := self._answer("outcome", "ready"))["type"] == "outcome":
             outcomes.append(self._parsed(events.parse_outcome, event))
             self._check_outcome(outcomes, asked)
+        self._spare(outcomes)
         self._prepared = self._parsed(events.parse_ready, event)
         if not asked.issuperset(self._prepared) or len(set(self._prepared)) != len(self._prepared):
             raise self._nonsense("it prepared processes that it was not asked for")
@@ -236,6 +239,8 @@ class AgentSession(Talk):
                 assert self._sampling is not None
                 if unwanted := events.unwanted(event, self._sampling, came):
                     raise self._nonsense(unwanted)
+            if isinstance(event, ProcessOutcome):
+                self._spare([event])
             if isinstance(event, Done):
                 self._acknowledge()
                 self._wire.lost = None  # there is nothing left to come back for
@@ -316,4 +321,10 @@ class AgentSession(Talk):
         outcome, left = self._parsed(events.parse_watched, self._answer("watched"))
         if outcome.pid != process.pid:
             raise self._nonsense("it watched another process than it was asked for")
+        self._spare([outcome])
         return outcome, left
+
+    def _spare(self, outcomes: Iterable[ProcessOutcome]) -> None:
+        """Where nothing of ours came to record nothing is ours: a profiler there is another's."""
+        refused = (one for one in outcomes if one.status is Status.FAILED and one.stage in _BEFORE)
+        self._touched.difference_update(one.pid for one in refused if one.pid is not None)

@@ -75,6 +75,9 @@ class Agent:
         """Bytes of all events that were taken."""
         self.acts: List[Event] = []
         """What was told of what was done, where `hello` asked for it."""
+        self.reads = threading.Event()
+        """Nothing is read while it is not set."""
+        self.reads.set()
         self._errors: List[bytes] = []
         self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._drain)]
         for thread in self._threads:
@@ -84,6 +87,9 @@ class Agent:
         stdout = self.process.stdout
         assert stdout is not None
         for line in stdout:
+            self.reads.wait()
+            if not line.endswith(b"\n"):
+                break  # it goes on by another connection
             event = json.loads(line)
             payload = stdout.read(event["size"]) if event["type"] in PAYLOADS else b""
             self._events.put((event, payload, len(line) + len(payload)))

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -79,6 +80,52 @@ def test_wherever_it_breaks_it_goes_on(fleet, tmp_path, cut):
     assert of_host[:2] == (Status.OK, "fetch") and "nothing is missing" in of_host[2]
     assert hosts.sink.sizes == {("one", 7, "cpu"): SIZE + 3}
     assert [step.stage for step in hosts.progress].count("lost") == 1
+
+
+TWICE = """
+second_time = {said!r} + "-again"
+def second():
+    hello()
+    resume = read()
+    say("resumed", found=True)
+    rest = open(SAID, "rb").read()[resume["received"]:]
+    if not os.path.exists(second_time):
+        open(second_time, "w").close()
+        return out(rest[:100_000])
+    out(rest)
+    read()
+"""
+
+
+class Slow(Named):
+    """It takes a while to connect to the host for the second time."""
+
+    connects = 0
+
+    def connect(self):
+        Slow.connects += 1
+        if Slow.connects == 2:
+            threading.Event().wait(1.6)
+        super().connect()
+
+
+def test_the_times_of_several_losses_are_told_together(fleet, tmp_path):
+    script, times = body(tmp_path, 100_000), []
+    head, last = script.rsplit("\n", 2)[0], script.rsplit("\n", 2)[1]
+    hosts = fleet(one=head + TWICE.format(said=str(tmp_path / "said")) + last)
+    Slow.connects = 0
+    hosts.reach = type(hosts.reach)(Slow, hosts.reach.binaries, timeout=60.0)
+
+    def listener(step):
+        if step.stage == "lost" or "connected again" in step.detail:
+            times.append(time.monotonic())
+
+    hosts.listener = listener
+    (of_host,), of_process = lines(hosts.collect()["one"])
+    assert of_process[0] is Status.OK and len(times) == 4
+    away = times[1] - times[0] + times[3] - times[2]
+    told = float(re.search(r"lost for (\d+) s", of_host[2])[1])
+    assert times[1] - times[0] > 1.5 and abs(told - away) <= 1
 
 
 def test_one_that_was_ended_early_says_so(fleet, tmp_path):
