@@ -210,9 +210,10 @@ impl Running {
     pub fn wait(&mut self, patience: Duration) -> bool {
         if self.status.is_none() {
             self.forced = !ends(&self.child, patience);
-            audit::note("signal", || format!("SIGKILL to the group of perf, {}", self.child.id()));
             // One that was killed has left behind what it runs. Nobody else is hit as long as it is not reaped.
-            let _ = kill_process_group(pid_of(&self.child), Signal::KILL);
+            if kill_process_group(pid_of(&self.child), Signal::KILL).is_ok() {
+                audit::note("signal", || format!("SIGKILL to the group of perf, {}", self.child.id()));
+            }
             self.status = self.child.wait().ok();
         }
         !self.forced
