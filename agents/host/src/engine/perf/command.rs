@@ -212,7 +212,9 @@ impl Running {
             self.forced = !ends(&self.child, patience);
             // One that was killed has left behind what it runs. Nobody else is hit as long as it is not reaped.
             if kill_process_group(pid_of(&self.child), Signal::KILL).is_ok() {
-                audit::note("signal", || format!("SIGKILL to the group of perf, {}", self.child.id()));
+                audit::note("signal", || {
+                    format!("SIGKILL to the group of perf, {}", self.child.id())
+                });
             }
             self.status = self.child.wait().ok();
         }
