@@ -53,7 +53,7 @@ def clean_up(options: argparse.Namespace, hosts: Sequence[Host], reach: Reach) -
     if not options.json and (agreed or not wanted):
         print(words.summary(left, cleaned))
     if stop.level:
-        return Exit.INTERRUPTED
+        return Exit.after(stop.signal)
     return _verdict(left, cleaned, failed, bool(wanted) and not agreed)
 
 
