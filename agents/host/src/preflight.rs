@@ -44,7 +44,7 @@ pub struct Findings {
     pub ours: Vec<String>,
     /// Paths of async-profiler libraries that somebody else loaded, as far as their names tell.
     foreign: Vec<String>,
-    /// Paths of the other files whose code it may run.
+    /// Paths of whatever else it may run the code of.
     programs: Vec<String>,
     /// Whether it has the rights to use all of perf events, whatever users may.
     pub privileged: bool,
@@ -73,9 +73,11 @@ pub struct Launched {
 /// Look at a process from outside. To be called before the thread takes the process's user: some of this is only
 /// root's to read.
 pub fn look(target: &Target) -> Findings {
-    let seen = target.libraries(|path| is_of_interest(file_name(path)));
+    let seen = target.programs();
     let readable = seen.is_some();
-    let libraries = seen.unwrap_or_default();
+    let seen = seen.unwrap_or_default().into_iter();
+    let (libraries, programs): (Vec<String>, Vec<String>) =
+        seen.partition(|path| is_of_interest(file_name(path)));
     let library = libraries
         .iter()
         .find(|path| file_name(path) == "libjvm.so")
@@ -89,9 +91,6 @@ pub fn look(target: &Target) -> Findings {
     // Capabilities in a user namespace are none to the kernel itself.
     let privileged = target.status.may_profile_kernel() && target.has_users_of_host();
     let (ours, foreign) = async_profilers.partition(|path| is_ours(path));
-    let is_unknown = |path: &String| library.is_some() && !is_of_interest(file_name(path));
-    let programs = target.programs().unwrap_or_default().into_iter();
-    let programs = programs.filter(is_unknown).collect();
     Findings {
         is_jvm: library.is_some() || !readable,
         library,

@@ -85,10 +85,9 @@ impl Target {
         maps::files(self.map()?, wanted)
     }
 
-    /// The paths of the files whose code it may run.
+    /// The paths of the files whose code it may run, each once.
     pub fn programs(&self) -> Option<Vec<String>> {
-        let programs = maps::programs(self.map()?)?.into_iter();
-        Some(programs.map(|file| file.path).collect())
+        maps::programs(self.map()?).map(paths)
     }
 
     fn map(&self) -> Option<File> {
@@ -99,14 +98,7 @@ impl Target {
 
     /// The paths of `mapped`, each once.
     pub fn libraries(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<String>> {
-        let mut seen = HashSet::new();
-        let mapped = self.mapped(wanted)?.into_iter();
-        Some(
-            mapped
-                .map(|file| file.path)
-                .filter(|path| seen.insert(path.clone()))
-                .collect(),
-        )
+        self.mapped(wanted).map(paths)
     }
 
     /// Whether it is in the host's own user namespace, in which every number means itself.
@@ -156,6 +148,12 @@ impl Target {
             _ => Err(Errno::SRCH),
         }
     }
+}
+
+fn paths(mapped: Vec<Mapped>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let paths = mapped.into_iter().map(|file| file.path);
+    paths.filter(|path| seen.insert(path.clone())).collect()
 }
 
 /// Signals go to numbers of the agent's own pid namespace, and `/proc` may show those of another.

@@ -69,6 +69,7 @@ impl Java {
 
 /// Into a JVM that another profiler has nothing is loaded. What it is asked by its own commands loads nothing.
 fn taken(findings: &Findings, shoes: &Shoes) -> Option<String> {
+    findings.library.as_ref()?;
     let other = findings
         .refusal
         .as_ref()
