@@ -35,7 +35,7 @@ def command(options: argparse.Namespace) -> int:
     else:
         print_table(checked, sys.stdout)
         print_canaries(checked, care.canary, sys.stdout)
-    return Exit.INTERRUPTED if stop.level else verdict(checked)
+    return Exit.after(stop.signal) if stop.level else verdict(checked)
 
 
 def _not_visited(line: Outcome) -> HostChecked:
