@@ -48,7 +48,8 @@ def _code_that_follows(run: Mapping[str, Any]) -> int:
     if not coverage["recordings"]["made"]:
         return 4
     complete = coverage["recordings"]["made"] == coverage["recordings"]["expected"]
-    return 0 if complete and not coverage["hosts"]["failed"] else 3
+    whole = complete and not coverage["processes"]["short"]
+    return 0 if whole and not coverage["hosts"]["failed"] else 3
 
 
 def _made_later(result: Result, ground: Ground, excuse: Excuse) -> Iterator[str]:
