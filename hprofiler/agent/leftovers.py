@@ -66,7 +66,7 @@ class Cleaned:
 
 @dataclass(frozen=True)
 class Trace:
-    """By what the things of one session are known: its name, the pids it was to touch, what it loads.
+    """By what the things of one session are known: its name, the pids in which it may profile, what it loads.
 
     `libraries` are SHA-256. What perf it ran is not among them: that ends with its agent.
     """

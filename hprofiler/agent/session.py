@@ -38,6 +38,7 @@ from hprofiler.agent.events import (
     ProfileHeader,
     RawHeader,
     RecordEvent,
+    Started,
 )
 from hprofiler.agent.leftovers import Cleaned, Failure, Leftovers, Trace, parse_cleaned, parse_leftovers
 from hprofiler.agent.requests import NO_ENGINES, to_record
@@ -69,6 +70,7 @@ class AgentSession(Talk):
         self._prepared: Tuple[int, ...] = ()
         self._sampling: Optional[Sampling] = None
         self._touched: Set[int] = set()
+        self._spared: Set[int] = set()
         self._loads: Set[str] = set()
         self.arch = launched.arch
         self.pushed = launched.pushed
@@ -183,7 +185,7 @@ class AgentSession(Talk):
         self.stage = "prepare"
         self._sampling = sampling
         asked = {process.pid for process in processes}
-        self._touched |= asked
+        self._touches(asked)
         self._loads |= set(blobs.values())
         request = to_record(sampling, blobs, versions, processes, cores, engines)
         self._send({"type": "prepare", **request})
@@ -241,6 +243,8 @@ class AgentSession(Talk):
                     raise self._nonsense(unwanted)
             if isinstance(event, ProcessOutcome):
                 self._spare([event])
+            if isinstance(event, Started) and event.engine != "async-profiler":
+                self._spared.add(event.pid)  # by perf, it may be, because somebody else's profiler is there
             if isinstance(event, Done):
                 self._acknowledge()
                 self._wire.lost = None  # there is nothing left to come back for
@@ -288,7 +292,7 @@ class AgentSession(Talk):
         """By what that is known which it leaves if it is killed; None while it touches nothing."""
         if not self._touched:
             return None
-        return Trace(self.hello.session, frozenset(self._touched), frozenset(self._loads))
+        return Trace(self.hello.session, frozenset(self._touched - self._spared), frozenset(self._loads))
 
     def take_away(self, trace: Trace) -> Cleaned:
         """Remove what another session left that was killed, and nothing of anybody else's."""
@@ -314,7 +318,7 @@ class AgentSession(Talk):
         It went badly where it failed at the stage "record". The second are files that could not be deleted.
         """
         self.stage = "prepare"
-        self._touched.add(process.pid)
+        self._touches({process.pid})
         self._loads |= set(blobs.values())
         engines = {process.pid: engine}
         self._send({"type": "canary", **to_record(sampling, blobs, versions, [process], cores, engines)})
@@ -327,4 +331,8 @@ class AgentSession(Talk):
     def _spare(self, outcomes: Iterable[ProcessOutcome]) -> None:
         """Where nothing of ours came to record nothing is ours: a profiler there is another's."""
         refused = (one for one in outcomes if one.status is Status.FAILED and one.stage in _BEFORE)
-        self._touched.difference_update(one.pid for one in refused if one.pid is not None)
+        self._spared.update(one.pid for one in refused if one.pid is not None)
+
+    def _touches(self, pids: Set[int]) -> None:
+        self._touched |= pids
+        self._spared -= pids

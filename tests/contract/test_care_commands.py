@@ -56,6 +56,7 @@ def test_a_run_after_a_canary(burner, tmp_path):
     run = json.loads((folder / "run.json").read_text())
     (host,) = run["hosts"]
     assert [one["process"]["pid"] for one in host["recordings"]] == [burner.pid], done
+    assert not host["recordings"][0]["process"]["command"], "it may hold what nobody else is to see"
     well = f"canary: process {burner.pid}"
     assert well in done.stderr and "for 2 s by async-profiler: fine" in done.stderr
     assert [line["status"] for line in host["outcomes"] if line["reason"].startswith(well)] == ["ok"]

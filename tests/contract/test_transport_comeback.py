@@ -143,7 +143,7 @@ def test_a_killed_agent_is_told_and_what_it_left_is_taken_away(site, burner):
 
 
 def test_what_other_sessions_left_or_hold_is_left_alone(site, start_agent, library_file, burn):
-    """Another run's agent was killed, and its JVM was to be recorded by ours; a third one's stands still."""
+    """Another run's agent was killed, and ours records its JVM by perf; a third one's stands still."""
     word = f"comeback{os.getpid()}"
     own, shared = burn(extra=[word]), burn(extra=[word])
     killed = Kept(start_agent, library_file, shared, duration=LONG)
@@ -157,8 +157,6 @@ def test_what_other_sessions_left_or_hold_is_left_alone(site, start_agent, libra
         signal.pidfd_send_signal(agent, signal.SIGKILL)
         os.close(agent)
     result = run.end()
-    (refused,) = (line for line in of_processes(result) if line.pid == shared.outer.pid)
-    assert "by another hprofiler session" in refused.reason, refused
     (line,) = of_host(result)
     assert "its profiler in 1 of the processes was stopped" in line.reason, line
     assert not is_profiled(own.outer.pid)
