@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, Iterator, List, Mapping, Set
 
 from tests.burners.burner import HOT, PATHS, Counters
@@ -14,12 +15,15 @@ HARMED = 0.25
 """The part of its usual pace at which a burner is harmed: a busy machine and profiling cost far less."""
 STOOD_STILL = 0.1
 """The part of the control's share of the machine, load for load, at which a burner stood still."""
+_OUR_FRAME = re.compile(r'File "[^"]*/hprofiler/')
 _TRIES = 3
 _TOLD = {"failed", "degraded"}
 
 
 def of_result(result: Result, ground: Ground, excuse: Excuse, pids: Mapping[str, int]) -> Iterator[str]:
     """Complaints about what a run came to; `pids` are those of the burners when it began."""
+    if excuse.everything and _is_pythons_own(result):
+        return
     if "Traceback" in result.err:
         yield f"a traceback:\n{result.err}"
     if result.folder is None or "coverage" not in result.run:
@@ -39,6 +43,11 @@ def of_result(result: Result, ground: Ground, excuse: Excuse, pids: Mapping[str,
             yield f"{name}: {complaint}"
         if name in excuse.kept and pid not in result.pids(name):
             yield f"{name}: what was recorded before is not there; ledger: {result.host(name)['outcomes']}"
+
+
+def _is_pythons_own(result: Result) -> bool:
+    """Whether the interpreter was interrupted before the first line of ours: it says so in its own way."""
+    return result.folder is None and "Traceback" in result.err and not _OUR_FRAME.search(result.err)
 
 
 def _code_that_follows(run: Mapping[str, Any]) -> int:

@@ -33,7 +33,7 @@ class FrozenSession(Fault):
             process.kill(signal.SIGSTOP)
 
     def end(self) -> None:
-        for process in self._still:
+        for process in reversed(self._still):
             process.kill(signal.SIGCONT)
 
     def excuse(self) -> Excuse:
@@ -41,14 +41,17 @@ class FrozenSession(Fault):
 
 
 class FrozenHost(FrozenSession):
-    """Everything on a host stands still, its JVM too."""
+    """Everything on a host stands still, its JVM too.
+
+    A host freezes and thaws as one: the agent goes first and comes back last, and never sees the JVM stand.
+    """
 
     name = "host frozen"
 
     def victims(self) -> List[procs.Identity]:
-        host = self.ground.host(self.host)
+        host, first = self.ground.host(self.host), super().victims()
         everything = [procs.Identity.of(seen.pid) for seen in host.processes() if seen.inner_pid != 1]
-        return [identity for identity in everything if identity]
+        return [*first, *(identity for identity in everything if identity and identity not in first)]
 
     def excuse(self) -> Excuse:
         here = frozenset({self.host})

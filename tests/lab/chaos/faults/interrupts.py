@@ -60,7 +60,7 @@ class Stage:
 
 _END = Circumstances.duration
 STAGES: Dict[str, Stage] = {
-    "it starts": Stage("", 0.0, 0.25),
+    "it starts": Stage("", 0.03, 0.25),
     "it connects": Stage("^note: -j", 0.0, 0.3),
     "agents come and look": Stage("^note: -j", 0.3, 0.6),
     "they prepare": Stage(": ready", 0.0, 0.1),
