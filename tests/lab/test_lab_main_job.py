@@ -105,7 +105,7 @@ def test_the_page_is_whole_in_itself(main_run: Result) -> None:
 
 def test_run_json_tells_coverage_and_circumstances(main_run: Result) -> None:
     run = main_run.run
-    assert run["coverage"]["processes"] == {"found": 3, "recorded": 3}
+    assert run["coverage"]["processes"] == {"found": 3, "recorded": 3, "short": 0}
     assert run["coverage"]["hosts"] == {"all": 3, "reached": 3, "recorded": 3, "idle": 0, "failed": 0}
     assert run["sampling"]["frequency"] == 300
     assert "-j" in run["command"]
