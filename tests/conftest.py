@@ -10,6 +10,9 @@ from hypothesis import settings
 settings.register_profile("the same everywhere", deadline=None, derandomize=True)
 settings.load_profile("the same everywhere")
 
-# A shell that runs tests in the background has them ignore Ctrl-C, and so all that they start.
+# A shell that runs tests in the background has them ignore Ctrl-C, `nohup` has them ignore a hang-up;
+# and so would all that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)

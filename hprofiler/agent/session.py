@@ -296,6 +296,7 @@ class AgentSession(Talk):
 
     def take_away(self, trace: Trace) -> Cleaned:
         """Remove what another session left that was killed, and nothing of anybody else's."""
+        self._begin_lease()  # JVMs that hang are waited for longer than a lease
         found = self.leftovers()
         its = [one for one in found.entries if trace.is_of(one)]
         left = [one.id for one in its if one.state == "left"]

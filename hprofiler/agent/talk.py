@@ -60,6 +60,7 @@ class Talk:
         self._wire = launched.wire
         self._wire.count()
         self._closed = threading.Event()
+        self._renews = False
 
     def __enter__(self: T) -> T:
         return self
@@ -161,6 +162,9 @@ class Talk:
     # Talking
 
     def _begin_lease(self) -> None:
+        if self._renews:
+            return
+        self._renews = True
         threading.Thread(target=self._renew, name="hprofiler-lease", daemon=True).start()
 
     def _renew(self) -> None:

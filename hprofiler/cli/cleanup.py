@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, List, Sequence, Tuple
 
 from hprofiler.cli import cleanup_words as words
 from hprofiler.cli import options as chosen
+from hprofiler.cli import signals
 from hprofiler.cli.exits import Exit
 from hprofiler.model import Outcome, Status
 
@@ -36,6 +38,7 @@ def clean_up(options: argparse.Namespace, hosts: Sequence[Host], reach: Reach) -
     stop = Stop()
     with _Counting("looked at", len(hosts)) as listener:
         left = look_for_leftovers(hosts, reach, listener, stop)
+    signals.leave_what_is_gone()
     if not options.json:
         words.print_list(left)
     wanted = _wanted(left)
@@ -44,6 +47,7 @@ def clean_up(options: argparse.Namespace, hosts: Sequence[Host], reach: Reach) -
     if agreed:
         with _Counting("cleaned", len(wanted)) as listener:
             cleaned = clean(wanted, reach, listener, stop)
+        signals.leave_what_is_gone()
     if options.json:
         print(json.dumps(words.record(left, cleaned), indent=2))
     else:
@@ -82,7 +86,8 @@ class _Counting:
 
     def __exit__(self, *_: object) -> None:
         if self._live and self._through:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):  # a terminal that is gone
+                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def _wanted(left: Sequence[HostLeft]) -> List[Tuple[Host, List[Leftover]]]:

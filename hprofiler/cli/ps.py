@@ -10,7 +10,7 @@ import unicodedata
 from itertools import accumulate
 from typing import TYPE_CHECKING, Sequence, Tuple
 
-from hprofiler.cli import care_options
+from hprofiler.cli import care_options, signals
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
 from hprofiler.model import Host, Outcome, Process, Status
@@ -33,6 +33,7 @@ def command(options: argparse.Namespace) -> int:
     chosen.print_notes(located)
     stop = Stop()
     found = find_only(located.hosts, selector, chosen.reach(options, located), stop=stop)
+    signals.leave_what_is_gone()
     found = [*found, *map(_not_visited, located.absent)]
     if options.json:
         _print_json(found)

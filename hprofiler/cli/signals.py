@@ -24,10 +24,11 @@ class Told(KeyboardInterrupt):
 def at_once() -> None:
     """From here on each of them ends the program quietly: nothing is begun yet that would have an end.
 
+    One that is ignored (`nohup`, a script's background job) stays so.
     An exception might strike where Python tells of it and goes on, or makes another one of it.
     """
     for number in SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGINT:
+        if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _leave)
 
 

@@ -15,6 +15,7 @@ from typing import IO, Any, Callable, Dict, Mapping, Optional, cast
 
 from hprofiler.agent import Audited, Witness
 from hprofiler.errors import UsageError
+from hprofiler.passwords import hide_values
 from hprofiler.transports import Transport
 
 _LONGEST = 4096
@@ -64,8 +65,8 @@ class Audit:
         return cls(os.fdopen(descriptor, "a", _BUFFER, encoding="utf-8"), lost, run)
 
     def note(self, host: str, what: str, detail: str = "", pid: Optional[int] = None) -> None:
-        """Something that is done from here."""
-        self._write(host, "coordinator", what, pid, detail, {})
+        """Something that is done from here. Values that look secret are not written."""
+        self._write(host, "coordinator", what, pid, hide_values(detail), {})
 
     def agent_did(self, host: str, told: Audited) -> None:
         """What an agent says that it did."""
@@ -105,7 +106,8 @@ class Audit:
         with contextlib.suppress(OSError):
             self._out.close()
         if isinstance(error, OSError):
-            self._lost(error.strerror or str(error))
+            with contextlib.suppress(OSError):  # a terminal that is gone
+                self._lost(error.strerror or str(error))
 
 
 class VisitAudit:

@@ -33,7 +33,8 @@ class Removal:
 
     `result` is "removed" (a folder, a file), "emptied" (a folder that stays, with what is not ours),
     "ended" (a process), "stopped" (a profiler), "gone" (before it was its turn: with its agent, say),
-    "spared" (a session uses it by now: `reason`), "failed" (`reason`) or "" (not known: its host failed).
+    "spared" (a session uses it by now: `reason`), "failed" (`reason`) or "" (not known: its host failed, or
+    what it is in could not be looked at).
     """
 
     entry: Leftover
@@ -161,6 +162,9 @@ def results(entries: Sequence[Leftover], cleaned: Cleaned) -> Tuple[Removal, ...
         for name, those in (("spared", cleaned.spared), ("failed", cleaned.failed))
         for one in those
     }
+    # A JVM that could not be looked at may hide folders, which nothing is told of.
+    paths = {one.path for one in entries}
+    untold = "" if any(one.what not in paths for one in cleaned.failed) else "gone"
 
     def removal(one: Leftover) -> Removal:
         name = {"profiler": "stopped", "agent": "ended", "program": "ended"}.get(one.kind, "removed")
@@ -174,6 +178,6 @@ def results(entries: Sequence[Leftover], cleaned: Cleaned) -> Tuple[Removal, ...
                 return Removal(one, excuse, excused[excuse, what])
         if any(path.startswith(f"{one.path}/") for path in cleaned.removed):
             return Removal(one, "emptied")
-        return Removal(one, "gone")
+        return Removal(one, untold)
 
     return tuple(removal(one) for one in entries)

@@ -124,11 +124,13 @@ class Comeback:
         trace = visit.session.trace if visit.session else None
         if trace is None:
             return why
-        visit.limit(visit.reach.timeout)
+        visit.limit(None)
         try:
-            transport = visit.renew_transport()
-            transport.connect()
-            other = visit.talk(transport, to_resume=True)
+            with self._crew.turns:
+                visit.limit(visit.reach.timeout)
+                transport = visit.renew_transport()
+                transport.connect()
+                other = visit.talk(transport, to_resume=True)
         except HostError as error:
             reason = f"{why.reason}, and whether it left anything is not known: {error.reason}"
             return HostError(why.stage, reason, "run `hprofiler cleanup`")

@@ -150,8 +150,7 @@ class _RecordingVisit(Visit):
         """
         session = self.open_session()
         if former:
-            self.limit(self.reach.timeout + CLEANING_SECONDS)
-            session.take_away(former)
+            self._take_away(session, former)
         found = self.find(session, self._selector)
         if not found.processes:
             self._idle(session, found)
@@ -174,6 +173,14 @@ class _RecordingVisit(Visit):
             self.tell("done")
             return None
         return session
+
+    def _take_away(self, session: AgentSession, former: Trace) -> None:
+        """What an agent left; that something of it stays keeps nobody from recording."""
+        self.limit(self.reach.timeout + CLEANING_SECONDS)
+        for stays in session.take_away(former).failed:
+            reason = f"{stays.what} of the connection before could not be removed: {stays.reason}"
+            line = Outcome(self.host.name, Status.DEGRADED, "clean", reason, "run `hprofiler cleanup`")
+            self.outcomes.append(line)
 
     def _leaves_alone(self, session: AgentSession, facts: HostFacts) -> bool:
         """Whether the host is busy: then the session ends, in good order."""

@@ -1,7 +1,7 @@
 """Ending a run early: the first request keeps what was recorded, the second lets go of everything.
 
 Ctrl-C (SIGINT), SIGTERM and SIGHUP are such requests. A terminal that hangs up says so more than once, by the
-kernel and by the shell: what follows it within a second is the same request.
+kernel and by the shell, and nobody means "at once" by it: SIGHUP is never the second request.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import queue
 import signal
 import socket
 import threading
-import time
 from contextlib import contextmanager
 from typing import Callable, Iterator, List
 
@@ -19,7 +18,6 @@ AT_ONCE = 2
 # How long the end of a block waits for an action that goes on, in seconds.
 _LAST_ACTION = 2.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_ECHO = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -31,15 +29,14 @@ class Stop:
         self.level = 0
         self.signal = 0
         """The signal that asked first; 0 while nobody has."""
-        self._first = 0.0
         self._requests: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._listeners: List[Callable[[int], None]] = []
 
     def request(self, number: int = signal.SIGINT) -> None:
         """Stop; called again: at once."""
         if not self.signal:
-            self.signal, self._first = number, time.monotonic()
-        elif number == signal.SIGHUP and time.monotonic() < self._first + _ECHO:
+            self.signal = number
+        elif number == signal.SIGHUP:
             return
         self._requests.put(True)
 
@@ -69,8 +66,8 @@ def on_interrupt(action: Callable[[int], None]) -> Iterator[None]:
 
     It is called on a thread of its own, and nothing is raised: a KeyboardInterrupt may come up where Python
     throws exceptions away (a callback, a `__del__`) and be lost; and a main thread that is just going to
-    sleep on a lock runs no handler before it is woken up. SIGTERM and SIGHUP that are ignored (`nohup`)
-    stay so. Only the main thread may set a handler; elsewhere this does nothing.
+    sleep on a lock runs no handler before it is woken up. Those that are ignored (`nohup`, a script's
+    background job) stay so. Only the main thread may set a handler; elsewhere this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -82,7 +79,7 @@ def on_interrupt(action: Callable[[int], None]) -> Iterator[None]:
     woken_before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
     handlers_before = {one: signal.getsignal(one) for one in _SIGNALS}
     for number, before in handlers_before.items():
-        if number == signal.SIGINT or before is not signal.SIG_IGN:
+        if before is not signal.SIG_IGN:
             signal.signal(number, lambda number, frame: None)
     try:
         yield

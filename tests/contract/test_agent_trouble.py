@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
-from typing import Iterator, List
+import threading
+import time
+from typing import Iterator, List, Optional, Tuple
 
 import pytest
 
 from tests.burners import build
-from tests.burners.burner import Program
-from tests.contract.agent_driver import Agent, Result, wait_for
-from tests.contract.conftest import is_profiled
+from tests.burners.burner import Burner, Program
+from tests.contract.agent_driver import Agent, Event, Result, good, wait_for
+from tests.contract.conftest import Burn, as_burnt, found, is_profiled
 from tests.lab import procs
 
 EVENTS = ("cpu", "alloc", "lock", "wall")
@@ -118,3 +121,38 @@ def successor(pid: int) -> Troubled:
         return []
 
     return procs.wait_for(take, procs.PATIENCE, f"a process with the number {pid}")[0]
+
+
+def test_one_that_stands_still_at_the_end_and_goes_on_soon_loses_nothing(
+    agent: Agent, library: str, burn: Burn
+) -> None:
+    outcome, profile = stopped_at_the_end(agent, library, burn(), goes_on=True)
+    assert good(outcome), outcome
+    assert profile and as_burnt(profile)
+
+
+def test_one_that_goes_on_standing_still_is_told(agent: Agent, library: str, burn: Burn) -> None:
+    outcome, profile = stopped_at_the_end(agent, library, burn(), goes_on=False)
+    assert (outcome["status"], profile) == ("failed", None), outcome
+    assert "is stopped (state T)" in outcome["reason"] and "kill -CONT" in outcome["remedy"]
+
+
+def stopped_at_the_end(
+    agent: Agent, library: str, burner: Burner, goes_on: bool
+) -> Tuple[Event, Optional[bytes]]:
+    """Its outcome and profile; one that goes on does so well within the time that it is given."""
+    agent.prepare(library, found(agent, burner), duration=60)
+    agent.start()
+    time.sleep(2)  # recorded
+    burnt = procs.Identity.of(burner.outer.pid)
+    assert burnt
+    burnt.suspend()
+    timer = threading.Timer(0.5, burnt.kill, (signal.SIGCONT,))
+    if goes_on:
+        timer.start()
+    agent.send("stop")
+    result = agent.collect()
+    if goes_on:
+        timer.join()
+    burnt.kill(signal.SIGCONT)
+    return result.outcomes[burner.outer.pid], result.profiles.get(burner.outer.pid)

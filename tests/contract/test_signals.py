@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
 import termios
@@ -114,3 +115,34 @@ def test_a_terminal_that_hangs_up_costs_nothing_but_what_it_would_have_shown(
         running.wait()
     assert code == 129
     kept(folder, burner)
+
+
+@pytest.mark.parametrize("verb", ["ps", "doctor", "cleanup"])
+def test_a_terminal_that_hangs_up_while_a_host_is_connected_to_is_told_as_that(
+    verb: str, tmp_path: Path
+) -> None:
+    """The host takes the connection and says nothing."""
+    audit = tmp_path / "audit"
+    ours, theirs = pty.openpty()
+    with socket.create_server(("127.0.0.1", 0)) as host:
+        host.settimeout(procs.PATIENCE)
+        target = ["-h", "127.0.0.1", "--port", str(host.getsockname()[1])]
+        selector = [] if verb == "cleanup" else ["-j", "java"]
+        running = subprocess.Popen(
+            [sys.executable, "-m", "hprofiler", verb, *target, *selector, "--audit", str(audit)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(theirs)
+        try:
+            host.accept()
+            os.close(ours)
+            code = running.wait(4 * procs.PATIENCE)
+        finally:
+            running.kill()
+            running.wait()
+    last = json.loads(audit.read_text().splitlines()[-1])
+    assert (code, last["what"], last["exit_code"]) == (129, "end", 129)

@@ -34,7 +34,7 @@ ALLOWED = {
     "agent": (BASE | {"transports"}, set()),
     "store": (BASE, set()),
     "sink": (BASE | {"store", "measures", "_flamegraph"}, set()),
-    "collect": (BASE | {"transports", "agent"}, set()),
+    "collect": (BASE | {"transports", "agent", "passwords"}, set()),
     "report": (BASE | {"store", "measures", "resources", "_flamegraph"}, set()),
     "demo": (BASE, set()),
     "run": (

@@ -188,11 +188,11 @@ def test_without_room_for_a_record_no_host_is_touched(tmp_path):
 
 def test_it_begins_with_who_and_ends_with_how(tmp_path):
     audit = tmp_path / "audit"
-    words = ["doctor", "-j", "re:--password=hunter2", "-h", "audit.invalid", "--audit", audit]
+    words = ["doctor", "-j", "re:--password=hunter2", "-h", "127.0.0.1", "--port", "1", "--audit", audit]
     done = hprofiler(*words)
     begin, *between, end = lines(audit)
     assert (begin["what"], begin["uid"], begin["machine"]) == ("begin", os.geteuid(), os.uname().nodename)
-    assert begin["detail"].startswith("hprofiler doctor ") and begin["target"] == "hosts audit.invalid"
+    assert begin["detail"].startswith("hprofiler doctor ") and begin["target"] == "hosts 127.0.0.1"
     assert begin["version"] and begin["hosts"] == 1 and begin["pid"] == end["pid"]
     assert "hunter2" not in audit.read_text()
     assert [line["what"] for line in between] == ["connect"]
@@ -209,6 +209,25 @@ def test_what_was_written_outlives_who_wrote_it(tmp_path):
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "audit")], timeout=60)
     assert done.returncode == -signal.SIGKILL
     assert [line["what"] for line in lines(tmp_path / "audit")] == ["begin", "command"]
+
+
+def test_what_a_request_or_a_command_has_that_looks_secret_is_not_in_it():
+    out = io.StringIO()
+    audit = Audit(out)
+    selector = {"kind": "regex", "regex": "--password=hunter2"}
+    audit.note("h", "request", in_words({"type": "find", "selector": selector}))
+    audit.note("h", "command", "ps | grep api-token=hunter2")
+    assert "hunter2" not in out.getvalue() and out.getvalue().count("***") == 2
+    for line in out.getvalue().splitlines():
+        assert json.loads(line)["by"] == "coordinator"
+
+
+def test_a_record_that_ends_where_nobody_can_be_told_disturbs_no_visit():
+    def gone(why: str) -> None:
+        raise OSError("the terminal is gone")
+
+    with open("/dev/full", "w") as full:
+        Audit(full, gone).note("h", "connect")
 
 
 @pytest.mark.parametrize(

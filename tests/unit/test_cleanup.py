@@ -106,6 +106,14 @@ def test_as_much_is_told_of_what_was_removed_as_was_listed(run):
     ]
 
 
+def test_what_was_not_looked_at_again_is_not_told_as_gone(run):
+    hung = {"what": "process 7", "reason": "it did not answer"}
+    done = {**NOTHING_DONE, "failed": [hung]}
+    code, out, err = run(yes=True, a=host(PRIVATE, only=["folder:1:2"], done=done))
+    assert code is Exit.PARTIAL and "process 7: it did not answer" in err
+    assert "is gone" not in out and "removed 0 of 1 thing" in out
+
+
 def test_what_is_left_over_soon_is_neither_nothing_nor_removed(run):
     code, out, err = run(yes=True, a=host(ENDING), b=host(AGENT))
     assert (code, err) == (Exit.PARTIAL, "")

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 
+from hprofiler.agent import talk
 from hprofiler.collect import Audit, comeback
 from hprofiler.errors import HostError
 from hprofiler.model import Status
@@ -248,6 +249,17 @@ def test_an_agent_that_is_killed_before_it_records_is_cleaned_up_after(fleet, tm
     assert of_process[0] is Status.FAILED and log.read_text() == asked
 
 
+def test_its_lease_is_renewed_while_it_is_cleaned_up_after(fleet, tmp_path, monkeypatch):
+    monkeypatch.setattr(talk, "_PING_SECONDS", 0.05)
+    log = tmp_path / "log"
+    script = KILLED.format(log=str(log), then="prepare_request()", left=LEFT)
+    waits = 'while read(skip=())["type"] != "ping": pass'
+    script = script.replace("    listed(request)", f"    {waits}\n            listed(request)")
+    assert waits in script
+    fleet(timeout=20.0, one=script).collect()
+    assert log.read_text() == "clean clean "
+
+
 def test_one_that_is_killed_before_it_touches_anything_left_nothing(fleet, tmp_path):
     log = tmp_path / "log"
     result = fleet(one=KILLED.format(log=str(log), then="read()", left=LEFT)).collect()["one"]
@@ -372,7 +384,7 @@ if request["type"] == "clean":
     open({log!r}, "a").write("clean ")
     listed(request)
     assert read()["only"] == [one["id"] for one in OF_IT]
-    say("cleaned", removed=[], stopped=[], ended=[], spared=[], failed=[])
+    say("cleaned", removed=[], stopped=[], ended=[], spared=[], failed={failed!r})
     if read()["type"] == "bye":
         sys.exit(0)
 say("found", searched=9, processes=[process(7)], ignored=[]); prepared(7); recording(7)
@@ -383,7 +395,7 @@ profile(7, b"p"); outcome(7); say("done", left=[]); read()
 @pytest.mark.parametrize("times", [1, 2])
 def test_one_that_breaks_before_anybody_has_started_is_made_once_more(fleet, tmp_path, times):
     log = tmp_path / "log"
-    hosts = fleet(one=AGAIN.format(log=str(log), left=LEFT))
+    hosts = fleet(one=AGAIN.format(log=str(log), left=LEFT, failed=[]))
     Torn.left = times
     hosts.reach = type(hosts.reach)(Torn, hosts.reach.binaries, timeout=60.0)
     result = hosts.collect()["one"]
@@ -395,3 +407,15 @@ def test_one_that_breaks_before_anybody_has_started_is_made_once_more(fleet, tmp
     else:
         assert [one.status for one in of_host] == [Status.OK, Status.FAILED]
     assert log.read_text() == "clean " * times, "the agent before may have been killed"
+
+
+def test_what_the_connection_before_left_and_stays_is_told(fleet, tmp_path):
+    failed = [{"what": "/tmp/x", "reason": "it is busy"}]
+    hosts = fleet(one=AGAIN.format(log=str(tmp_path / "log"), left=LEFT, failed=failed))
+    Torn.left = 1
+    hosts.reach = type(hosts.reach)(Torn, hosts.reach.binaries, timeout=60.0)
+    result = hosts.collect()["one"]
+    _, line = (one for one in result.outcomes if one.pid is None)
+    assert (line.status, line.stage) == (Status.DEGRADED, "clean") and "cleanup" in line.remedy
+    assert line.reason == "/tmp/x of the connection before could not be removed: it is busy"
+    assert [one.status for one in result.outcomes if one.pid] == [Status.OK]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 from queue import SimpleQueue
 from typing import List, Tuple
@@ -18,6 +19,8 @@ from hprofiler.collect import HostProgress
 PATIENCE = 30
 LOST = HostProgress("host3", "lost", "the connection was lost", 1, 30.0)
 AGAIN = HostProgress("host3", "fetch", "connected again after 12 s", 1)
+# How many seconds are over is for the machine's load to say.
+SOUGHT = re.compile(r"host3: the connection was lost, seeking it \(\d+ s of 30\)")
 
 
 def seeking(every: float) -> Tuple[Seeking, SimpleQueue[List[str]]]:
@@ -60,11 +63,9 @@ def test_a_log_has_it_and_that_it_is_there_again(capfd: pytest.CaptureFixture[st
     log(LOST)
     assert heard.wait(PATIENCE)
     log(AGAIN)
-    assert capfd.readouterr().err.splitlines() == [
-        "host3: recording 1 process",
-        "host3: the connection was lost, seeking it (0 s of 30)",
-        "host3: connected again after 12 s",
-    ]
+    first, sought, again = capfd.readouterr().err.splitlines()
+    assert (first, again) == ("host3: recording 1 process", "host3: connected again after 12 s")
+    assert SOUGHT.fullmatch(sought)
 
 
 def test_the_live_display_has_it_and_the_host_stays_where_it_was() -> None:
@@ -76,7 +77,7 @@ def test_the_live_display_has_it_and_the_host_stays_where_it_was() -> None:
     display._seeking._tell = lambda lines: (tell(lines), shown.put(progress.tasks[-1].fields["note"]))  # type: ignore[assignment, func-returns-value]
     display(HostProgress("host3", "wait", "", 1))
     display(LOST)
-    assert shown.get(timeout=PATIENCE) == "host3: the connection was lost, seeking it (0 s of 30)"
+    assert SOUGHT.fullmatch(shown.get(timeout=PATIENCE))
     assert [task.completed for task in progress.tasks] == [1, 0, 0]
     display(AGAIN)
     while shown.get(timeout=PATIENCE):

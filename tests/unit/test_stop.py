@@ -8,7 +8,6 @@ import threading
 import time
 from pathlib import Path
 from queue import SimpleQueue
-from types import SimpleNamespace
 from typing import Callable
 
 import pytest
@@ -139,31 +138,27 @@ def test_sigterm_and_a_hangup_are_requests_too_and_the_first_is_known() -> None:
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)] == before
 
 
-def test_a_terminal_that_hangs_up_is_heard_once_and_is_no_second_request(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The kernel and the shell both say it; long after the first it is a word of its own."""
-    times = iter([10.0, 10.5, 20.0])
-    monkeypatch.setattr("hprofiler.collect.stop.time", SimpleNamespace(monotonic=lambda: next(times)))
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGHUP])
+def test_a_terminal_that_hangs_up_is_heard_once_and_is_no_second_request(first: signal.Signals) -> None:
+    """The kernel and the shell both say it; nor is it one after Ctrl-C: nobody means "at once" by it."""
     stop = Stop()
     levels: SimpleQueue[int] = SimpleQueue()
     with stop.telling(levels.put):
+        stop.request(first)
         stop.request(signal.SIGHUP)
-        stop.request(signal.SIGHUP)
-        assert levels.get(timeout=PATIENCE) == 1 and levels.empty()
-        stop.request(signal.SIGHUP)
-        assert levels.get(timeout=PATIENCE) == 2
+    assert levels.get(timeout=PATIENCE) == 1 and levels.empty()
 
 
-def test_a_hangup_that_is_ignored_stays_ignored() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_that_is_ignored_stays_ignored(number: signal.Signals) -> None:
     heard: SimpleQueue[int] = SimpleQueue()
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    before = signal.signal(number, signal.SIG_IGN)
     try:
         with on_interrupt(heard.put):
-            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-            os.kill(os.getpid(), signal.SIGHUP)
+            assert signal.getsignal(number) is signal.SIG_IGN
+            os.kill(os.getpid(), number)
             os.kill(os.getpid(), signal.SIGTERM)
             assert heard.get(timeout=PATIENCE) == signal.SIGTERM and heard.empty()
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(number) is signal.SIG_IGN
     finally:
-        signal.signal(signal.SIGHUP, before)
+        signal.signal(number, before)

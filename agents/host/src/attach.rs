@@ -26,6 +26,9 @@ use crate::turns::Turns;
 /// How long a JVM may take to open its socket.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_REPLY: u64 = 64 << 10;
+/// How long a JVM that is stopped may take to go on where much is lost otherwise, and how often it is looked at.
+const STANDSTILL: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(50);
 /// JVMs of the same number in one `/tmp` are asked one after the other: see `open_listener`.
 static OPENING: Turns = Turns::new();
 
@@ -162,11 +165,20 @@ impl Attach<'_> {
         )
     }
 
+    /// Wait a moment where the JVM is stopped: it may go on. For the end of a recording, which is lost without it.
+    pub fn await_motion(&self) {
+        let until = Instant::now() + STANDSTILL;
+        let stands = || self.target.stat().is_some_and(|stat| stat.is_stopped());
+        while stands() && Instant::now() < until {
+            sleep(LOOK);
+        }
+    }
+
     fn refuse_stopped(&self) -> Result<(), Failure> {
         let pid = self.target.pid;
         match self.target.stat() {
             None => Err(Failure::plain(format!("process {pid} has ended"))),
-            Some(stat) if matches!(stat.state, 'T' | 't') => Err(Failure::new(
+            Some(stat) if stat.is_stopped() => Err(Failure::new(
                 format!(
                     "process {pid} is stopped (state {}): it cannot answer",
                     stat.state

@@ -6,6 +6,8 @@
 
 use std::ffi::CString;
 use std::fs::read_link;
+use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::thread::set_name;
@@ -41,6 +43,8 @@ pub enum Shown {
     Ends(i64),
     /// By clocks that are not ours: it is in another time namespace.
     Elsewhere,
+    /// By clocks that we may not look at.
+    Unseen,
 }
 
 pub fn shown(pid: i32) -> Shown {
@@ -48,11 +52,22 @@ pub fn shown(pid: i32) -> Shown {
     let Some(end) = name.and_then(|name| parse(&name)) else {
         return Shown::Nothing;
     };
-    // Kernels without such namespaces have no such links.
-    let clocks = |pid: &str| read_link(format!("/proc/{pid}/ns/time")).ok();
-    match clocks(&pid.to_string()) == clocks("self") {
-        true => Shown::Ends(end.saturating_sub_unsigned(now().as_secs())),
-        false => Shown::Elsewhere,
+    let clocks = |pid: &str| read_link(format!("/proc/{pid}/ns/time"));
+    by_clocks(
+        end.saturating_sub_unsigned(now().as_secs()),
+        clocks(&pid.to_string()),
+        clocks("self"),
+    )
+}
+
+/// What it shows if it ends in so many seconds by our clocks. Kernels without time namespaces have no such links.
+fn by_clocks(left: i64, theirs: io::Result<PathBuf>, ours: io::Result<PathBuf>) -> Shown {
+    match (theirs, ours) {
+        (Err(error), _) if error.kind() != io::ErrorKind::NotFound => Shown::Unseen,
+        (theirs, ours) => match theirs.ok() == ours.ok() {
+            true => Shown::Ends(left),
+            false => Shown::Elsewhere,
+        },
     }
 }
 
@@ -86,6 +101,22 @@ mod tests {
         assert_eq!(parse("agent-012345678\n"), None);
         assert_eq!(parse("lease -7\n"), None);
         assert!(format!("{WORD}123456789").len() <= 15);
+    }
+
+    #[test]
+    fn whose_clocks_it_goes_by() {
+        let clock = |name: &str| Ok(PathBuf::from(name));
+        let fails = |number| Err(io::Error::from_raw_os_error(number));
+        let (no_entry, denied) = (2, 13);
+        for (theirs, ours, want) in [
+            (clock("time:[1]"), clock("time:[1]"), Shown::Ends(7)),
+            (clock("time:[2]"), clock("time:[1]"), Shown::Elsewhere),
+            (fails(no_entry), fails(no_entry), Shown::Ends(7)),
+            (fails(no_entry), clock("time:[1]"), Shown::Elsewhere),
+            (fails(denied), clock("time:[1]"), Shown::Unseen),
+        ] {
+            assert_eq!(by_clocks(7, theirs, ours), want);
+        }
     }
 
     #[test]

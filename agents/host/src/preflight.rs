@@ -1,5 +1,6 @@
 //! What speaks against profiling a JVM, seen before it is touched.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::engine::async_profiler::symbols;
@@ -58,7 +59,8 @@ impl Findings {
     /// Paths of async-profiler libraries that somebody else loaded, under whatever name. To be called by a thread that
     /// has no more rights than the JVM's user. One that was renamed, and deleted since, is not known.
     pub fn foreign(&self, named: &Named) -> Vec<String> {
-        let is_one = |path: &&String| symbols::offers(named, path, &OF_ASYNC_PROFILER);
+        let left = Cell::new(symbols::ALL_NAMES);
+        let is_one = |path: &&String| symbols::offers(named, path, &OF_ASYNC_PROFILER, &left);
         let renamed = self.programs.iter().filter(is_one);
         self.foreign.iter().chain(renamed).cloned().collect()
     }

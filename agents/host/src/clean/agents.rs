@@ -165,6 +165,10 @@ fn judge(state: char, shown: Shown, age: u64) -> Judged {
             State::Used,
             "it is in another time namespace, where its lease is to be seen",
         ),
+        Shown::Unseen => because(
+            State::Used,
+            "its lease cannot be seen: it may be in another time namespace",
+        ),
         Shown::Nothing => because(State::Used, "its session goes on; it ends with its lease"),
     }
 }
@@ -349,6 +353,7 @@ mod tests {
             ('S', Shown::Nothing, 9, State::Used, None),
             ('S', Shown::Nothing, LONGEST_SESSION + 1, State::Left, None),
             ('T', Shown::Elsewhere, 9, State::Used, None),
+            ('T', Shown::Unseen, 9, State::Used, None),
             (
                 'S',
                 Shown::Elsewhere,

@@ -186,11 +186,10 @@ impl<'a> Base<'a> {
         if found.meet(&cleaning.order, entry) {
             match self.delete(name, stat, &dir, &held) {
                 Ok(()) if held.strange.is_none() => removed(found, path),
-                // All that was promised: the folder is somebody else's from now on.
+                // All that was promised: the folder is somebody else's from now on. Each file is noted as it goes.
                 Ok(()) => {
-                    for file in held.ours {
-                        removed(found, format!("{path}/{file}"));
-                    }
+                    let files = held.ours.iter().map(|file| format!("{path}/{file}"));
+                    found.cleaned.removed.extend(files);
                 }
                 Err(reason) => found.fail(path, reason),
             }

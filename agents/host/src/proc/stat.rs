@@ -11,6 +11,13 @@ pub struct Stat {
     pub start_time: u64,
 }
 
+impl Stat {
+    /// By a signal or a debugger: nothing of it runs.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.state, 'T' | 't')
+    }
+}
+
 /// Parse the one line. The program's name may hold spaces and parentheses, so the fields are counted
 /// from the last closing one.
 pub fn parse(line: &str) -> Option<Stat> {

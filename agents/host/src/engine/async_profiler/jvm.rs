@@ -171,6 +171,7 @@ impl Jvm {
 
     /// End the recording, which has the JVM write the rest of it. `limit`: the seconds after which it ends by itself.
     pub fn stop(&mut self, limit: u64) -> Result<Stopped, Failure> {
+        self.attach().await_motion();
         match self.command(&commands::stop(&self.file("log")), WRITE) {
             Ok(Reply::Returned(0)) => {
                 self.running = false;

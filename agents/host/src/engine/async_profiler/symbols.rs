@@ -1,5 +1,6 @@
 //! Whether a library or its debug file knows a symbol. The files are those of a process's user: every number is checked.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -11,6 +12,8 @@ const DYNSYM: u32 = 11;
 const MAX_SECTIONS: u64 = 4096;
 /// The names of a section, or one small section, are never larger; those of a JVM's symbols have about 5 MiB.
 const MAX_NAMES: u64 = 64 << 20;
+/// So many bytes of names are read at most of all the files that one process runs: it may have a thousand.
+pub const ALL_NAMES: u64 = 256 << 20;
 const SMALL: u64 = 4096;
 const PIECE: u64 = 1 << 20;
 const SECTION: u64 = 64;
@@ -33,10 +36,11 @@ pub fn has(named: &Named, library: &str, prefix: &str) -> bool {
         .any(|elf| elf.has(prefix))
 }
 
-/// Whether the library offers others a symbol whose name begins with one of these.
-pub fn offers(named: &Named, library: &str, prefixes: &[&str]) -> bool {
+/// Whether the library offers others a symbol whose name begins with one of these. `left`: how many bytes of names may
+/// be read yet.
+pub fn offers(named: &Named, library: &str, prefixes: &[&str], left: &Cell<u64>) -> bool {
     let elf = Elf::open(named, library);
-    elf.is_some_and(|elf| elf.knows(DYNSYM, prefixes))
+    elf.is_some_and(|elf| elf.knows(DYNSYM, prefixes, left))
 }
 
 /// A 64-bit ELF file of this machine's byte order.
@@ -83,28 +87,29 @@ impl Elf {
 
     /// Whether a symbol's name begins so, by the names of the symbol table.
     pub fn has(&self, prefix: &str) -> bool {
-        self.knows(SYMTAB, &[prefix])
+        self.knows(SYMTAB, &[prefix], &Cell::new(MAX_NAMES))
     }
 
     /// The same by a kind of table, and with any of these beginnings. A file has one of each; thousands of them would have the same names read as often.
-    fn knows(&self, kind: u32, prefixes: &[&str]) -> bool {
+    fn knows(&self, kind: u32, prefixes: &[&str], left: &Cell<u64>) -> bool {
         let mut sections = self.sections.iter();
         let table = sections.find(|section| section.kind == kind);
         let names = table.and_then(|table| self.sections.get(table.link as usize));
-        names.is_some_and(|names| self.names_contain(names, prefixes))
+        names.is_some_and(|names| self.names_contain(names, prefixes, left))
     }
 
     /// Names stand one after the other, each after a zero byte. Read piece by piece, with what may be cut read again.
-    fn names_contain(&self, names: &Section, prefixes: &[&str]) -> bool {
+    fn names_contain(&self, names: &Section, prefixes: &[&str], left: &Cell<u64>) -> bool {
         let prefixes: Vec<Vec<u8>> = prefixes.iter().map(|it| format!("\0{it}").into()).collect();
         let longest = prefixes.iter().map(Vec::len).max().unwrap_or(0);
-        let end = names.size.min(MAX_NAMES);
+        let end = names.size.min(MAX_NAMES).min(left.get());
         let mut at = 0;
         while at < end {
             let length = (PIECE + longest as u64).min(end - at);
             let Some(piece) = read(&self.file, names.offset.saturating_add(at), length) else {
                 return false;
             };
+            left.set(left.get().saturating_sub(length));
             let is_in = |sought: &Vec<u8>| piece.windows(sought.len()).any(|name| name == sought);
             if prefixes.iter().any(is_in) {
                 return true;
@@ -249,12 +254,32 @@ mod tests {
         let paths = maps.lines().filter_map(|line| line.get(line.find('/')?..));
         for library in paths.filter(|path| path.contains("/libc.so")) {
             assert!(
-                offers(&root(), library, &["no_such_thing", "mallo"]),
+                offers(&root(), library, &["no_such_thing", "mallo"], &all()),
                 "{library}"
             );
-            assert!(!offers(&root(), library, &["no_such_thing"]), "{library}");
+            assert!(
+                !offers(&root(), library, &["no_such_thing"], &all()),
+                "{library}"
+            );
         }
-        assert!(!offers(&root(), "/etc/passwd", &["root"]));
+        assert!(!offers(&root(), "/etc/passwd", &["root"], &all()));
+    }
+
+    fn all() -> Cell<u64> {
+        Cell::new(ALL_NAMES)
+    }
+
+    #[test]
+    fn of_many_files_no_more_is_read_than_of_all_together() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let mut paths = maps.lines().filter_map(|line| line.get(line.find('/')?..));
+        let library = paths.find(|path| path.contains("/libc.so")).unwrap();
+        let left = Cell::new(1 << 20);
+        for _ in 0..2000 {
+            assert!(!offers(&root(), library, &["no_such_thing"], &left));
+        }
+        assert_eq!(left.get(), 0);
+        assert!(!offers(&root(), library, &["mallo"], &left));
     }
 
     #[test]
