@@ -6,9 +6,12 @@ is first asked for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List
-
+TYPE_CHECKING = (
+    False  # as type checkers know it: `typing` itself takes time, in which Ctrl-C would be a traceback
+)
 if TYPE_CHECKING:
+    from typing import List
+
     from hprofiler._flamegraph import Profile
 
 __version__ = "0.1.0"

@@ -1,7 +1,19 @@
-"""`python -m hprofiler`."""
+"""`hprofiler` and `python -m hprofiler`: an interrupt while the first modules are read ends it quietly."""
 
+import os
 import sys
 
-from hprofiler.cli import main
 
-sys.exit(main())
+def main() -> int:
+    """Run one command as a program of its own; returns its exit code."""
+    try:
+        from hprofiler.cli import main, signals
+
+        signals.at_once()
+    except KeyboardInterrupt:
+        os._exit(130)
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

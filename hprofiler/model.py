@@ -146,7 +146,8 @@ class Outcome:
 
     `pid` is None when the line speaks of the whole host. `stage` says how far it came:
     connect, push, find, prepare, start, record, fetch, clean, report. A process that is `lost` was so with
-    its host, whose own line says why.
+    its host, whose own line says why. `seconds` is how long its recording lasted where that was cut short
+    while the process went on: by us, or by a connection that was lost.
     """
 
     host: str
@@ -157,6 +158,7 @@ class Outcome:
     pid: Optional[int] = None
     label: str = ""
     lost: bool = False
+    seconds: Optional[float] = None
 
     @property
     def where(self) -> str:

@@ -11,6 +11,8 @@ _SCHEME = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*://)?", re.IGNORECASE)
 _NEXT = re.compile(r",(?=\s*https?://)", re.IGNORECASE)
 _IN_TEXT = re.compile(r"(?<=//)[^\s,]*@")
 
+_NAMED = re.compile(r"((?:pass(?:word|wd|phrase)?|secret|token|credentials?|key)[\w.-]*[=:]\s*)[^\s&]+", re.I)
+
 
 def hide_logins(addresses: str) -> str:
     """A comma list of addresses, with or without schemes; `***@` stands for all up to an address's last `@`.
@@ -24,6 +26,11 @@ def hide_in_word(word: str, addresses: Optional[str]) -> str:
     """A word of a command line, in which one option gave these addresses."""
     told = word.replace(addresses, hide_logins(addresses)) if addresses else word
     return _IN_TEXT.sub(HIDDEN, told)
+
+
+def hide_values(word: str) -> str:
+    """A word without what follows `password=`, `token:` and the like."""
+    return _NAMED.sub(r"\1***", word)
 
 
 def _hidden(address: str) -> str:

@@ -54,7 +54,8 @@ class RunRequest:
 class Coverage:
     """How much of what was meant is in the pictures: "37 of 40 processes on 9 of 10 hosts".
 
-    A recording is a process x an event; a process counts as recorded when one of its events was.
+    A recording is a process x an event; a process counts as recorded when one of its events was. Those that
+    are `short` were recorded, and not for all of the time for which they could have been.
     """
 
     hosts_all: int
@@ -64,24 +65,30 @@ class Coverage:
     hosts_failed: int
     processes_found: int
     processes_recorded: int
+    processes_short: int
     recordings_expected: int
     recordings_made: int
 
     @property
     def complete(self) -> bool:
-        """No event of a process that was found, and no host, is missing."""
-        return self.hosts_failed == 0 and self.recordings_made == self.recordings_expected
+        """No event of a process that was found, no host, and no time is missing."""
+        whole = self.recordings_made == self.recordings_expected and not self.processes_short
+        return self.hosts_failed == 0 and whole
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run came to; `report.empty` when there was not one sample."""
+    """What a run came to; `report.empty` when there was not one sample.
+
+    `signal` is the one that ended it early, where it was `interrupted`.
+    """
 
     folder: RunFolder
     coverage: Coverage
     results: Tuple[HostResult, ...]
     interrupted: bool
     report: Report
+    signal: int = 0
 
 
 def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
@@ -124,9 +131,10 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
         report = make_report(folder.path, request.raw_names, request.threads, request.trim)
     except (RunFolderError, OSError) as error:
         raise PicturesError(f"cannot make the report: {error}", later) from error
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(later) from None
-    return RunResult(folder, coverage, results, interrupted, report)
+    except KeyboardInterrupt as interrupt:
+        interrupt.args = (later,)
+        raise
+    return RunResult(folder, coverage, results, interrupted, report, stop.signal)
 
 
 def _came_since(located: Located, first: str) -> Tuple[Outcome, ...]:
@@ -146,7 +154,7 @@ def _came_since(located: Located, first: str) -> Tuple[Outcome, ...]:
             answers.put(unknown(f"unexpected {type(error).__name__}: {error}"))
 
     answers: SimpleQueue[Tuple[Outcome, ...]] = SimpleQueue()
-    with on_interrupt(lambda: answers.put(unknown("interrupted"))):
+    with on_interrupt(lambda number: answers.put(unknown("interrupted"))):
         threading.Thread(target=ask, name="hprofiler-came-since", daemon=True).start()
         try:
             return answers.get(timeout=_CAME_SECONDS)
@@ -182,6 +190,7 @@ def coverage_of(results: Sequence[HostResult], events: int = 1) -> Coverage:
         hosts_failed=sum(_host_failed(result) for result in results),
         processes_found=found,
         processes_recorded=sum(recorded),
+        processes_short=sum(len(_short(result)) for result in results),
         recordings_expected=found * events,
         recordings_made=sum(len(result.recordings) for result in results),
     )
@@ -193,6 +202,11 @@ def _recorded(result: HostResult) -> Set[int]:
 
 def _told(result: HostResult) -> Set[int]:
     return {outcome.pid for outcome in result.outcomes if outcome.pid is not None}
+
+
+def _short(result: HostResult) -> Set[int]:
+    cut = {one.pid for one in result.outcomes if one.pid is not None and one.seconds is not None}
+    return cut & _recorded(result)
 
 
 def _host_failed(result: HostResult) -> bool:
@@ -238,7 +252,11 @@ def _coverage_record(coverage: Coverage) -> Dict[str, Dict[str, int]]:
             "idle": coverage.hosts_idle,
             "failed": coverage.hosts_failed,
         },
-        "processes": {"found": coverage.processes_found, "recorded": coverage.processes_recorded},
+        "processes": {
+            "found": coverage.processes_found,
+            "recorded": coverage.processes_recorded,
+            "short": coverage.processes_short,
+        },
         "recordings": {"expected": coverage.recordings_expected, "made": coverage.recordings_made},
     }
 

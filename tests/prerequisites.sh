@@ -37,6 +37,7 @@ test)
   need ssh openssh-client
   need ip iproute2
   need sudo sudo
+  need strace strace
   need zsh zsh
   need fish fish
   need patchelf patchelf

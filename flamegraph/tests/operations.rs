@@ -328,6 +328,17 @@ fn every_kind_of_numbered_name_has_a_rule() {
             "org/apache/spark/sql/catalyst/expressions/GeneratedClass$GeneratedIteratorForCodegenStage.processNext",
         ),
         ("a/Bean$ByteBuddy$hC81tX2q.get", "a/Bean$ByteBuddy.get"),
+        ("/usr/lib/x86_64-linux-gnu/libz.so.1.2.13", "[libz.so.1.2.13]"),
+        ("/opt/my lib/libz.so (deleted)", "[libz.so]"),
+        (
+            "/tmp/libnetty_epoll_x86_644302178826534172087.so",
+            "[libnetty_epoll_x86_N.so]",
+        ),
+        (
+            "[snappy-1.1.10-0b9c5e0e-8f7a-4c8e-9d55-0a1b2c3d4e5f-libsnappyjava.so]",
+            "[snappy-1.1.10-N-libsnappyjava.so]",
+        ),
+        ("[libz.so.1.2.13]", "[libz.so.1.2.13]"),
         (
             "[Executor task launch worker for task 12.0 in stage 3.0 (TID 44) tid=901]",
             "[Executor task launch worker]",

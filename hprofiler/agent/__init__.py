@@ -1,7 +1,7 @@
 """The coordinator's side of agents/PROTOCOL.md: start an agent, talk to it, believe nothing unchecked."""
 
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
-from hprofiler.agent.checks import AuditEntry, Checked, CheckedProcess, Finding
+from hprofiler.agent.checks import Audited, AuditEntry, Checked, CheckedProcess, Finding
 from hprofiler.agent.events import (
     Done,
     Found,
@@ -16,11 +16,13 @@ from hprofiler.agent.events import (
 )
 from hprofiler.agent.leftovers import Cleaned, Leftover, Leftovers
 from hprofiler.agent.session import AgentSession
+from hprofiler.agent.talk import Witness
 
 __all__ = [
     "AgentBinaries",
     "AgentSession",
     "AuditEntry",
+    "Audited",
     "Blob",
     "Checked",
     "CheckedProcess",
@@ -38,4 +40,5 @@ __all__ = [
     "RawHeader",
     "Recording",
     "Started",
+    "Witness",
 ]

@@ -59,8 +59,17 @@ class AuditEntry:
     detail: str
 
 
-def parse_audited(event: Mapping[str, Any]) -> Tuple[Tuple[AuditEntry, ...], int]:
-    """What an agent did, and how much more."""
+@dataclass(frozen=True)
+class Audited:
+    """What an agent did since it last told, and how much more; after the `last` it does nothing any more."""
+
+    entries: Tuple[AuditEntry, ...]
+    dropped: int
+    last: bool
+
+
+def parse_audited(event: Mapping[str, Any]) -> Audited:
+    """One that tells nothing is refused: there might be no end of them."""
     entries = fields.objects(event, "entries")
     if len(entries) > MOST_ENTRIES:
         raise BadEvent(f"entries are more than {MOST_ENTRIES}")
@@ -73,7 +82,10 @@ def parse_audited(event: Mapping[str, Any]) -> Tuple[Tuple[AuditEntry, ...], int
         )
         for entry in entries
     )
-    return did, fields.integer(event, "dropped")
+    told = Audited(did, fields.integer(event, "dropped"), event.get("last") is True)
+    if not (told.entries or told.dropped or told.last):
+        raise BadEvent("nothing was done")
+    return told
 
 
 def parse_checked(event: Mapping[str, Any]) -> Checked:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, FrozenSet, Mapping, Optional, Set, Tuple, Union
 
@@ -20,16 +21,21 @@ ENGINES = ("async-profiler", "perf")
 RAW_FILES = ("recording.jfr",)
 STAGES = ("connect", "push", "find", "prepare", "start", "record", "fetch", "clean")
 _EXTRA_SECONDS = 61  # of a recording, at most: the agent's own deadline
+_SESSION = re.compile(r"[0-9]{1,10}-[0-9]{1,20}")
 _STATUSES = (Status.OK.value, Status.DEGRADED.value, Status.FAILED.value)
 
 
 @dataclass(frozen=True)
 class Hello:
-    """The agent's greeting. `blobs` are the SHA-256 of what its private folder keeps already."""
+    """The agent's greeting. `blobs` are the SHA-256 of what its private folder keeps already.
+
+    `session` is its pid and start time ("4711-99812"), "" where it does not tell.
+    """
 
     facts: HostFacts
     uid: int
     blobs: FrozenSet[str]
+    session: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,9 +151,11 @@ def parse_hello(event: Mapping[str, Any]) -> Hello:
         load=fields.number(host, "load", -1.0),
         memory_available=fields.optional_integer(host, "memory_available_bytes"),
     )
-    return Hello(
-        facts, fields.integer(host, "uid", 0, fields.UINT32), frozenset(fields.texts(event, "blobs"))
-    )
+    session = fields.text(event, "session", 64)
+    if session and not _SESSION.fullmatch(session):
+        raise BadEvent("session is no pid and start time")
+    uid = fields.integer(host, "uid", 0, fields.UINT32)
+    return Hello(facts, uid, frozenset(fields.texts(event, "blobs")), session)
 
 
 def parse_listed(event: Mapping[str, Any]) -> Tuple[Listed, ...]:

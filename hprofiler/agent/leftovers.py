@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional, Tuple
+from typing import Any, FrozenSet, Mapping, Optional, Tuple
 
 from hprofiler.agent import fields
 
 KINDS = ("agent", "program", "profiler", "folder", "file")
-STATES = ("left", "used", "foreign", "unknown")
+STATES = ("left", "used", "ending", "foreign", "unknown")
 _ID_LIMIT = 100
 CLEANING_SECONDS = 90.0
 """So long an agent gives itself for a host whose processes do not answer, or do not end."""
@@ -16,7 +16,8 @@ CLEANING_SECONDS = 90.0
 
 @dataclass(frozen=True)
 class Leftover:
-    """One thing. `state` is "left" (to be removed), "used" (by a session that lives), "foreign" or "unknown".
+    """One thing. `state` is "left" (to be removed), "used" (by a session that lives), "foreign", "unknown" or
+    "ending" (used by an agent that is stopped or should have ended: left over in `ends` seconds).
 
     `id` is unlike that of whatever may come in its place. Of a process `path` is its program, of a profiler
     its library. `seconds` is its age, where that is known. `own` is the folder the agent was started from.
@@ -32,11 +33,12 @@ class Leftover:
     state: str
     reason: str
     own: bool = False
+    ends: Optional[int] = None
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One thing that could not be cleaned up, or looked at."""
+    """One thing that was not cleaned up, or could not be looked at."""
 
     what: str
     reason: str
@@ -44,24 +46,59 @@ class Failure:
 
 @dataclass(frozen=True)
 class Leftovers:
-    """What a list has, and what could not be looked at."""
+    """What a list has, what could not be looked at, and JVMs (user, how many) of users that we are not."""
 
     entries: Tuple[Leftover, ...]
     failed: Tuple[Failure, ...] = ()
+    out_of_reach: Tuple[Tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What `clean` removed (paths), what it stopped and ended (pids), and what it could not."""
+    """What `clean` removed (paths), stopped and ended (pids), could not, and spared: it is in use by now."""
 
     removed: Tuple[str, ...]
     stopped: Tuple[int, ...]
     ended: Tuple[int, ...]
     failed: Tuple[Failure, ...]
+    spared: Tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trace:
+    """By what the things of one session are known: its name, the pids in which it may profile, what it loads.
+
+    `libraries` are SHA-256. What perf it ran is not among them: that ends with its agent.
+    """
+
+    session: str
+    pids: FrozenSet[int]
+    libraries: FrozenSet[str]
+
+    def is_of(self, one: Leftover) -> bool:
+        """Whether the session left it. Of libraries' folders it is those of the same content."""
+        if one.kind == "profiler":
+            return one.pid in self.pids
+        if one.kind == "agent":
+            return one.id == f"agent:{self.session.replace('-', ':')}"
+        name = one.path.rpartition("/")[2]
+        return one.kind == "folder" and name.startswith(self._folders())
+
+    def is_about(self, failure: Failure) -> bool:
+        """Whether it is one of the session's processes that could not be looked at."""
+        return failure.what in {f"process {pid}" for pid in self.pids}
+
+    def _folders(self) -> Tuple[str, ...]:
+        runs = (f".hprofiler-run-{self.session}-",) if self.session else ()
+        short = [sha256[:16] for sha256 in self.libraries]
+        return (*runs, *(f".hprofiler-{kind}-{part}-" for kind in ("ap", "map") for part in short))
 
 
 def parse_leftovers(event: Mapping[str, Any]) -> Leftovers:
-    return Leftovers(tuple(_leftover(item) for item in fields.objects(event, "entries")), _failed(event))
+    entries = tuple(_leftover(item) for item in fields.objects(event, "entries"))
+    others = fields.objects(event, "out_of_reach")
+    out_of_reach = tuple((fields.text(one, "user", 255), fields.integer(one, "jvms")) for one in others)
+    return Leftovers(entries, _told(event, "failed"), out_of_reach)
 
 
 def _leftover(item: Mapping[str, Any]) -> Leftover:
@@ -76,6 +113,7 @@ def _leftover(item: Mapping[str, Any]) -> Leftover:
         state=fields.choice(item, "state", STATES),
         reason=fields.text(item, "reason"),
         own=item.get("own") is True,
+        ends=fields.optional_integer(item, "ends"),
     )
 
 
@@ -83,9 +121,11 @@ def parse_cleaned(event: Mapping[str, Any]) -> Cleaned:
     def pids(name: str) -> Tuple[int, ...]:
         return tuple(fields.pid({"pid": pid}) for pid in fields.items(event, name))
 
-    return Cleaned(tuple(fields.texts(event, "removed")), pids("stopped"), pids("ended"), _failed(event))
+    removed = tuple(fields.texts(event, "removed"))
+    told = [_told(event, name) for name in ("failed", "spared")]
+    return Cleaned(removed, pids("stopped"), pids("ended"), *told)
 
 
-def _failed(event: Mapping[str, Any]) -> Tuple[Failure, ...]:
-    failed = fields.objects(event, "failed")
-    return tuple(Failure(fields.text(item, "what"), fields.text(item, "reason")) for item in failed)
+def _told(event: Mapping[str, Any], name: str) -> Tuple[Failure, ...]:
+    items = fields.objects(event, name)
+    return tuple(Failure(fields.text(item, "what"), fields.text(item, "reason")) for item in items)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Dict, Mapping, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.model import Process, Sampling
 from hprofiler.transports.text import printable
+
+NO_ENGINES: Mapping[int, str] = {}
 
 
 def refusal(event: Mapping[str, Any]) -> Tuple[str, str]:
@@ -22,21 +24,23 @@ def to_record(
     versions: Mapping[str, str],
     processes: Sequence[Process],
     cores: float,
+    engines: Mapping[int, str] = NO_ENGINES,
 ) -> Dict[str, Any]:
-    """The members of a request that says what to record, and of whom."""
+    """The members of a request that says what to record, and of whom; `engines`: the only one for a pid."""
     return {
         "agent_cpu": cores,
         "sampling": asdict(sampling),
         "blobs": dict(blobs),
         "versions": dict(versions),
-        "processes": [_process(process) for process in processes],
+        "processes": [_process(process, engines.get(process.pid)) for process in processes],
     }
 
 
-def _process(process: Process) -> Dict[str, Any]:
+def _process(process: Process, engine: Optional[str]) -> Dict[str, Any]:
     return {
         "pid": process.pid,
         "start_time": process.start_time,
         "label": process.label,
         "labels": dict(process.labels),
+        **({"engine": engine} if engine else {}),
     }

@@ -6,9 +6,9 @@ Calls block without a time limit; whoever makes them closes the transport when i
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import (
     Any,
@@ -27,7 +27,7 @@ from typing import (
 
 from hprofiler.agent import bootstrap, events, visiting
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
-from hprofiler.agent.checks import AuditEntry, Checked, parse_audited, parse_checked
+from hprofiler.agent.checks import Checked, parse_checked
 from hprofiler.agent.coordinator import own_processes
 from hprofiler.agent.events import (
     Done,
@@ -38,18 +38,20 @@ from hprofiler.agent.events import (
     ProfileHeader,
     RawHeader,
     RecordEvent,
+    Started,
 )
-from hprofiler.agent.leftovers import Cleaned, Leftovers, parse_cleaned, parse_leftovers
-from hprofiler.agent.requests import to_record
-from hprofiler.agent.talk import LEASE_SECONDS, Talk
-from hprofiler.agent.wire import BadEvent, Wire
+from hprofiler.agent.leftovers import Cleaned, Failure, Leftovers, Trace, parse_cleaned, parse_leftovers
+from hprofiler.agent.requests import NO_ENGINES, to_record
+from hprofiler.agent.talk import LEASE_SECONDS, Talk, Witness
+from hprofiler.agent.wire import Wire
 from hprofiler.errors import HostError
-from hprofiler.model import Process, Sampling
+from hprofiler.model import Process, Sampling, Status
 from hprofiler.transports.base import Transport
 
 PROTOCOL = 2
 _EXTRA_EVENTS = 1000
-_EXIT_WAIT = 5.0
+_BEFORE = ("prepare", "start")
+"""Stages of what fails before anything is recorded."""
 NO_VERSIONS: Mapping[str, str] = {}
 _STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch", RawHeader: "fetch"}
 
@@ -61,12 +63,15 @@ class AgentSession(Talk):
         self,
         transport: Transport,
         launched: bootstrap.Launched,
-        told: Callable[[Mapping[str, Any]], None],
+        witness: Optional[Witness],
         token: str,
     ) -> None:
-        super().__init__(transport, launched, told, token)
+        super().__init__(transport, launched, witness, token)
         self._prepared: Tuple[int, ...] = ()
         self._sampling: Optional[Sampling] = None
+        self._touched: Set[int] = set()
+        self._spared: Set[int] = set()
+        self._loads: Set[str] = set()
         self.arch = launched.arch
         self.pushed = launched.pushed
         self.hello = self._greeted()
@@ -77,12 +82,12 @@ class AgentSession(Talk):
         transport: Transport,
         binaries: AgentBinaries,
         enter: Callable[[str], None] = lambda stage: None,
-        told: Optional[Callable[[Mapping[str, Any]], None]] = None,
+        witness: Optional[Witness] = None,
         to_resume: bool = False,
     ) -> AgentSession:
         """Start the agent over a connected transport and greet it. `enter` hears "push" before a push.
 
-        `told` hears of every request before it is sent, and has the agent keep what it does. With
+        A `witness` hears of every request before it is sent, and has the agent tell what it does. With
         `to_resume` nothing is sent from here before `resume` is called.
         """
         token = secrets.token_hex(16)
@@ -91,19 +96,19 @@ class AgentSession(Talk):
             "protocol": PROTOCOL,
             "lease_seconds": LEASE_SECONDS,
             "exclude": own_processes(),
-            "audit": told is not None,
+            "audit": witness is not None,
             "resume": token,
         }
 
         def greet(wire: Wire) -> None:
-            if told:
-                told(greeting)
+            if witness:
+                witness.asks(greeting)
             wire.send(greeting)
 
         launch = visiting.launch if transport.leaves_nothing else bootstrap.launch
         launched = launch(transport, binaries, greet, enter)
         try:
-            session = cls(transport, launched, told or (lambda request: None), token)
+            session = cls(transport, launched, witness, token)
             if not to_resume:
                 session._begin_lease()
             return session
@@ -169,20 +174,26 @@ class AgentSession(Talk):
         processes: Sequence[Process],
         versions: Mapping[str, str] = NO_VERSIONS,
         cores: float = 1.0,
+        engines: Mapping[int, str] = NO_ENGINES,
     ) -> Tuple[Tuple[int, ...], Tuple[ProcessOutcome, ...]]:
         """Get everything ready to sample; gives the pids that are, and an outcome for each that cannot be.
 
         `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names, and
-        `versions` their releases, where these are known. `cores` are the processors that the agent may use.
+        `versions` their releases, where these are known. `cores` are the processors that the agent may use,
+        and `engines` the only ones that may record, by pid.
         """
         self.stage = "prepare"
         self._sampling = sampling
         asked = {process.pid for process in processes}
-        self._send({"type": "prepare", **to_record(sampling, blobs, versions, processes, cores)})
+        self._touches(asked)
+        self._loads |= set(blobs.values())
+        request = to_record(sampling, blobs, versions, processes, cores, engines)
+        self._send({"type": "prepare", **request})
         outcomes: List[ProcessOutcome] = []
         while (event := self._answer("outcome", "ready"))["type"] == "outcome":
             outcomes.append(self._parsed(events.parse_outcome, event))
             self._check_outcome(outcomes, asked)
+        self._spare(outcomes)
         self._prepared = self._parsed(events.parse_ready, event)
         if not asked.issuperset(self._prepared) or len(set(self._prepared)) != len(self._prepared):
             raise self._nonsense("it prepared processes that it was not asked for")
@@ -230,6 +241,10 @@ class AgentSession(Talk):
                 assert self._sampling is not None
                 if unwanted := events.unwanted(event, self._sampling, came):
                     raise self._nonsense(unwanted)
+            if isinstance(event, ProcessOutcome):
+                self._spare([event])
+            if isinstance(event, Started) and event.engine != "async-profiler":
+                self._spared.add(event.pid)  # by perf, it may be, because somebody else's profiler is there
             if isinstance(event, Done):
                 self._acknowledge()
                 self._wire.lost = None  # there is nothing left to come back for
@@ -272,43 +287,52 @@ class AgentSession(Talk):
         self._send({"type": "clean", "kept": False, "dry": True})
         return self._parsed(parse_leftovers, self._answer("leftovers"))
 
+    @property
+    def trace(self) -> Optional[Trace]:
+        """By what that is known which it leaves if it is killed; None while it touches nothing."""
+        if not self._touched:
+            return None
+        return Trace(self.hello.session, frozenset(self._touched - self._spared), frozenset(self._loads))
+
+    def take_away(self, trace: Trace) -> Cleaned:
+        """Remove what another session left that was killed, and nothing of anybody else's."""
+        found = self.leftovers()
+        its = [one for one in found.entries if trace.is_of(one)]
+        left = [one.id for one in its if one.state == "left"]
+        cleaned = self.clean(kept=True, only=left) if left else Cleaned((), (), (), ())
+        unknown = [Failure(f"process {one.pid}", one.reason) for one in its if one.state == "unknown"]
+        failed = (*cleaned.failed, *unknown, *filter(trace.is_about, found.failed))
+        return replace(cleaned, failed=failed)
+
     def canary(
         self,
         sampling: Sampling,
         blobs: Mapping[str, str],
         versions: Mapping[str, str],
         process: Process,
-        cores: float = 1.0,
+        cores: float,
+        engine: str,
     ) -> Tuple[ProcessOutcome, Tuple[str, ...]]:
-        """Record one process alone for a moment. It went badly where it failed at the stage "record".
+        """Record one process alone for a moment, by that engine.
 
-        The second are files that could not be deleted.
+        It went badly where it failed at the stage "record". The second are files that could not be deleted.
         """
         self.stage = "prepare"
-        self._send({"type": "canary", **to_record(sampling, blobs, versions, [process], cores)})
+        self._touches({process.pid})
+        self._loads |= set(blobs.values())
+        engines = {process.pid: engine}
+        self._send({"type": "canary", **to_record(sampling, blobs, versions, [process], cores, engines)})
         outcome, left = self._parsed(events.parse_watched, self._answer("watched"))
         if outcome.pid != process.pid:
             raise self._nonsense("it watched another process than it was asked for")
+        self._spare([outcome])
         return outcome, left
 
-    def audited(self) -> Tuple[Tuple[AuditEntry, ...], int]:
-        """What the agent did since it was last asked, and how much more than it could keep."""
-        self._send({"type": "audit"})
-        return self._parsed(parse_audited, self._answer("audited"))
+    def _spare(self, outcomes: Iterable[ProcessOutcome]) -> None:
+        """Where nothing of ours came to record nothing is ours: a profiler there is another's."""
+        refused = (one for one in outcomes if one.status is Status.FAILED and one.stage in _BEFORE)
+        self._spared.update(one.pid for one in refused if one.pid is not None)
 
-    def bye(self) -> None:
-        """Let the agent clean up, and wait until it has ended."""
-        self.stage = "clean"
-        self._closed.set()
-        self._wire.lost = None
-        with contextlib.suppress(HostError):  # it ends by itself when its work is done
-            self._send({"type": "bye"})
-        try:
-            while self._wire.receive() is not None:
-                pass
-        except BadEvent as error:
-            raise self._nonsense(str(error)) from error
-        status = self._channel.exit_status(_EXIT_WAIT)
-        if status not in (0, None):
-            raise self._ended("clean")
-        self.close()
+    def _touches(self, pids: Set[int]) -> None:
+        self._touched |= pids
+        self._spared -= pids

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import threading
-from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Type, TypeVar
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Tuple, Type, TypeVar
 
 from hprofiler.agent import bootstrap
+from hprofiler.agent.checks import Audited, parse_audited
 from hprofiler.agent.requests import refusal
 from hprofiler.agent.wire import BadEvent
 from hprofiler.errors import AgentEnded, ConnectionLost, HostError
-from hprofiler.transports.base import Channel, Transport
+from hprofiler.transports.base import SOME_SIGNAL, Channel, Transport
 from hprofiler.transports.text import printable
 
 LEASE_SECONDS = 30
@@ -18,9 +21,23 @@ LEASE_SECONDS = 30
 _PING_SECONDS = LEASE_SECONDS / 10
 """So that most of a lease is left to a link that is down for a while."""
 _LAST_WORD = 1.0
+_END_WAIT = 2.0
+_KILLED = (
+    "where nobody did that the kernel may have, for want of memory: see `dmesg` there, and the limits of the "
+    "login (`ulimit -a`, its control group)"
+)
+_EXIT_WAIT = 5.0
 
 Parsed = TypeVar("Parsed")
 T = TypeVar("T", bound="Talk")
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Hears of each request before it is sent, and of what the agent does, as it tells it."""
+
+    asks: Callable[[Mapping[str, Any]], None]
+    did: Callable[[Audited], None]
 
 
 class Talk:
@@ -30,11 +47,11 @@ class Talk:
         self,
         transport: Transport,
         launched: bootstrap.Launched,
-        told: Callable[[Mapping[str, Any]], None],
+        witness: Optional[Witness],
         token: str,
     ) -> None:
         self.stage = "connect"
-        self._told = told
+        self._witness = witness
         self._token = token
         self._comes_back: Optional[Callable[[HostError], None]] = None
         self._gone: Optional[HostError] = None
@@ -92,6 +109,23 @@ class Talk:
 
     # The end
 
+    def bye(self) -> None:
+        """Let the agent clean up, and wait until it has ended."""
+        self.stage = "clean"
+        self._closed.set()
+        self._wire.lost = None
+        with contextlib.suppress(HostError):  # it ends by itself when its work is done
+            self._send({"type": "bye"})
+        try:
+            while (event := self._wire.receive()) is not None:
+                self._is_heard(event)
+        except BadEvent as error:
+            raise self._nonsense(str(error)) from error
+        status = self._channel.exit_status(_EXIT_WAIT)
+        if status not in (0, None):
+            raise self._ended("clean")
+        self.close()
+
     def let_go(self, wait: float = _LAST_WORD) -> None:
         """End it in the middle. The agent is told, so that it keeps nothing for us. From any thread.
 
@@ -105,6 +139,15 @@ class Talk:
             last.join(_LAST_WORD)
             self._wire.ended.wait(wait)
         self._channel.close()
+
+    def last_words(self, seconds: float) -> None:
+        """Have it end, and hear what it tells until then, for so long at most."""
+        timer = threading.Timer(seconds, self._channel.close)
+        timer.daemon = True
+        timer.start()
+        with contextlib.suppress(HostError):
+            self.bye()
+        timer.cancel()
 
     def _say_bye(self) -> None:
         with contextlib.suppress(HostError):
@@ -126,7 +169,8 @@ class Talk:
                 self._wire.send({"type": "ping"})
 
     def _send(self, request: Mapping[str, Any], payload: Iterable[bytes] = ()) -> None:
-        self._told(request)
+        if self._witness:
+            self._witness.asks(request)
         try:
             self._wire.send(request, payload)
         except HostError as error:
@@ -134,6 +178,20 @@ class Talk:
 
     def _receive(self) -> Dict[str, Any]:
         """The next event; an `error` event, the end and nonsense become HostError."""
+        while self._is_heard(event := self._event()):
+            pass
+        if event["type"] == "error":
+            raise HostError(self.stage, *self._parsed(refusal, event))
+        return event
+
+    def _is_heard(self, event: Dict[str, Any]) -> bool:
+        """Whether it was for the witness."""
+        if self._witness is None or event["type"] != "audited":
+            return False
+        self._witness.did(self._parsed(parse_audited, event))
+        return True
+
+    def _event(self) -> Dict[str, Any]:
         try:
             event = self._wire.receive()
         except BadEvent as error:
@@ -142,8 +200,6 @@ class Talk:
             raise error.at(self.stage) from error
         if event is None:
             raise self._ended(self.stage)
-        if event["type"] == "error":
-            raise HostError(self.stage, *self._parsed(refusal, event))
         return event
 
     def _answer(self, *types: str) -> Dict[str, Any]:
@@ -170,7 +226,21 @@ class Talk:
         refused = bootstrap.sudo_refusal(said) if self._transport.become and stage == "connect" else None
         if refused:
             return HostError(stage, *refused)
-        status = self._channel.exit_status(0.2)
-        how = "the connection was lost" if status is None else f"the agent ended with status {status}"
+        status = self._channel.exit_status(_END_WAIT)
         kind: Type[HostError] = ConnectionLost if status is None else AgentEnded
-        return kind(stage, f"{how}: {printable(said[-500:])}" if said else how)
+        how, remedy = how_it_ended(status)
+        return kind(stage, f"{how}: {printable(said[-500:])}" if said else how, remedy)
+
+
+def how_it_ended(status: Optional[int]) -> Tuple[str, str]:
+    """What an agent's exit status means, and what to do."""
+    if status is None:
+        return "the connection was lost", ""
+    if status == SOME_SIGNAL:
+        return "the agent was ended by a signal, without a word, while the connection was fine", _KILLED
+    number = -status if status < 0 else status - 128
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        return f"the agent ended with status {status}", ""
+    return f"the agent ended with status {status} ({name})", _KILLED if number == signal.SIGKILL else ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import sys
 import traceback
-from typing import Optional, Sequence
+from typing import Optional, Sequence, Tuple
 
+from hprofiler.cli import signals
 from hprofiler.cli.exits import Exit
 from hprofiler.errors import HprofilerError, PicturesError, UsageError
 
@@ -16,9 +18,11 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run one command; returns its exit code (`cli.exits`)."""
     try:
         return _to_the_end(argv)
-    except (SystemExit, KeyboardInterrupt):
+    except SystemExit:
         raise
-    except BaseException:  # the binding's panics are no Exception
+    except BaseException as error:  # the binding's panics are no Exception
+        if number := signals.number_of(error):
+            return Exit.after(number)
         # Python's own code for this is 1, which says that a method grew.
         with contextlib.suppress(OSError):
             traceback.print_exc()
@@ -44,17 +48,34 @@ def _to_the_end(argv: Optional[Sequence[str]]) -> int:
 
 
 def _carry_out(words: Sequence[str]) -> int:
+    from hprofiler.cli import audited
     from hprofiler.cli.parser import parse
 
     options = parse(words)
     try:
-        return int(options.command(options))
+        code, why = _commanded(options)
+    except BaseException as error:
+        broken_pipe = isinstance(error, BrokenPipeError)  # which is no failure
+        audited.end(options, Exit.OK if broken_pipe else None, type(error).__name__)
+        raise
+    audited.end(options, code, why)
+    return code
+
+
+def _commanded(options: argparse.Namespace) -> Tuple[int, str]:
+    """The exit code of a command, and why it is that."""
+    try:
+        signals.as_exceptions()
+        code = int(options.command(options))
+        return code, next((exit.name.lower() for exit in Exit if exit == code), "")
     except HprofilerError as error:
         print_error(error)
-        return exit_code(error)
+        return exit_code(error), error.reason
     except KeyboardInterrupt as interrupt:
-        print_error(HprofilerError(": ".join(["interrupted", *map(str, interrupt.args)])))
-        return Exit.INTERRUPTED
+        signals.leave_what_is_gone()
+        why = ": ".join(["interrupted", *map(str, interrupt.args)])
+        print_error(HprofilerError(why))
+        return Exit.after(signals.number_of(interrupt) or 0), why
 
 
 def _leave_stdout() -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 from hprofiler.cli import numbers
 from hprofiler.errors import UsageError
 
 if TYPE_CHECKING:
-    from hprofiler.collect import Audit, Care
+    from hprofiler.collect import Care
     from hprofiler.resolvers import Located
 
 MOST_HOSTS = 1000
@@ -23,8 +21,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--canary",
         action=argparse.BooleanOptionalAction,
         default=False,
-        help="record the first process of each JVM version alone for 2 s, and look at it, before all others "
-        "(default: no; see docs/security.md)",
+        help="of each kind of JVM record the first process on all hosts alone for 2 s, and look at it, "
+        "before any other like it; alike are JVMs of one version, processor and engine (default: no, since "
+        "sampling begins 3 to 4 s later; doctor lists the kinds; see docs/security.md)",
     )
     group.add_argument(
         "--agent-cpu",
@@ -34,13 +33,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="what the agent may use on each host, on average of a few seconds; it goes last (default 1; see "
         "docs/security.md)",
     )
-    group.add_argument(
-        "--max-hosts",
-        type=_hosts,
-        default=MOST_HOSTS,
-        metavar="N",
-        help=f"refuse to visit more hosts (default {MOST_HOSTS})",
-    )
+    _add_max_hosts_to(group)
     group.add_argument(
         "--force-busy",
         action="store_true",
@@ -49,11 +42,28 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_audit_to(group)
 
 
+def add_looking_to(parser: argparse.ArgumentParser) -> None:
+    """The options of who visits hosts and touches no process there."""
+    group = parser.add_argument_group("with what care")
+    _add_max_hosts_to(group)
+    add_audit_to(group)
+
+
+def _add_max_hosts_to(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--max-hosts",
+        type=_hosts,
+        default=MOST_HOSTS,
+        metavar="N",
+        help=f"refuse to visit more hosts (default {MOST_HOSTS})",
+    )
+
+
 def add_audit_to(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--audit",
         metavar="FILE",
-        help="add to FILE a line of JSON for each command, file and attach on each host (docs/security.md)",
+        help="add to FILE a line of JSON for each command, file and attach on each host (docs/audit.md)",
     )
 
 
@@ -66,18 +76,6 @@ def care(options: argparse.Namespace) -> Care:
         busy=getattr(options, "force_busy", True),
         agent_cpu=getattr(options, "agent_cpu", AGENT_CPU),
     )
-
-
-def audit(options: argparse.Namespace) -> Optional[Audit]:
-    """The open record, where one is asked for."""
-    from hprofiler.collect import Audit
-
-    name = getattr(options, "audit", None)
-
-    def lost(why: str) -> None:
-        print(f"hprofiler: --audit {name}: {why}: from here on nothing is recorded there", file=sys.stderr)
-
-    return Audit.append_to(Path(name).expanduser(), lost) if name else None
 
 
 def refuse_many(options: argparse.Namespace, located: Located) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.cli.findings import print_table
+    from hprofiler.cli.findings import print_canaries, print_table
     from hprofiler.collect import Stop, check_only
 
     selector, sampling = chosen.selector(options), chosen.sampling(options)
@@ -31,10 +31,11 @@ def command(options: argparse.Namespace) -> int:
     checked = check_only(located.hosts, selector, sampling, reach, stop=stop, care=care)
     checked = [*checked, *map(_not_visited, located.absent)]
     if options.json:
-        print(json.dumps(_record(checked), indent=2))
+        print(json.dumps(_record(checked, care.canary), indent=2))
     else:
         print_table(checked, sys.stdout)
-    return Exit.INTERRUPTED if stop.level else verdict(checked)
+        print_canaries(checked, care.canary, sys.stdout)
+    return Exit.after(stop.signal) if stop.level else verdict(checked)
 
 
 def _not_visited(line: Outcome) -> HostChecked:
@@ -56,8 +57,10 @@ def verdict(checked: Sequence[HostChecked]) -> Exit:
     return Exit.OK if good else Exit.PARTIAL
 
 
-def _record(checked: Sequence[HostChecked]) -> object:
+def _record(checked: Sequence[HostChecked], canary: bool) -> object:
     """The shape that docs/doctor.md promises."""
+    from hprofiler.collect import kinds
+
     statuses = [one.outcome.status for host in checked for one in host.verdicts]
     return {
         "processes": {
@@ -65,6 +68,18 @@ def _record(checked: Sequence[HostChecked]) -> object:
             **{
                 status.value: statuses.count(status) for status in (Status.OK, Status.DEGRADED, Status.FAILED)
             },
+        },
+        "canary": {
+            "asked": canary,
+            "kinds": [
+                {
+                    "arch": kind.arch,
+                    "jvm_version": kind.version,
+                    "engine": kind.engine,
+                    "processes": processes,
+                }
+                for kind, processes in kinds(checked).items()
+            ],
         },
         "hosts": [_host(host) for host in checked],
     }

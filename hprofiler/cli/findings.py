@@ -45,6 +45,17 @@ def print_table(checked: Sequence[HostChecked], out: TextIO) -> None:
         print(f"{len(checked)} hosts: {_summary(checked)}", file=out)
 
 
+def print_canaries(checked: Sequence[HostChecked], asked: bool, out: TextIO) -> None:
+    """Of which kinds of JVM one would go before the others, or could."""
+    from hprofiler.collect import kinds
+
+    found = ", ".join(f"{count} of {kind}" for kind, count in kinds(checked).most_common())
+    if found and asked:
+        print(f"canary: of each kind one process would be recorded alone for 2 s first: {found}", file=out)
+    elif found:
+        print(f"canary: none goes before the others; --canary has one of each kind do so: {found}", file=out)
+
+
 def _print_line(line: _Line, colour: bool, out: TextIO) -> None:
     severity, about, text, remedy = (
         line.finding.severity,
@@ -89,7 +100,8 @@ def _lines(host: HostChecked) -> List[_Line]:
             alike.setdefault(finding, []).append(f"{process.label} (pid {process.pid})")
     lines += [_Line(finding, tuple(who)) for finding, who in alike.items()]
     lines += [_Line(finding, ()) for finding in host.findings]
-    for one in host.ignored[:IGNORED_SHOWN]:
+    told = 0 if host.processes else 1  # of an idle host the first is in its line
+    for one in host.ignored[told:IGNORED_SHOWN]:
         lines.append(_Line(Finding("info", "find", f"left out: pid {one.pid} ({one.reason})"), ()))
     return lines
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, List, Optional
 
-from hprofiler.cli import care_options, kubernetes_options, yarn_options
+from hprofiler.cli import audited, kubernetes_options, yarn_options
 from hprofiler.cli.sampling_options import chosen_events
 from hprofiler.errors import UsageError
 from hprofiler.model import Sampling, Selector
@@ -108,7 +108,7 @@ def local_reach(options: argparse.Namespace) -> Reach:
 
 def reach(options: argparse.Namespace, located: Located) -> Reach:
     """How to reach the target's hosts, and where to record what is done to them."""
-    return replace(_reach(options, located), audit=care_options.audit(options))
+    return replace(_reach(options, located), audit=audited.begin(options, located))
 
 
 def _reach(options: argparse.Namespace, located: Located) -> Reach:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, List, NoReturn, Optional, Sequence
 
 from hprofiler import __version__
 from hprofiler.cli import (
@@ -46,12 +46,19 @@ examples:
   hprofiler -t 30 -j impala-daemon --hosts-file nodes.txt   native processes, with the host's perf
   hprofiler -t 30 -j 're:Main --job \\d+' -h 'node[01-40]' --become sudo -o results
 
-exit status: 0 all recorded, 2 bad usage, 3 recorded in part, 4 nothing recorded, 130 interrupted
+exit status: 0 all recorded, 2 bad usage, 3 recorded in part, 4 nothing recorded, 130 interrupted (143 by
+SIGTERM, 129 by SIGHUP)
 """
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help is output like any other: argparse would not say that it could not be written."""
+    """A parser whose help is output like any other: argparse would not say that it could not be written.
+
+    What is wrong is one line, as of any other error, and where to read more is another.
+    """
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"hprofiler: {message}\n  see `{self.prog} --help`\n")
 
     def print_help(self, file: Any = None) -> None:
         print(self.format_help(), end="", file=file)
@@ -262,6 +269,7 @@ def _ps_options(parser: argparse.ArgumentParser) -> None:
     yarn_options.add_to(parser)
     kubernetes_options.add_to(parser)
     _ssh_options(parser)
+    care_options.add_looking_to(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     parser.epilog = (
         "examples:\n  hprofiler ps -j spark-executor -h node1,node2\n"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Dict, Iterator, Protocol, Set, Tuple
+from typing import TYPE_CHECKING, Dict, Iterator, Protocol, Sequence, Set, Tuple
+
+from hprofiler.cli.seeking import Seeking
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -13,13 +16,14 @@ if TYPE_CHECKING:
     from hprofiler.collect import HostProgress
 
 # Stages in the order a host passes them; `idle`, `failed` and `done` are ends.
-STAGES = ("connect", "push", "find", "prepare", "wait", "start", "record", "fetch", "clean", "done")
-TOLD = ("wait", "record", "lost", "done", "idle", "failed")  # what plain lines mention
+STAGES = ("connect", "push", "find", "prepare", "canary", "wait", "start", "record", "fetch", "clean", "done")
+TOLD = ("canary", "wait", "record", "done", "idle", "failed")  # what plain lines mention
 WORDS = {
     "connect": "connecting",
     "push": "pushing what is not there yet",
     "find": "looking for processes",
     "prepare": "preparing",
+    "canary": "one goes before",
     "start": "starting",
     "wait": "ready",
     "record": "recording",
@@ -29,6 +33,9 @@ WORDS = {
     "idle": "idle",
     "failed": "failed",
 }
+
+_SEEKING_SAID = 10.0  # seconds between lines of a log
+_SOUGHT_SHOWN = 2
 
 
 class Listener(Protocol):
@@ -52,9 +59,12 @@ class PlainLines:
 
     def __init__(self) -> None:
         self._said: Set[Tuple[str, str]] = set()
+        self._seeking = Seeking(_SEEKING_SAID, self._print)
 
     def __call__(self, progress: HostProgress) -> None:
-        step = (progress.host, progress.stage)
+        if self._seeking.hear(progress) and progress.stage != "failed":
+            self._print([f"{progress.host}: {progress.detail}"])
+        step = (progress.host, progress.stage + (progress.detail if progress.stage == "canary" else ""))
         if progress.stage not in TOLD or step in self._said:
             return
         self._said.add(step)
@@ -62,7 +72,11 @@ class PlainLines:
         counted = "1 process" if progress.processes == 1 else f"{progress.processes} processes"
         processes = f" {counted}" if progress.stage == "record" else ""
         detail = f": {progress.detail}" if progress.detail else ""
-        print(f"{progress.host}: {words}{processes}{detail}", file=sys.stderr, flush=True)
+        self._print([f"{progress.host}: {words}{processes}{detail}"])
+
+    def _print(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -77,8 +91,13 @@ def _live(hosts: int, duration: float) -> Iterator[Listener]:
         MofNCompleteColumn(),
         TextColumn("{task.fields[note]}"),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
+    progress = Progress(*columns, console=console, transient=True)
+    progress.start()
+    try:
         yield LiveDisplay(progress, hosts, duration)
+    finally:
+        with contextlib.suppress(OSError):  # the terminal is gone
+            progress.stop()
 
 
 class LiveDisplay:
@@ -93,11 +112,14 @@ class LiveDisplay:
         self._record = progress.add_task("record", total=round(duration), note="s", start=False)
         self._collect = progress.add_task("collect", total=hosts, note="")
         self._ticker = threading.Thread(target=self._tick, daemon=True)
+        self._seeking = Seeking(1.0, self._show_sought)
 
     def __call__(self, progress: HostProgress) -> None:
         from rich.text import Text
 
-        self._stage[progress.host] = progress.stage
+        self._seeking.hear(progress)
+        if progress.stage != "lost":  # one that is sought has passed what it had passed
+            self._stage[progress.host] = progress.stage
         if progress.processes:
             self._processes[progress.host] = progress.processes
         if progress.stage == "failed":
@@ -114,6 +136,10 @@ class LiveDisplay:
         self._progress.update(self._ready, completed=past["wait"], note=", ".join(busy))
         self._progress.update(self._record, note=f"s on {sum(self._processes.values())} processes")
         self._progress.update(self._collect, completed=past["done"])
+
+    def _show_sought(self, lines: Sequence[str]) -> None:
+        more = f" and {len(lines) - _SOUGHT_SHOWN} more" if len(lines) > _SOUGHT_SHOWN else ""
+        self._progress.update(self._collect, note="; ".join(lines[:_SOUGHT_SHOWN]) + more)
 
     def _tick(self) -> None:
         """Move the time bar once a second: a clock's hand, nothing waits on it."""

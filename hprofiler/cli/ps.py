@@ -10,6 +10,7 @@ import unicodedata
 from itertools import accumulate
 from typing import TYPE_CHECKING, Sequence, Tuple
 
+from hprofiler.cli import care_options
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
 from hprofiler.model import Host, Outcome, Process, Status
@@ -24,17 +25,21 @@ _WIDEST = 41
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.collect import find_only
+    from hprofiler.collect import Stop, find_only
 
     selector = chosen.selector(options)
     located = chosen.target(options)
+    care_options.refuse_many(options, located)
     chosen.print_notes(located)
-    found = find_only(located.hosts, selector, chosen.reach(options, located))
+    stop = Stop()
+    found = find_only(located.hosts, selector, chosen.reach(options, located), stop=stop)
     found = [*found, *map(_not_visited, located.absent)]
     if options.json:
         _print_json(found)
     else:
         _print_table(found, located.cluster is not None)
+    if stop.level:
+        return Exit.after(stop.signal)
     failed = any(outcome.status is Status.FAILED for host in found for outcome in host.outcomes)
     if not any(host.processes for host in found):
         return Exit.NOTHING

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Dict, List, Tuple
 
-from hprofiler.cli import care_options
+from hprofiler.cli import care_options, signals
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
 from hprofiler.cli.told import host_records, print_degraded, print_failures, print_reasons
@@ -55,16 +55,17 @@ def record(options: argparse.Namespace, located: Located, selector: Selector, re
     )
     with display(len(located.hosts), sampling.duration) as listener:
         result = run(request, reach, listener)
-    if options.json:
-        print_json(result, selector)
-    else:
-        print_summary(result, selector, options.outliers)
+    with signals.despite_hangup():
+        if options.json:
+            print_json(result, selector)
+        else:
+            print_summary(result, selector, options.outliers)
     return exit_code(result)
 
 
 def exit_code(result: RunResult) -> Exit:
     if result.interrupted:
-        return Exit.INTERRUPTED
+        return Exit.after(result.signal)
     if result.report.empty:
         return Exit.NOTHING
     return Exit.OK if result.coverage.complete else Exit.PARTIAL

@@ -2,13 +2,14 @@
 
 from hprofiler.collect.audit import Audit
 from hprofiler.collect.care import AGENT_CPU, USUAL, Care
-from hprofiler.collect.checking import HostChecked, check_only
+from hprofiler.collect.checking import HostChecked, check_only, kinds
 from hprofiler.collect.cleaning import HostCleaned, HostLeft, clean, look_for_leftovers
+from hprofiler.collect.crew import HostProgress, Listener, Reach
+from hprofiler.collect.fetching import ProfileSink
 from hprofiler.collect.ledger import with_causes
 from hprofiler.collect.looking import HostFound, find_only
-from hprofiler.collect.recording import ProfileSink, collect
+from hprofiler.collect.recording import collect
 from hprofiler.collect.stop import Stop, on_interrupt
-from hprofiler.collect.visit import HostProgress, Listener, Reach
 
 __all__ = [
     "AGENT_CPU",
@@ -28,6 +29,7 @@ __all__ = [
     "clean",
     "collect",
     "find_only",
+    "kinds",
     "look_for_leftovers",
     "on_interrupt",
     "with_causes",

@@ -1,4 +1,4 @@
-"""A record of what was done to hosts, for those who must show it: JSON lines in a file (docs/security.md)."""
+"""A record of what was done to hosts, for those who must show it: JSON lines in a file (docs/audit.md)."""
 
 from __future__ import annotations
 
@@ -6,86 +6,176 @@ import contextlib
 import errno
 import json
 import os
+import secrets
 import stat
 import threading
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import IO, Any, Callable, Mapping, Optional, Sequence, cast
+from typing import IO, Any, Callable, Dict, Mapping, Optional, cast
 
-from hprofiler.agent import AuditEntry
+from hprofiler.agent import Audited, Witness
 from hprofiler.errors import UsageError
 from hprofiler.transports import Transport
 
 _LONGEST = 4096
 _MOST_LINES = 1_000_000
+_MOST_OF_AGENTS = 100_000
+"""Lines that the agents of one host may take, so that none has the room of the others."""
+_BUFFER = 1 << 16
+"""More than any line: each is one write, which nobody else's gets into."""
 
 
 class Audit:
-    """Writes lines {time, host, by, what, pid, detail}; may be told of things on any thread.
+    """Writes lines {time, run, host, by, what, pid, detail} in the order of `time`; from any thread.
 
-    `by` is the coordinator or the agent, whose times are its host's own. It ends at a million lines, and
-    says so; it also ends where nothing more can be written, which `lost` is told.
+    `by` is the coordinator or the agent; of what an agent did `time` is when it was heard here, and
+    `host_time` when it was done, by the host's own clock. It ends at a million lines, and says so; it also
+    ends where nothing more can be written, which `lost` is told.
     """
 
-    def __init__(self, out: IO[str], lost: Callable[[str], None] = lambda why: None) -> None:
+    def __init__(self, out: IO[str], lost: Callable[[str], None] = lambda why: None, run: str = "") -> None:
         self._out = out
         self._lost = lost
+        self._run = run
         self._lock = threading.Lock()
         self._lines = 0
+        self._of_agents: Dict[str, int] = {}
 
     @classmethod
-    def append_to(cls, path: Path, lost: Callable[[str], None] = lambda why: None) -> Audit:
+    def append_to(
+        cls,
+        path: Path,
+        lost: Callable[[str], None] = lambda why: None,
+        detail: str = "",
+        facts: Optional[Mapping[str, Any]] = None,
+    ) -> Audit:
         """Lines are added to the file, which its owner alone may read. UsageError where that cannot be.
 
-        The first is written at once: where there is no room, it is known before any host is touched.
+        The first has the `detail` and `facts` of who does it. It is written at once: where there is no
+        room, it is known before any host is touched.
         """
+        run = secrets.token_hex(4)
+        first = _record(run, "", "coordinator", "begin", os.getpid(), detail, facts or {})
         try:
             descriptor = _own_file(path)
-            first = _record("", "coordinator", datetime.now(timezone.utc), "begin", None, "")
             os.write(descriptor, first.encode())
         except OSError as error:
             raise UsageError(f"--audit {path}: {error.strerror}") from error
-        return cls(os.fdopen(descriptor, "a", encoding="utf-8"), lost)
+        return cls(os.fdopen(descriptor, "a", _BUFFER, encoding="utf-8"), lost, run)
 
     def note(self, host: str, what: str, detail: str = "", pid: Optional[int] = None) -> None:
         """Something that is done from here."""
-        self._write(host, "coordinator", datetime.now(timezone.utc), what, pid, detail)
+        self._write(host, "coordinator", what, pid, detail, {})
 
-    def agent_did(self, host: str, entries: Sequence[AuditEntry], dropped: int) -> None:
+    def agent_did(self, host: str, told: Audited) -> None:
         """What an agent says that it did."""
-        for entry in entries:
-            when = datetime.fromtimestamp(entry.time, timezone.utc)
-            self._write(host, "agent", when, entry.what, entry.pid, entry.detail)
-        if dropped:
-            self.note(host, "dropped", f"{dropped} more entries of the agent's")
+        with self._lock:
+            taken = self._of_agents.get(host, 0)
+            self._of_agents[host] = taken + len(told.entries)
+        room = max(0, _MOST_OF_AGENTS - taken)
+        for entry in told.entries[:room]:
+            self._write(host, "agent", entry.what, entry.pid, entry.detail, {"host_time": _at(entry.time)})
+        if told.dropped:
+            self.note(host, "dropped", f"{told.dropped} more entries of the agent's")
+        if taken <= _MOST_OF_AGENTS < taken + len(told.entries):
+            self.note(host, "dropped", "all that agents tell from here on")
 
-    def _write(self, host: str, by: str, when: datetime, what: str, pid: Optional[int], detail: str) -> None:
+    def end(self, exit_code: Optional[int], detail: str) -> None:
+        """The last line of a run; None where the exit code is not known."""
+        self._write("", "coordinator", "end", os.getpid(), detail, {"exit_code": exit_code})
+
+    def _write(
+        self, host: str, by: str, what: str, pid: Optional[int], detail: str, facts: Mapping[str, Any]
+    ) -> None:
         with self._lock:
             self._lines += 1
-            if self._lines > _MOST_LINES:
-                return
-            if self._lines == _MOST_LINES:
-                what, detail = "dropped", "all that follows"
+            if what != "end":  # which has its place
+                if self._lines > _MOST_LINES:
+                    return
+                if self._lines == _MOST_LINES:
+                    what, detail = "dropped", "all that follows"
             try:
-                self._out.write(_record(host, by, when, what, pid, detail))
+                self._out.write(_record(self._run, host, by, what, pid, detail, facts))
                 self._out.flush()
-            except OSError as error:  # what goes on at hosts goes on
-                self._lines = _MOST_LINES
-                with contextlib.suppress(OSError):
-                    self._out.close()
-                self._lost(error.strerror or str(error))
+            except (OSError, ValueError) as error:  # what goes on at hosts goes on
+                self._end_early(error)
+
+    def _end_early(self, error: Exception) -> None:
+        self._lines = _MOST_LINES
+        with contextlib.suppress(OSError):
+            self._out.close()
+        if isinstance(error, OSError):
+            self._lost(error.strerror or str(error))
 
 
-def _record(host: str, by: str, when: datetime, what: str, pid: Optional[int], detail: str) -> str:
+class VisitAudit:
+    """The record as far as one host's visit goes; without an `audit` it does nothing."""
+
+    def __init__(self, audit: Optional[Audit], host: str) -> None:
+        self._audit = audit
+        self._host = host
+        self._is_whole = False
+
+    def transport(self, transport: Transport) -> Transport:
+        """The same, whose connections and commands are recorded."""
+        return cast(Transport, _Audited(transport, self._audit)) if self._audit else transport
+
+    def note(self, what: str, detail: str) -> None:
+        if self._audit:
+            self._audit.note(self._host, what, detail)
+
+    def witness(self, of_another: bool) -> Optional[Witness]:
+        """Of the visit's own agent, or of one that comes after it."""
+        if self._audit is None:
+            return None
+        return Witness(self._asks, self._another_did if of_another else self._own_did)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is nothing more for the visit's own agent to tell."""
+        return self._audit is None or self._is_whole
+
+    def end(self) -> None:
+        """The visit is over, and had an agent."""
+        if not self.is_whole:
+            self.note("dropped", "the agent ended without telling the rest of what it did")
+
+    def _asks(self, request: Mapping[str, Any]) -> None:
+        """One line for each request, and none for those that only renew the lease."""
+        if request["type"] != "ping":
+            self.note("request", in_words(request))
+
+    def _own_did(self, told: Audited) -> None:
+        self._is_whole = told.last
+        self._another_did(told)
+
+    def _another_did(self, told: Audited) -> None:
+        if self._audit:
+            self._audit.agent_did(self._host, told)
+
+
+def _record(
+    run: str, host: str, by: str, what: str, pid: Optional[int], detail: str, facts: Mapping[str, Any]
+) -> str:
     record = {
-        "time": when.isoformat(timespec="milliseconds"),
+        "time": _written(datetime.now(timezone.utc)),
+        "run": run,
         "host": host,
         "by": by,
         "what": what,
         "pid": pid,
         "detail": detail if len(detail) <= _LONGEST else f"{detail[:_LONGEST]}… ({len(detail)} characters)",
+        **facts,
     }
     return json.dumps(record) + "\n"
+
+
+def _at(seconds: float) -> str:
+    return _written(datetime.fromtimestamp(seconds, timezone.utc))
+
+
+def _written(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds")
 
 
 def _own_file(path: Path) -> int:
@@ -102,11 +192,6 @@ def _own_file(path: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def audited(transport: Transport, audit: Audit) -> Transport:
-    """The same transport, whose connections and commands are recorded."""
-    return cast(Transport, _Audited(transport, audit))
 
 
 class _Audited:
@@ -142,7 +227,7 @@ class _Audited:
 def in_words(request: Mapping[str, Any]) -> str:
     """A request to an agent without its bulk: which files, which processes, what to record."""
     words = [str(request["type"])]
-    for name in ("name", "sha256", "size", "kept", "selector", "containers"):
+    for name in ("name", "sha256", "size", "kept", "dry", "only", "agent_cpu", "selector", "containers"):
         if request.get(name) is not None:
             words.append(f"{name}={json.dumps(request[name])}")
     if "sampling" in request:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import List, Mapping, Optional, Sequence, Tuple
+from typing import Counter, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent import Checked, CheckedProcess, Finding, Found, Ignored, ProcessOutcome
 from hprofiler.collect import libraries
+from hprofiler.collect.canaries import Kind, kind_of
 from hprofiler.collect.care import USUAL, Care, refuse_busy
+from hprofiler.collect.crew import Crew, Listener, Reach, silent
 from hprofiler.collect.stop import Stop
-from hprofiler.collect.visit import Crew, Listener, Reach, Visit, idle_reason, silent, visit_all
+from hprofiler.collect.visit import Visit, idle_reason, visit_all
 from hprofiler.errors import HostError
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selector, Status
 
@@ -58,6 +60,17 @@ def check_only(
 
     visit_all(visits, crew, interrupt)
     return [visit.result() for visit in visits]
+
+
+def kinds(checked: Sequence[HostChecked]) -> Counter[Kind]:
+    """How many JVMs would be recorded of each kind, of which with canaries one would go before the others."""
+    found: Counter[Kind] = Counter()
+    for host in checked:
+        for process, verdict in zip(host.processes, host.verdicts):
+            kind = kind_of(host.facts.arch if host.facts else "", process, verdict.engine)
+            if kind and verdict.outcome.status is not Status.FAILED:
+                found[kind] += 1
+    return found
 
 
 class _CheckingVisit(Visit):

@@ -2,33 +2,51 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import AbstractSet, List, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 from hprofiler.agent import AgentSession, Cleaned, Leftover, Leftovers
 from hprofiler.agent.leftovers import CLEANING_SECONDS
+from hprofiler.collect.crew import Crew, Listener, Reach, silent
 from hprofiler.collect.stop import Stop
-from hprofiler.collect.visit import Crew, Listener, Reach, Visit, silent, visit_all
+from hprofiler.collect.visit import Visit, visit_all
 from hprofiler.model import Host, Outcome, Status
 
 
 @dataclass(frozen=True)
 class HostLeft:
-    """What was found on one host, and in `outcomes` what could not be looked at."""
+    """What was found on one host, and in `outcomes` what could not be looked at.
+
+    `out_of_reach` are other users' JVMs, (user, how many), into which the connecting user may not look.
+    """
 
     host: Host
     entries: Tuple[Leftover, ...]
     outcomes: Tuple[Outcome, ...]
+    out_of_reach: Tuple[Tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What came of one thing that was to be removed.
+
+    `result` is "removed" (a folder, a file), "emptied" (a folder that stays, with what is not ours),
+    "ended" (a process), "stopped" (a profiler), "gone" (before it was its turn: with its agent, say),
+    "spared" (a session uses it by now: `reason`), "failed" (`reason`) or "" (not known: its host failed).
+    """
+
+    entry: Leftover
+    result: str
+    reason: str = ""
 
 
 @dataclass(frozen=True)
 class HostCleaned:
-    """What was removed (paths), stopped and ended (pids) on one host, and in `outcomes` what could not be."""
+    """What came of what was to be removed from one host, and in `outcomes` what could not be."""
 
     host: Host
-    removed: Tuple[str, ...]
-    stopped: Tuple[int, ...]
-    ended: Tuple[int, ...]
+    removals: Tuple[Removal, ...]
     outcomes: Tuple[Outcome, ...]
 
 
@@ -46,14 +64,14 @@ def look_for_leftovers(
 
 
 def clean(
-    chosen: Sequence[Tuple[Host, AbstractSet[str]]],
+    chosen: Sequence[Tuple[Host, Sequence[Leftover]]],
     reach: Reach,
     listener: Listener = silent,
     stop: Optional[Stop] = None,
 ) -> List[HostCleaned]:
-    """Remove what was listed, by its ids, where it is still the same and still left over."""
+    """Remove what was listed, where it is still the same and still left over."""
     crew = Crew(reach, listener, stop or Stop())
-    visits = [_CleaningVisit(host, crew, ids) for host, ids in chosen]
+    visits = [_CleaningVisit(host, crew, entries) for host, entries in chosen]
     _visit(visits, crew)
     return [visit.result() for visit in visits]
 
@@ -94,28 +112,30 @@ class _ListingVisit(_HostVisit):
     def __init__(self, host: Host, crew: Crew) -> None:
         super().__init__(host, crew)
         self._entries: Tuple[Leftover, ...] = ()
+        self._out_of_reach: Tuple[Tuple[str, int], ...] = ()
 
     def work(self) -> None:
         session = self.begin()
         found = session.leftovers()
+        self._out_of_reach = found.out_of_reach
         self.fail(found)
         self._entries = self.without_own(session, found)
         self.finish(session)
         self.tell("done")
 
     def result(self) -> HostLeft:
-        return HostLeft(self.host, self._entries, tuple(self.outcomes))
+        return HostLeft(self.host, self._entries, tuple(self.outcomes), self._out_of_reach)
 
 
 class _CleaningVisit(_HostVisit):
-    def __init__(self, host: Host, crew: Crew, ids: AbstractSet[str]) -> None:
+    def __init__(self, host: Host, crew: Crew, entries: Sequence[Leftover]) -> None:
         super().__init__(host, crew)
-        self._ids = ids
-        self._cleaned = Cleaned((), (), (), ())
+        self._entries = entries
+        self._cleaned: Optional[Cleaned] = None
 
     def work(self) -> None:
         session = self.begin()
-        self._cleaned = session.clean(kept=False, only=sorted(self._ids))
+        self._cleaned = session.clean(kept=False, only=sorted(one.id for one in self._entries))
         self.fail(self._cleaned)
         if session.pushed:
             self.without_own(session, session.leftovers())
@@ -123,5 +143,37 @@ class _CleaningVisit(_HostVisit):
         self.tell("done")
 
     def result(self) -> HostCleaned:
-        done = self._cleaned
-        return HostCleaned(self.host, done.removed, done.stopped, done.ended, tuple(self.outcomes))
+        removals = tuple(Removal(one, "") for one in self._entries)
+        if self._cleaned is not None:
+            removals = results(self._entries, self._cleaned)
+        return HostCleaned(self.host, removals, tuple(self.outcomes))
+
+
+def results(entries: Sequence[Leftover], cleaned: Cleaned) -> Tuple[Removal, ...]:
+    """What came of each. Containers may have several things of one path: each of what was told is for one."""
+    told: Dict[str, Counter[object]] = {
+        "removed": Counter(cleaned.removed),
+        "stopped": Counter(cleaned.stopped),
+        "ended": Counter(cleaned.ended),
+    }
+    excused = {
+        (name, one.what): one.reason
+        for name, those in (("spared", cleaned.spared), ("failed", cleaned.failed))
+        for one in those
+    }
+
+    def removal(one: Leftover) -> Removal:
+        name = {"profiler": "stopped", "agent": "ended", "program": "ended"}.get(one.kind, "removed")
+        key = one.path if name == "removed" else one.pid
+        if told[name][key] > 0:
+            told[name][key] -= 1
+            return Removal(one, name)
+        what = one.path if one.pid is None else f"process {one.pid}"
+        for excuse in ("spared", "failed"):
+            if (excuse, what) in excused:
+                return Removal(one, excuse, excused[excuse, what])
+        if any(path.startswith(f"{one.path}/") for path in cleaned.removed):
+            return Removal(one, "emptied")
+        return Removal(one, "gone")
+
+    return tuple(removal(one) for one in entries)

@@ -9,14 +9,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Iterator, List, Optional
 
-from hprofiler.agent import AgentSession, Interrupted, ProcessOutcome
-from hprofiler.agent.leftovers import CLEANING_SECONDS
+from hprofiler.agent import AgentSession, Cleaned, Interrupted, ProcessOutcome
+from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
 from hprofiler.agent.talk import LEASE_SECONDS
 from hprofiler.errors import ConnectionLost, HostError
 from hprofiler.model import Outcome, Status
 
 if TYPE_CHECKING:
-    from hprofiler.collect.visit import Crew, Visit
+    from hprofiler.collect.crew import Crew
+    from hprofiler.collect.visit import Visit
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 5.0
@@ -38,7 +39,7 @@ class Comeback:
 
     def interrupted(self, event: Interrupted) -> None:
         """The agent had ended the recording, as it tells now."""
-        self._interrupted = event
+        self._interrupted = self._interrupted or event
 
     def marked(self, outcome: ProcessOutcome) -> ProcessOutcome:
         """The outcome of a process; where its recording was ended early it says why."""
@@ -71,8 +72,8 @@ class Comeback:
         """
         lost = time.monotonic()
         until = max(lost + LEASE_SECONDS, min(over, lost + 2 * LEASE_SECONDS))
-        self._visit.tell("lost", f"{why.reason}; trying again")
-        self._note("lost", why.reason)
+        self._visit.tell("lost", why.reason, until - lost)
+        self._visit.audit.note("lost", why.reason)
         limit, pause = _FIRST_LIMIT, _FIRST_PAUSE
         while True:
             try:
@@ -84,12 +85,9 @@ class Comeback:
                 if self._enough.wait(min(spread, max(0.0, left))) or left <= spread:
                     raise self._given_up(why, lost, tried.why) from tried
             limit, pause = limit + _FIRST_LIMIT, min(2 * pause, _LONGEST_PAUSE)
-        self._away = time.monotonic() - lost
-        self._visit.tell(self._visit.stage, f"connected again after {self._away:.0f} s")
-
-    def _note(self, what: str, detail: str) -> None:
-        if self._visit.reach.audit:
-            self._visit.reach.audit.note(self._visit.host.name, what, detail)
+        away = time.monotonic() - lost
+        self._away = (self._away or 0.0) + away
+        self._visit.tell(self._visit.stage, f"connected again after {away:.0f} s")
 
     @contextmanager
     def _turn(self, patience: float) -> Iterator[None]:
@@ -118,11 +116,14 @@ class Comeback:
                 self._crew.watchdog.cancel(expired)
         if not found:
             reason = f"{why.reason}; what was not fetched before is lost with its agent"
-            raise self._nothing_there(other, why, reason)
+            raise self._nothing_there(other, session.trace, why, reason)
 
     def tidied(self, why: HostError) -> HostError:
         """What an agent left that ended before it recorded is taken away. Gives what there is to tell."""
         visit = self._visit
+        trace = visit.session.trace if visit.session else None
+        if trace is None:
+            return why
         visit.limit(visit.reach.timeout)
         try:
             transport = visit.renew_transport()
@@ -131,14 +132,16 @@ class Comeback:
         except HostError as error:
             reason = f"{why.reason}, and whether it left anything is not known: {error.reason}"
             return HostError(why.stage, reason, "run `hprofiler cleanup`")
-        return self._nothing_there(other, why, why.reason)
+        return self._nothing_there(other, trace, why, why.reason)
 
-    def _nothing_there(self, other: AgentSession, why: HostError, reason: str) -> HostError:
+    def _nothing_there(
+        self, other: AgentSession, trace: Optional[Trace], why: HostError, reason: str
+    ) -> HostError:
         """The agent has ended; what it could not take away is taken away now."""
         visit = self._visit
         visit.limit(visit.reach.timeout + CLEANING_SECONDS)
         try:
-            cleaned = other.clean(kept=True)
+            cleaned = other.take_away(trace) if trace else Cleaned((), (), (), ())
             other.bye()
         except HostError as error:
             reason += f", and what it left there could not be removed: {error.reason}"
@@ -148,7 +151,8 @@ class Comeback:
             return HostError(why.stage, reason, "run `hprofiler cleanup`")
         if cleaned.stopped:
             reason += f"; its profiler in {len(cleaned.stopped)} of the processes was stopped"
-        return HostError(why.stage, reason, "record again")
+        remedy = f"{why.remedy}; then record again" if why.remedy else "record again"
+        return HostError(why.stage, reason, remedy)
 
     def _given_up(self, why: HostError, lost: float, last: HostError) -> HostError:
         waited = time.monotonic() - lost

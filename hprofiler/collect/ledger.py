@@ -13,6 +13,7 @@ _LOST = "lost with its host: "
 _AFTER_IT_BEGAN = ("start", "record", "fetch", "clean")
 # As agents say it of a process. Of a recording that they cut short they say why: "ended after 3 s: …".
 _ENDED = re.compile(r"\bhas ended\b|\bended (before|during)\b|\bended after [0-9.]+ s(?!:)")
+_CUT = re.compile(r"\bended after ([0-9]{1,7}(?:\.[0-9]{1,9})?) s:")
 
 
 class Ledger:
@@ -52,8 +53,8 @@ class Ledger:
             return Outcome(self._host, status, outcome.stage, outcome.reason, outcome.remedy)
         earlier = self._outcomes.get(pid)
         if not earlier or earlier.status is not Status.FAILED:  # the first failure is the one that explains
-            process = self._processes[pid]
-            self._outcomes[pid] = self._made(process, status, outcome.stage, outcome.reason, outcome.remedy)
+            line = self._made(self._processes[pid], status, outcome.stage, outcome.reason, outcome.remedy)
+            self._outcomes[pid] = replace(line, seconds=_seconds_of_cut(outcome))
         return None
 
     def lines(self, host_failure: Optional[Outcome]) -> Tuple[Outcome, ...]:
@@ -76,6 +77,7 @@ class Ledger:
             status=Status.DEGRADED if recorded else Status.FAILED,
             reason="; ".join(line.reason for line in told),
             remedy=next((line.remedy for line in told if line.remedy), ""),
+            seconds=said.seconds if said else None,
         )
 
     def _missing(
@@ -95,6 +97,11 @@ class Ledger:
 
     def _made(self, process: Process, status: Status, stage: str, reason: str, remedy: str = "") -> Outcome:
         return Outcome(self._host, status, stage, reason, remedy, process.pid, process.label)
+
+
+def _seconds_of_cut(outcome: ProcessOutcome) -> Optional[float]:
+    cut = _CUT.search(outcome.reason) if outcome.status is Status.DEGRADED else None
+    return float(cut[1]) if cut else None
 
 
 def first_failure(outcomes: Sequence[Outcome]) -> Optional[Outcome]:

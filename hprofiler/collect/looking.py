@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent import Found, Ignored
+from hprofiler.collect.crew import Crew, Listener, Reach, silent
 from hprofiler.collect.stop import Stop
-from hprofiler.collect.visit import Crew, Listener, Reach, Visit, idle_reason, silent, visit_all
+from hprofiler.collect.visit import Visit, idle_reason, visit_all
 from hprofiler.model import Host, HostFacts, Outcome, Process, Selector, Status
 
 

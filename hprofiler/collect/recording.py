@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from dataclasses import replace
-from typing import Callable, Iterator, List, Mapping, Optional, Protocol, Sequence, Set, Union
+from typing import List, Mapping, Optional, Sequence
 
 from hprofiler.agent import (
     AgentSession,
@@ -18,22 +18,24 @@ from hprofiler.agent import (
     RawHeader,
 )
 from hprofiler.agent import Recording as Began
-from hprofiler.agent.leftovers import CLEANING_SECONDS
-from hprofiler.collect import libraries
-from hprofiler.collect.care import NO_CANARY, USUAL, Canaries, Care, refuse_busy
+from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
+from hprofiler.collect import canaries, libraries
+from hprofiler.collect.canaries import Canaries, Cleared
+from hprofiler.collect.care import USUAL, Care, refuse_busy
 from hprofiler.collect.comeback import Comeback
+from hprofiler.collect.crew import Crew, Listener, Reach, silent
+from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.ledger import Ledger, first_failure
 from hprofiler.collect.stop import AT_ONCE, Stop
-from hprofiler.collect.visit import Crew, Listener, Reach, Visit, idle_reason, silent, visit_all
-from hprofiler.errors import AgentEnded, ConnectionLost, HostError, HprofilerError
+from hprofiler.collect.visit import Visit, idle_reason, visit_all
+from hprofiler.errors import AgentEnded, ConnectionLost, HostError
 from hprofiler.model import (
     Host,
     HostFacts,
     HostResult,
     Outcome,
     Process,
-    Recording,
     Sampling,
     Selector,
     Status,
@@ -42,25 +44,6 @@ from hprofiler.model import (
 _LATE = 1.0
 _CANARY_STEPS = 3  # as of any recording: it is prepared, started, and recorded
 _FROM_THE_NODE = "go by SSH to the node and its perf: --via ssh"
-_SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
-_PART = 1 << 20  # bytes of a payload that have a time limit of their own
-
-
-class ProfileSink(Protocol):
-    """Where profiles go. Called on many threads.
-
-    The pieces end with a HostError when what came is damaged or the connection is lost: let it
-    through, and keep nothing of what came.
-    """
-
-    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
-        """Keep one compact profile (`flamegraph/FORMAT.md`); gives its sums by value name.
-
-        Raises HprofilerError for a profile that is none, or not the event's.
-        """
-
-    def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
-        """Keep the file `name` as the engine wrote it."""
 
 
 def collect(
@@ -80,8 +63,8 @@ def collect(
     """
     gate = StartGate(len(hosts), lambda: _bound_the_wait(crew, gate, reach.timeout))
     crew = Crew(reach, listener, stop or Stop(), gate.under_way)
-    canaries = Canaries() if care.canary else None
-    visits = [_RecordingVisit(host, crew, selector, sampling, sink, gate, care, canaries) for host in hosts]
+    flock = Canaries() if care.canary else None
+    visits = [_RecordingVisit(host, crew, selector, sampling, sink, gate, care, flock) for host in hosts]
 
     def on_stop(level: int) -> None:
         for visit in visits:
@@ -109,15 +92,15 @@ class _RecordingVisit(Visit):
         sink: ProfileSink,
         gate: StartGate,
         care: Care,
-        canaries: Optional[Canaries],
+        flock: Optional[Canaries],
     ) -> None:
         super().__init__(host, crew, selector)
         self._selector = selector
         self._sampling = sampling
-        self._sink = sink
+        self._fetching = Fetching(host, sink, self.limit, crew.reach.timeout)
         self._gate = gate
         self._care = care
-        self._canaries = canaries
+        self._canaries = flock
         self._ledger = Ledger(host.name, sampling.events)
         self._phase = "before"
         self._over = 0.0
@@ -151,23 +134,24 @@ class _RecordingVisit(Visit):
         except ConnectionLost as lost:
             if self._gate.is_open or self._crew.stop.level:
                 raise
+            former = self.session.trace if self.session else None
             if self.session:
                 self.session.close()
             self.renew_transport()
             self.session, self._ledger = None, Ledger(self.host.name, self._sampling.events)
             reason = f"{lost.reason} while it was made ready, and made again"
             self.outcomes[:] = [Outcome(self.host.name, Status.OK, lost.stage, reason)]
-            return self._get_ready(again=True)
+            return self._get_ready(former)
 
-    def _get_ready(self, again: bool = False) -> Optional[AgentSession]:
+    def _get_ready(self, former: Optional[Trace] = None) -> Optional[AgentSession]:
         """A session with something prepared; None when there is nothing to record here.
 
-        `again`: the agent before may have been killed, and so have left what it had prepared.
+        `former`: of an agent that may have been killed, and so have left what it had prepared.
         """
         session = self.open_session()
-        if again:
+        if former:
             self.limit(self.reach.timeout + CLEANING_SECONDS)
-            session.clean(kept=True)
+            session.take_away(former)
         found = self.find(session, self._selector)
         if not found.processes:
             self._idle(session, found)
@@ -177,10 +161,11 @@ class _RecordingVisit(Visit):
             return None
         needed = self._put_libraries(session)
         hashes, versions = libraries.hashes(needed), libraries.versions(needed)
-        processes = self._after_canaries(session, hashes, versions, found.processes)
+        cleared = self._cleared(session, hashes, versions, found.processes)
+        processes, engines = cleared.processes, cleared.engines
         self.enter("prepare", self._care.attaching(self.reach.timeout, len(processes)))
         cores = self._care.agent_cpu
-        ready, outcomes = session.prepare(self._sampling, hashes, processes, versions, cores)
+        ready, outcomes = session.prepare(self._sampling, hashes, processes, versions, cores, engines)
         for outcome in outcomes:
             self._note(outcome)
         self.processes = len(ready)
@@ -206,75 +191,41 @@ class _RecordingVisit(Visit):
         needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
         for _, file_name, blob in needed:
             if blob.sha256 not in session.hello.blobs:
-                self.enter("push", self.reach.timeout + blob.path.stat().st_size / _SLOWEST)
+                self.enter("push", self.reach.timeout + blob.path.stat().st_size / SLOWEST)
                 session.put(file_name, blob)
         return needed
 
-    def _after_canaries(
+    def _cleared(
         self,
         session: AgentSession,
         hashes: Mapping[str, str],
         versions: Mapping[str, str],
         processes: Sequence[Process],
-    ) -> List[Process]:
-        """Those whose kind may be recorded; of each kind the first anywhere is recorded alone before."""
+    ) -> Cleared:
+        """Who may be recorded; with canaries the first of each kind anywhere is recorded alone before."""
         if self._canaries is None:
-            return list(processes)
+            return Cleared(list(processes))
         self.enter("prepare", self.reach.timeout)
         cores = self._care.agent_cpu
         checked = session.check(self._sampling, hashes, versions, processes, cores).processes
-        foreseen = {one.outcome.pid: one.outcome for one in checked if one.outcome.status is Status.FAILED}
         self.limit(None)  # each step that follows has a time limit of its own
 
-        def watch(process: Process) -> ProcessOutcome:
+        def watch(process: Process, engine: str) -> ProcessOutcome:
             self.limit(_CANARY_STEPS * self.reach.timeout)
-            outcome, left = session.canary(self._sampling, hashes, versions, process, cores)
+            outcome, left = session.canary(self._sampling, hashes, versions, process, cores, engine)
+            self.limit(None)
             self._tell_left(left)
             return outcome
 
-        refused: Set[int] = set()
-        for process in sorted(processes, key=lambda process: process.pid in foreseen):
-            line = self._refusal(self._canaries, session.arch, process, foreseen.get(process.pid), watch)
-            self.limit(None)
-            if line:
-                self._note(line)
-                refused.add(process.pid)
-        return [process for process in processes if process.pid not in refused]
+        lookout = canaries.Lookout(self.host.name, session.arch, watch, self.check, self._canary_is_well)
+        cleared = canaries.clear(self._canaries, lookout, list(zip(processes, checked)))
+        for line in cleared.refused:
+            self._note(line)
+        return cleared
 
-    def _refusal(
-        self,
-        canaries: Canaries,
-        arch: str,
-        process: Process,
-        foreseen: Optional[ProcessOutcome],
-        watch: Callable[[Process], ProcessOutcome],
-    ) -> Optional[ProcessOutcome]:
-        """Why a process is not recorded after its kind's canary, or as one; None where it is.
-
-        One whose failure is `foreseen` is no canary, and not recorded where no other was.
-        """
-        if not process.is_jvm:
-            return None
-        own = foreseen
-
-        def watched() -> Optional[str]:
-            nonlocal own
-            own = watch(process)
-            return self._meaning(own)
-
-        kind = (arch, process.jvm_version or "unknown")
-        why = canaries.known(kind) if foreseen else canaries.verdict(kind, watched, self.check)
-        if why is None:
-            return own
-        return ProcessOutcome(process.pid, Status.FAILED, "prepare", why, NO_CANARY) if why else None
-
-    def _meaning(self, outcome: ProcessOutcome) -> Optional[str]:
-        """What a canary's end means for all like it."""
-        if outcome.status is not Status.FAILED:
-            return ""
-        if outcome.stage != "record":
-            return None
-        return f"none like it is recorded after what became of the first ({self.host.name}): {outcome.reason}"
+    def _canary_is_well(self, told: str) -> None:
+        self.outcomes.append(Outcome(self.host.name, Status.OK, "prepare", told))
+        self.tell("canary", told)
 
     def _idle(self, session: AgentSession, found: Found) -> None:
         reason = idle_reason(found, self.host)
@@ -303,8 +254,8 @@ class _RecordingVisit(Visit):
             elif isinstance(event, Interrupted):
                 self._comeback.interrupted(event)
             elif isinstance(event, (ProfileHeader, RawHeader)):
-                self.enter("fetch", self._time_for(event.size))
-                self._fetch(session, event)
+                self.enter("fetch", self._fetching.time_for(event.size))
+                self._fetching.fetch(session, event, self._ledger)
                 self._go_on()
             elif isinstance(event, ProcessOutcome):
                 self._note(self._comeback.marked(event))
@@ -317,7 +268,7 @@ class _RecordingVisit(Visit):
         assert self.session is not None
         self.limit(None)
         self._comeback.come(self.session, why, self._over)
-        self.limit(self._care.folding(self.reach.timeout, self.processes) + _PART / _SLOWEST)
+        self.limit(self._care.folding(self.reach.timeout, self.processes) + PART / SLOWEST)
         if self.stage == "record":
             self._go_on()
         if self._crew.stop.level:
@@ -337,49 +288,6 @@ class _RecordingVisit(Visit):
         line = self._ledger.outcome(outcome)
         if line:
             self.outcomes.append(line)
-
-    def _fetch(self, session: AgentSession, header: Union[ProfileHeader, RawHeader]) -> None:
-        pieces = self._in_time(session.payload(header), header.size)
-        try:
-            self._keep(header, pieces)
-        except (HprofilerError, OSError) as error:
-            for _ in pieces:  # whoever did not take all of them must not lose the next profile
-                pass
-            remedy = error.remedy if isinstance(error, HprofilerError) else ""
-            self._ledger.problem(header.pid, str(error), remedy)
-
-    def _time_for(self, size: int) -> float:
-        """Seconds in which the next part of a payload has to come, of which so many bytes are missing."""
-        return self.reach.timeout + min(size, _PART) / _SLOWEST
-
-    def _in_time(self, pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
-        """A host that claims much and sends little is waited for as long as one part may take."""
-        came, due = 0, _PART
-        for piece in pieces:
-            came += len(piece)
-            if came >= due or came == size:
-                due = came + _PART
-                self.limit(self._time_for(size - came))
-            yield piece
-
-    def _keep(self, header: Union[ProfileHeader, RawHeader], pieces: Iterator[bytes]) -> None:
-        process = self._ledger.process(header.pid)
-        if isinstance(header, RawHeader):
-            self._sink.raw(self.host, process, header.name, pieces)
-            return
-        recording = Recording(
-            process=process,
-            event=header.event,
-            engine=header.engine,
-            source=header.source,
-            interval=header.interval,
-            samples=header.samples,
-            seconds=header.seconds,
-            cpu_seconds=header.cpu_seconds,
-            timeline=header.timeline,
-        )
-        totals = self._sink.profile(self.host, recording, pieces)
-        self._ledger.recorded(replace(recording, totals=totals))
 
     def _end(self, session: AgentSession) -> None:
         with self._lock:

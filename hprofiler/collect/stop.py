@@ -1,4 +1,8 @@
-"""Ending a run early: the first request keeps what was recorded, the second lets go of everything."""
+"""Ending a run early: the first request keeps what was recorded, the second lets go of everything.
+
+Ctrl-C (SIGINT), SIGTERM and SIGHUP are such requests. A terminal that hangs up says so more than once, by the
+kernel and by the shell: what follows it within a second is the same request.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,15 @@ import queue
 import signal
 import socket
 import threading
+import time
 from contextlib import contextmanager
 from typing import Callable, Iterator, List
 
 AT_ONCE = 2
 # How long the end of a block waits for an action that goes on, in seconds.
 _LAST_ACTION = 2.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ECHO = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -22,11 +29,18 @@ class Stop:
 
     def __init__(self) -> None:
         self.level = 0
+        self.signal = 0
+        """The signal that asked first; 0 while nobody has."""
+        self._first = 0.0
         self._requests: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._listeners: List[Callable[[int], None]] = []
 
-    def request(self) -> None:
+    def request(self, number: int = signal.SIGINT) -> None:
         """Stop; called again: at once."""
+        if not self.signal:
+            self.signal, self._first = number, time.monotonic()
+        elif number == signal.SIGHUP and time.monotonic() < self._first + _ECHO:
+            return
         self._requests.put(True)
 
     @contextmanager
@@ -50,12 +64,13 @@ class Stop:
 
 
 @contextmanager
-def on_interrupt(action: Callable[[], None]) -> Iterator[None]:
-    """While the block runs, Ctrl-C (SIGINT) calls `action` on a thread of its own and raises nothing.
+def on_interrupt(action: Callable[[int], None]) -> Iterator[None]:
+    """While the block runs, Ctrl-C (SIGINT), SIGTERM and SIGHUP call `action` with the signal's number.
 
-    A KeyboardInterrupt may come up where Python throws exceptions away (a callback, a `__del__`) and be
-    lost; and a main thread that is just going to sleep on a lock runs no handler before it is woken up.
-    Only the main thread may set a handler; elsewhere this does nothing.
+    It is called on a thread of its own, and nothing is raised: a KeyboardInterrupt may come up where Python
+    throws exceptions away (a callback, a `__del__`) and be lost; and a main thread that is just going to
+    sleep on a lock runs no handler before it is woken up. SIGTERM and SIGHUP that are ignored (`nohup`)
+    stay so. Only the main thread may set a handler; elsewhere this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -65,22 +80,26 @@ def on_interrupt(action: Callable[[], None]) -> Iterator[None]:
     thread = threading.Thread(target=_hear, args=(heard, action), name="hprofiler-interrupt", daemon=True)
     thread.start()
     woken_before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
-    handler_before = signal.signal(signal.SIGINT, lambda number, frame: None)
+    handlers_before = {one: signal.getsignal(one) for one in _SIGNALS}
+    for number, before in handlers_before.items():
+        if number == signal.SIGINT or before is not signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: None)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler_before)
+        for number, before in handlers_before.items():
+            signal.signal(number, before)
         signal.set_wakeup_fd(woken_before)
         told.close()
         thread.join(_LAST_ACTION)
 
 
-def _hear(heard: socket.socket, action: Callable[[], None]) -> None:
-    """Call `action` for each SIGINT that the interpreter writes down, as a byte, the moment it comes."""
+def _hear(heard: socket.socket, action: Callable[[int], None]) -> None:
+    """Call `action` for each signal that the interpreter writes down, as a byte, the moment it comes."""
     with heard:
         while numbers := heard.recv(64):
-            for _ in range(numbers.count(signal.SIGINT)):
+            for number in filter(_SIGNALS.__contains__, numbers):
                 try:
-                    action()
+                    action(number)
                 except Exception:  # the next one must be heard
-                    _log.exception("Ctrl-C")
+                    _log.exception("signal %d", number)

@@ -6,55 +6,23 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from hprofiler.agent import AgentBinaries, AgentSession, Found, Listed
+from hprofiler.agent import AgentSession, Found, Listed
 from hprofiler.agent.pipe import pids_of_pipe
-from hprofiler.collect.audit import Audit, audited, in_words
-from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
-from hprofiler.collect.watchdog import Watchdog
+from hprofiler.collect.audit import VisitAudit
+from hprofiler.collect.contained import Contained
+from hprofiler.collect.crew import Crew, HostProgress
+from hprofiler.collect.stop import AT_ONCE, on_interrupt
 from hprofiler.errors import HostError, HprofilerError
-from hprofiler.model import OWNER, PROCESS, Host, HostFacts, Outcome, Process, Selector, Status
+from hprofiler.model import Host, HostFacts, Outcome, Process, Selector, Status
 from hprofiler.transports import LocalTransport, NoShell, Transport
 
 _LAST_WORDS = 3.0
-_EMPTY_TOLD = 20
-_UNSEEN_TOLD = 5
 _PIPE_IS_HERE = "it runs here, on the container's processes; try it on some of them: ps -ef | {}"
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Reach:
-    """How hosts are reached: `parallel` connects at once, `timeout` seconds for each step on each host.
-
-    With an `audit` everything that is done to them is recorded there.
-    """
-
-    transport_for: Callable[[Host], Transport]
-    binaries: AgentBinaries
-    parallel: int = 32
-    timeout: float = 30.0
-    audit: Optional[Audit] = None
-
-
-@dataclass(frozen=True)
-class HostProgress:
-    """One step of one host: an outcome's `stage`, or `wait` (for the others), `idle`, `failed`, `done`."""
-
-    host: str
-    stage: str
-    detail: str = ""
-    processes: int = 0
-
-
-Listener = Callable[[HostProgress], None]
-
-
-def silent(progress: HostProgress) -> None:
-    """A listener that does not care."""
 
 
 class Visit(ABC):
@@ -62,6 +30,7 @@ class Visit(ABC):
 
     def __init__(self, host: Host, crew: Crew, selector: Optional[Selector] = None) -> None:
         self.host = host
+        self._contained = Contained(host)
         self._all_meant = selector is not None and selector.kind == "containers"
         self.reach = crew.reach
         self.stage = "connect"
@@ -71,7 +40,7 @@ class Visit(ABC):
         self.processes = 0
         self._looked = False
         self.needless = False
-        self._audited = False
+        self.audit = VisitAudit(crew.reach.audit, host.name)
         self.transport = self._transport()
         self._moved = (0, 0)
         self.session: Optional[AgentSession] = None
@@ -105,8 +74,8 @@ class Visit(ABC):
             if seconds is not None:
                 self._limit = self._crew.watchdog.after(seconds, lambda: self._expire(token, seconds))
 
-    def tell(self, stage: str, detail: str = "") -> None:
-        self._crew.listener(HostProgress(self.host.name, stage, detail, self.processes))
+    def tell(self, stage: str, detail: str = "", seconds: float = 0.0) -> None:
+        self._crew.listener(HostProgress(self.host.name, stage, detail, self.processes, seconds))
 
     def _clock(self, stage: str) -> None:
         now = time.monotonic()
@@ -141,8 +110,7 @@ class Visit(ABC):
     # Connections
 
     def _transport(self) -> Transport:
-        transport = self.reach.transport_for(self.host)
-        return audited(transport, self.reach.audit) if self.reach.audit else transport
+        return self.audit.transport(self.reach.transport_for(self.host))
 
     def renew_transport(self) -> Transport:
         """One that is not connected yet takes the place of the present one, which is closed."""
@@ -167,7 +135,7 @@ class Visit(ABC):
             transport,
             self.reach.binaries,
             enter=lambda stage: None if to_resume else self.enter(stage, self.reach.timeout),
-            told=self._asks if self.reach.audit else None,
+            witness=self.audit.witness(of_another=to_resume),
             to_resume=to_resume,
         )
 
@@ -200,11 +168,16 @@ class Visit(ABC):
         found = session.find(query, selector.native, self.host.containers, self.transport.inside)
         self._looked = True
         if query is None and found.processes:
-            self._tell_empty(found.processes)
-        processes = tuple(self._known(process) for process in found.processes if self._is_believed(process))
+            self.outcomes += self._contained.empty(found.processes)
+        processes = tuple(self._contained.known(one) for one in found.processes if self._is_believed(one))
         self.processes = len(processes)
-        ignored = tuple(replace(one, reason=self._named(one.reason)) for one in found.ignored)
+        ignored = tuple(replace(one, reason=self._contained.named(one.reason)) for one in found.ignored)
         return replace(found, processes=processes, ignored=ignored)
+
+    def _is_believed(self, process: Process) -> bool:
+        doubt = self._contained.doubt(process)
+        self.outcomes += [doubt] if doubt else []
+        return doubt is None
 
     def _pids_of_pipe(self, pipe: str, listed: Sequence[Listed]) -> List[int]:
         if not self.transport.leaves_nothing:
@@ -215,69 +188,6 @@ class Visit(ABC):
             self._beside = here
         self.check()  # who aborted before that did not know of it
         return pids_of_pipe(here, pipe, listed, self.reach.timeout, _PIPE_IS_HERE)
-
-    def _named(self, reason: str) -> str:
-        """The agent's words with the pods' names in place of what the runtime calls containers."""
-        for identity in self.host.containers:
-            if identity in reason and self._pod(identity) != identity:
-                return reason.replace(identity, self._name(identity))
-        return reason
-
-    def _is_believed(self, process: Process) -> bool:
-        """Whether it may be of its container, as far as users are known by name; a ledger line where not."""
-        owner = self.host.containers.get(process.labels.get("container", ""), {}).get(OWNER, "")
-        if not owner or process.user == owner or process.user.isdecimal():
-            return True
-        reason = f"it runs as {process.user} and the application as {owner}: it may be another application's"
-        remedy = f"if it is this one's, name it: -j pid:{process.pid} -h {self.host.name}"
-        line = Outcome(self.host.name, Status.DEGRADED, "find", reason, remedy, process.pid, process.label)
-        self.outcomes.append(line)
-        return False
-
-    def _known(self, process: Process) -> Process:
-        """A process with what the resolver knows of its container, which goes before what was derived."""
-        known = dict(self.host.containers.get(process.labels.get("container", ""), {}))
-        known.pop(OWNER, None)
-        label = known.pop(PROCESS, process.label)
-        if not process.is_jvm and label != process.label:
-            label = f"{process.label} of {label}"  # a worker or a helper beside the JVM that the name is of
-        return replace(process, label=label, labels={**process.labels, **known})
-
-    def _tell_empty(self, processes: Sequence[Process]) -> None:
-        """Ledger lines of containers (of pods, where they have some) in which there is nothing to record."""
-        known = self.host.containers
-        full = {self._pod(process.labels.get("container", "")) for process in processes}
-        for container in known:
-            pod = self._pod(container)
-            if pod not in full and len(self.outcomes) < _EMPTY_TOLD:
-                full.add(pod)
-                reason = f"no JVM of {self._pod_name(container)} was found"
-                self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "find", reason))
-
-    def _pod(self, container: str) -> str:
-        """The pod that a container is of; itself, where there are no pods."""
-        labels = self.host.containers.get(container, {})
-        return "/".join(labels[name] for name in ("namespace", "pod") if name in labels) or container
-
-    def _pod_name(self, container: str) -> str:
-        """A container's pod, for people: by what Spark calls it, else as the run does ("shop/web")."""
-        labels = self.host.containers[container]
-        if "pod" not in labels or "role" in labels:
-            return self._name(container, self._pod(container))
-        known, own = labels.get(PROCESS, ""), "/{pod}/{container}".format(**labels)
-        if f"/{known}".endswith(own):
-            return known[: -len(labels["container"]) - 1]
-        return known or self._pod(container)
-
-    def _name(self, container: str, place: str = "") -> str:
-        """A container, or the pod in its `place`, for people: "executor 3 (container_…)", "ns/pod/main"."""
-        labels = self.host.containers[container]
-        known = [labels[name] for name in ("namespace", "pod", "container") if name in labels]
-        place = place or "/".join(known) or container
-        label, pod = labels.get(PROCESS, ""), labels.get("pod")
-        if not label or label == pod:
-            return place
-        return label if pod is not None and pod in label else f"{label} ({place})"
 
     def check(self) -> None:
         """Raises HostError once the user has stopped the run, or when the visit was aborted."""
@@ -292,7 +202,7 @@ class Visit(ABC):
         stage = why.stage if isinstance(why, HostError) else self.ledger_stage
         self.needless = self.host.optional and isinstance(why, NoShell)
         status = Status.DEGRADED if self.needless else Status.FAILED
-        reason = f"{why.reason}{self._without()}"
+        reason = f"{why.reason}{self._contained.missing(self.unseen())}"
         self.outcomes.append(Outcome(self.host.name, status, stage, reason, why.remedy))
         self.tell("failed", why.reason)
 
@@ -304,30 +214,12 @@ class Visit(ABC):
         """
         if self._looked or self.needless or not self._all_meant:
             return ()
-        known = self.host.containers
-        pods = {self._pod(one): self._unseen_name(one) for one in known}
-        return tuple(pods.values())
-
-    def _unseen_name(self, container: str) -> str:
-        labels = self.host.containers[container]
-        is_pod = "pod" in labels and "role" not in labels
-        return self._pod_name(container) if is_pod else labels.get(PROCESS, self._pod(container))
-
-    def _without(self) -> str:
-        names = self.unseen()
-        if not names or names == tuple(map(self._pod, self.host.containers))[:1]:
-            return ""  # nobody, or one that has no name but its host's
-        more = f" and {len(names) - _UNSEEN_TOLD} more" if len(names) > _UNSEEN_TOLD else ""
-        are = "is" if len(names) == 1 else "are"
-        return f"; {', '.join(names[:_UNSEEN_TOLD])}{more} {are} missing"
+        return self._contained.pods()
 
     def finish(self, session: AgentSession) -> None:
         """Say goodbye. What goes wrong here takes nothing away from what was done."""
         self.enter("clean", self.reach.timeout)
         try:
-            if self.reach.audit:
-                self.reach.audit.agent_did(self.host.name, *session.audited())
-                self._audited = True
             session.bye()
         except HostError as error:
             why = self._why or error
@@ -358,66 +250,21 @@ class Visit(ABC):
                 self.limit(None)
             try:
                 self._close()
-                self._tell_unaudited()
+                if self.session:
+                    self.audit.end()
             finally:
                 self.ended = True
                 self._crew.ended()
 
-    def _asks(self, request: Mapping[str, Any]) -> None:
-        """One line of the audit for each request, and none for those that only renew the lease."""
-        if self.reach.audit and request["type"] != "ping":
-            self.reach.audit.note(self.host.name, "request", in_words(request))
-
-    def _tell_unaudited(self) -> None:
-        if self.reach.audit and self.session and not self._audited:
-            self.reach.audit.note(self.host.name, "dropped", "the agent's own record: its session broke off")
-
     def _close(self) -> None:
         try:
             if self.session:
+                if not self.audit.is_whole:
+                    self.session.last_words(_LAST_WORDS)
                 self.session.let_go(0.0)
             self.transport.close()
         except HostError:
             _log.debug("closing %s", self.host.name, exc_info=True)
-
-
-class Crew:
-    """What the visits of one command share."""
-
-    def __init__(
-        self, reach: Reach, listener: Listener, stop: Stop, under_way: Callable[[], None] = lambda: None
-    ) -> None:
-        self.reach = reach
-        self.turns = threading.BoundedSemaphore(max(1, reach.parallel))
-        self.watchdog = Watchdog()
-        self.stop = stop
-        self.under_way = under_way
-        self.finished = threading.Event()
-        self._left = 0
-        self._listener = listener
-        self._telling = threading.Lock()
-
-    def expect(self, visits: int) -> None:
-        """So many visits are about to begin."""
-        self._left = visits
-        if not visits:
-            self.finished.set()
-
-    def ended(self) -> None:
-        """One visit is over."""
-        with self._telling:
-            self._left -= 1
-            if not self._left:
-                self.finished.set()
-
-    def listener(self, progress: HostProgress) -> None:
-        """One at a time, so that no listener has to think of threads; one that fails is not told again."""
-        with self._telling:
-            try:
-                self._listener(progress)
-            except Exception:  # a closed terminal must not lose a host
-                _log.exception("telling of %s", progress)
-                self._listener = silent
 
 
 def visit_all(visits: Sequence[Visit], crew: Crew, on_stop: Callable[[int], None]) -> None:
@@ -446,4 +293,7 @@ def idle_reason(found: Found, host: Host) -> str:
     count = len(host.containers)
     where = f" in {'its container' if count == 1 else f'any of its {count} containers'}" if count else ""
     ignored = f"; left out: {found.ignored[0].pid} ({found.ignored[0].reason})" if found.ignored else ""
-    return f"no process matches{where} ({found.searched} searched{ignored})"
+    looked = (
+        f"{found.searched} searched" if found.searched else "there are none to be seen but hprofiler's own"
+    )
+    return f"no process matches{where} ({looked}{ignored})"

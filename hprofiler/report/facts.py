@@ -76,6 +76,12 @@ class HostFacts:
         return len({one.pid for one in self.recordings})
 
     @property
+    def short(self) -> Tuple[Outcome, ...]:
+        """The ledger lines of processes that were recorded, and not for all of the time."""
+        recorded = {one.pid for one in self.recordings}
+        return tuple(one for one in self.outcomes if one.seconds is not None and one.pid in recorded)
+
+    @property
     def processes(self) -> int:
         """How many processes there are."""
         return len(self.pids) + self.unseen
@@ -211,6 +217,7 @@ def _outcome(host: str, outcome: Mapping[str, Any]) -> Outcome:
         remedy=clean(outcome.get("remedy")),
         pid=pid if isinstance(pid, int) and not isinstance(pid, bool) else None,
         label=clean(outcome.get("label")),
+        seconds=_number(outcome["seconds"]) if outcome.get("seconds") is not None else None,
     )
 
 

@@ -11,6 +11,7 @@ from hprofiler.report.facts import RunFacts
 
 _PACKAGE = re.compile(r"(?:[a-z_][\w$]*[./])+(?=[A-Za-z_$][^./]*[./][A-Za-z_$<][^./]*$|[A-Z])")
 _STANDS_OUT = 1.5
+_SHORT_SHOWN = 3
 _SPACE = "\u202f"
 
 
@@ -50,7 +51,8 @@ def coverage(facts: RunFacts, unreadable: int = 0) -> Tuple[str, bool]:
     """ "37 of 40 processes on 9 of 10 hosts, 2 idle, 1 without a shell", and whether that is all there was.
 
     Idle hosts are not missed: they had nothing to record; nor are containers that nobody named and that
-    have no shell. `unreadable` processes do not count as recorded.
+    have no shell. `unreadable` processes do not count as recorded. Of hosts that were recorded for less
+    time than was asked for it says for how much.
     """
     recorded = sum(host.recorded for host in facts.hosts) - unreadable
     found = sum(host.processes for host in facts.hosts)
@@ -63,7 +65,20 @@ def coverage(facts: RunFacts, unreadable: int = 0) -> Tuple[str, bool]:
         f"{recorded} of {counted(found, 'processes')} {preposition} {reached} of {counted(len(busy), places)}"
     )
     text += (f", {idle} idle" if idle else "") + (f", {needless} without a shell" if needless else "")
-    return text, recorded == found and reached == len(busy)
+    short = _short(facts)
+    return text + short, recorded == found and reached == len(busy) and not short
+
+
+def _short(facts: RunFacts) -> str:
+    """ ", n3: 24 of 60 s" of hosts that were not recorded for all of the time."""
+    told: List[str] = []
+    for host in facts.hosts:
+        if host.short:
+            who = host.name if len(host.short) == host.recorded else host.short[0].where
+            least = min(one.seconds or 0.0 for one in host.short)
+            told.append(f", {who}: {least:.3g} of {facts.duration:.6g} s")
+    more = len(told) - _SHORT_SHOWN
+    return "".join(told[:_SHORT_SHOWN]) + (f", {more} more cut short" if more > 0 else "")
 
 
 def over_hosts(cluster_share: float, shares: Mapping[str, float]) -> str:

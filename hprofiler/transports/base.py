@@ -10,6 +10,7 @@ from hprofiler.errors import HostError
 from hprofiler.model import Host
 
 STDERR_TAIL = 4096
+SOME_SIGNAL = -1000
 RUN_OUTPUT = 16 << 20
 _PIECE = 64 << 10
 _LAST_SECONDS = 5.0
@@ -42,7 +43,10 @@ class Channel(Protocol):
         """The last 4 KiB of its stderr. Waits for the rest of it, briefly, once stdout has ended."""
 
     def exit_status(self, timeout: float) -> Optional[int]:
-        """Its exit status; None if it has not ended after `timeout` seconds, or nobody will ever know."""
+        """Its exit status, or minus the number of the signal that ended it; `SOME_SIGNAL`: not known which.
+
+        None if it has not ended after `timeout` seconds, or nobody will ever know: the connection was lost.
+        """
 
     def close(self) -> None:
         """Let go of the command; never blocks for long, may be called twice and from any thread."""

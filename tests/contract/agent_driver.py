@@ -87,6 +87,11 @@ class Agent:
         self._events: queue.Queue[Tuple[Event, bytes, int]] = queue.Queue()
         self.received = 0
         """Bytes of all events that were taken."""
+        self.acts: List[Event] = []
+        """What was told of what was done, where `hello` asked for it."""
+        self.reads = threading.Event()
+        """Nothing is read while it is not set."""
+        self.reads.set()
         self._errors: List[bytes] = []
         self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._drain)]
         for thread in self._threads:
@@ -96,6 +101,9 @@ class Agent:
         stdout = self.process.stdout
         assert stdout is not None
         for line in stdout:
+            self.reads.wait()
+            if not line.endswith(b"\n"):
+                break  # it goes on by another connection
             event = json.loads(line)
             payload = stdout.read(event["size"]) if event["type"] in PAYLOADS else b""
             self._events.put((event, payload, len(line) + len(payload)))
@@ -119,9 +127,13 @@ class Agent:
             self.process.stdin.close()
 
     def next(self, timeout: float = procs.PATIENCE) -> Tuple[Event, bytes]:
-        event, payload, size = self._events.get(timeout=timeout)
-        self.received += size
-        return event, payload
+        while True:
+            event, payload, size = self._events.get(timeout=timeout)
+            self.received += size
+            if event["type"] != "audited":
+                return event, payload
+            assert event["dropped"] == 0
+            self.acts += event["entries"]
 
     def expect(self, kind: str, timeout: float = procs.PATIENCE) -> Event:
         event, _ = self.next(timeout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import random
+import select
 import socket
 import subprocess
 import threading
@@ -201,3 +202,29 @@ def refused(site: Site, server: Sshd, **options: Any) -> HostError:
         connected(site, server, **options)
     assert caught.value.stage == "connect"
     return caught.value
+
+
+def agents_of(server: Sshd) -> List[int]:
+    """Handles (pidfd) of the agents that run under a server's sessions."""
+    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True).stdout
+    parents, commands = {}, {}
+    for row in listed.splitlines():
+        pid, parent, command = row.split(None, 2)
+        parents[int(pid)], commands[int(pid)] = int(parent), command
+    return [
+        os.pidfd_open(pid) for pid in commands if "/agent-" in commands[pid] and _under(pid, parents, server)
+    ]
+
+
+def _under(pid: int, parents: dict, server: Sshd) -> bool:
+    while pid and pid != server.process.pid:
+        pid = parents.get(pid, 0)
+    return bool(pid)
+
+
+def ended(agents: List[int], timeout: float = 60.0) -> bool:
+    """Whether there were agents, and all of them end in time."""
+    ends = [bool(select.select([agent], [], [], timeout)[0]) for agent in agents]
+    for agent in agents:
+        os.close(agent)
+    return bool(ends) and all(ends)

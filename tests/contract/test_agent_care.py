@@ -69,10 +69,11 @@ def record(agent: Any, library: str, found: List[Event], **wanted: Any) -> None:
 
 
 def audited(agent: Any) -> List[Event]:
-    agent.send("audit")
-    told = agent.expect("audited")
-    assert told["dropped"] == 0
-    return list(told["entries"])
+    """What was told since this was last called. An answer comes after what was done before."""
+    agent.send("list")
+    agent.expect("processes")
+    told, agent.acts = agent.acts, []
+    return list(told)
 
 
 @pytest.fixture
@@ -216,6 +217,24 @@ def test_who_watches_a_canary_goes_on_listening_and_leaves_nothing(agent, librar
     assert came and came == went
     libraries = attach.profiler_libraries(burner.outer.pid)
     assert all("not active" in attach.profiling_status(burner.outer.pid, path) for path in libraries)
+
+
+def test_a_process_is_recorded_by_its_engine_or_not_at_all(agent, library, burn):
+    """By which one of its kind was recorded alone, whatever `auto` would do."""
+    plain = processes(agent, burn(options=[FRAME_POINTERS], load=0.4))[0]
+    closed = processes(agent, burn(options=["-XX:+DisableAttachMechanism"]))[0]
+    engines = {plain["pid"]: "perf", closed["pid"]: "async-profiler"}
+    wanted = [{**one, "engine": engines[one["pid"]]} for one in chosen([plain, closed])]
+    blobs = {"async-profiler": library, "perfmap": agent.put(perfmap())}
+    agent.send("prepare", sampling=sampling(), blobs=blobs, processes=wanted)
+    refused = agent.expect("outcome")
+    assert (refused["pid"], refused["status"]) == (closed["pid"], "failed")
+    assert "DisableAttachMechanism" in refused["reason"] and "perf did not go before" in refused["reason"]
+    agent.expect("ready")
+    agent.send("start")
+    result = agent.collect()
+    assert result.started[plain["pid"]]["engine"] == "perf"
+    assert "async-profiler did not go before" in result.outcomes[plain["pid"]]["reason"]
 
 
 def test_a_canary_that_cannot_be_recorded_tells_nothing(agent, library, burn):

@@ -43,12 +43,18 @@ class Both:
         self._agent = agent
         self._library = library
 
-    def check(self, found: Sequence[Event], wanted: Dict[str, Any], version: Optional[str] = None) -> Event:
-        """All that `check` tells. The library is only named: the agent need not have it."""
+    def check(
+        self, found: Sequence[Event], wanted: Dict[str, Any], version: Optional[str] = None, **more: Any
+    ) -> Event:
+        """All that `check` tells: what is wrong has a remedy. The library is only named."""
         blobs = {"async-profiler": hashlib.sha256(self._library).hexdigest()}
         request = {"sampling": wanted, "blobs": blobs, "processes": chosen(found)}
-        self._agent.send("check", **request, versions={"async-profiler": version} if version else {})
-        return self._agent.expect("checked")
+        self._agent.send("check", **request, **more, versions={"async-profiler": version} if version else {})
+        told = self._agent.expect("checked")
+        of_processes = [finding for one in told["processes"] for finding in one["findings"]]
+        for finding in [*told["findings"], *of_processes]:
+            assert finding["remedy"] or finding["severity"] in ("ok", "info"), finding
+        return told
 
     def run(
         self, found: Sequence[Event], wanted: Dict[str, Any], version: Optional[str]
@@ -164,14 +170,30 @@ def test_of_another_users_jvm(start_agent, library_file, burn):
 
 
 @pytest.mark.parametrize(("begin", "status"), [("start,event=ctimer", "failed"), ("status", "ok")])
-def test_where_somebody_else_profiles(both, burn, library_file, tmp_path, begin, status):
-    theirs = tmp_path / "libasyncProfiler.so"
+@pytest.mark.parametrize("name", ["libasyncProfiler.so", "libquiet.bin"])
+def test_where_somebody_else_profiles(both, burn, library_file, tmp_path, begin, status, name):
+    """Whatever his library is called."""
+    theirs = tmp_path / name
     shutil.copy(library_file, theirs)
     burner = burn()
     attach.execute(burner.outer.pid, "load", str(theirs), "true", f"{begin},file={tmp_path}/out")
     checked = both.agree(burner, engine="async-profiler")
     assert checked["status"] == status, checked
     assert any(str(theirs) in finding["text"] for finding in checked["findings"])
+
+
+def test_into_a_jvm_that_somebody_else_profiles_nothing_is_loaded(both, burn, library_file, tmp_path):
+    """perf looks at it from outside, and its own command names what it compiled."""
+    theirs = tmp_path / "libquiet.so"
+    shutil.copy(library_file, theirs)
+    burner = burn(options=[FRAME_POINTERS])
+    attach.execute(burner.outer.pid, "load", str(theirs), "true", f"start,event=ctimer,file={tmp_path}/out")
+    checked = both.agree(burner)
+    assert checked["engine"] == "perf", checked
+    assert "is at work in process" in checked["reason"] and "so nothing else is" in checked["reason"], checked
+    maps = Path(f"/proc/{burner.outer.pid}/maps").read_text()
+    assert str(theirs) in maps and "/.hprofiler-" not in maps
+    assert "is running" in attach.profiling_status(burner.outer.pid, str(theirs))
 
 
 def test_where_another_session_is_at_work(start_agent, both, agent, library_file, burn):
@@ -264,6 +286,32 @@ def test_of_the_host_and_the_jvm(both, agent, plain):
     assert {"user", "kernel", "perf", "load", "memory", "folder"} <= about
     (jvm,) = [one for one in told["processes"][0]["findings"] if one["about"] == "jvm"]
     assert "JDK" in jvm["text"] and "threads" in jvm["text"]
+
+
+@pytest.mark.parametrize(
+    ("version", "words"), [("4.4", "async-profiler 4.4 is not known"), (None, "which release")]
+)
+def test_of_the_release_that_would_be_loaded(both, agent, plain, version, words):
+    (checked,) = both.check(processes(agent, plain), sampling(), version)["processes"]
+    assert any(words in one["text"] for one in checked["findings"] if one["about"] == "profiler"), checked
+
+
+@pytest.mark.parametrize(("cores", "severity"), [(0.5, "ok"), (999, "warning")])
+def test_more_processors_than_there_are_are_no_limit(both, cores, severity):
+    told = both.check([], sampling(), agent_cpu=cores)["findings"]
+    (limits,) = [finding for finding in told if finding["about"] == "agent"]
+    assert limits["severity"] == severity and f"takes {cores} processors" in limits["text"], limits
+
+
+def test_of_a_root_that_has_not_all_rights(private, library_file):
+    agent = Agent(["setpriv", "--bounding-set", "-sys_ptrace,-kill", str(private)])
+    try:
+        agent.hello()
+        told = Both(agent, library_file.read_bytes()).check([], sampling())["findings"]
+        texts = [finding["text"] for finding in told if finding["about"] == "user"]
+        assert any("without CAP_KILL, CAP_SYS_PTRACE" in text for text in texts), texts
+    finally:
+        agent.end()
 
 
 def test_a_sampling_that_makes_no_sense(both, plain):

@@ -2,51 +2,29 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import hashlib
+import mmap
 import os
 import secrets
 import signal
 import socket
+import termios
 import time
 import traceback
 from pathlib import Path
 
 import pytest
 
-from tests.contract.agent_driver import good, leftovers, wait_for
-from tests.contract.conftest import OTHER_USER, as_burnt, found, is_profiled
+from tests.contract.agent_driver import good, wait_for
+from tests.contract.conftest import OTHER_USER, as_burnt
+from tests.contract.kept import KEEPS, Kept, own_folders
 from tests.lab import procs
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: connections of other users")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: connections of other users")
 SHORT = 3.0
 """Seconds of a lease that a test waits for."""
-KEEPS = 60.0
-"""Seconds of one that no test waits for, and that outlasts a busy machine."""
-
-
-class Kept:
-    """An agent that records a burner, and what it takes to come back to it."""
-
-    def __init__(self, start_agent, library_file, burner, lease=KEEPS, token=None, **options):
-        self.token = token or secrets.token_hex(16)
-        self.burner = burner
-        self.agent = start_agent()
-        self.agent.hello(lease, resume=self.token)
-        library = self.agent.put(library_file.read_bytes())
-        ready, refused = self.agent.prepare(library, found(self.agent, burner), **{"duration": 60, **options})
-        assert ready, refused
-        self.agent.start()
-
-    def burn_a_while(self):
-        before = self.burner.counters()
-        wait_for("CPU time", lambda: (self.burner.counters() - before).nanos > 5e8)
-
-    def is_let_go(self):
-        return not is_profiled(self.burner.outer.pid) and not own_folders(self.agent)
-
-
-def own_folders(agent):
-    return [path for path in leftovers(held=True) if f"/.hprofiler-run-{agent.process.pid}-" in path]
 
 
 @pytest.fixture
@@ -101,6 +79,59 @@ def test_a_connection_is_replaced_before_its_end_is_seen(keep, start_agent):
     assert good(result.outcomes[kept.burner.outer.pid])
     assert result.heads[kept.burner.outer.pid]["seconds"] >= 4
     ended(kept, other)
+
+
+def open_in(process):
+    """How many threads and descriptors a process has."""
+    return tuple(len(list(Path(f"/proc/{process.pid}/{what}").iterdir())) for what in ("task", "fd"))
+
+
+def test_connections_of_whose_end_nobody_hears_cost_nothing(keep, start_agent):
+    kept = keep()
+    threads, files = open_in(kept.agent.process)
+    for _ in range(3):
+        other = start_agent()
+        other.hello()
+        assert other.resume(kept.token, kept.agent.received)
+
+    def as_before():
+        now = open_in(kept.agent.process)
+        return now[0] <= threads and now[1] <= files + 2  # the last one's stdout, and the way to it
+
+    wait_for("as many threads and descriptors as before", as_before)
+    ended(kept, other)
+
+
+def test_one_that_cannot_write_goes_on_by_a_new_connection(keep, start_agent):
+    """Its coordinator reads no more, and has not noticed; a new connection is no loss."""
+    kept = keep()
+    kept.burn_a_while()
+    kept.agent.reads.clear()
+    fcntl.fcntl(kept.agent.process.stdout, SET_SIZE, mmap.PAGESIZE)
+    for _ in range(6):  # one is read, and as much as the reader takes at once; the next ones fill the page
+        kept.agent.send("list")
+    wait_for("a full pipe", lambda: unread(kept.agent.process.stdout))
+    other = start_agent()
+    other.hello()
+    assert other.resume(kept.token, kept.agent.received)
+    other.send("stop")
+    while (event := other.next()[0])["type"] != "outcome":
+        assert event["type"] in ("processes", "profile"), event
+    assert good(event)
+    other.expect("done")
+    kept.agent.reads.set()
+    ended(kept, other)
+
+
+SET_SIZE = 1031
+"""Of a pipe: F_SETPIPE_SZ, which Python knows since 3.10."""
+
+
+def unread(pipe):
+    """Bytes that wait in a pipe."""
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
 
 
 def test_it_may_be_lost_again(keep, start_agent):
@@ -242,6 +273,7 @@ def test_where_the_name_is_taken_the_recording_goes_on_and_nothing_is_kept(keep)
     assert "cannot listen for another agent" in kept.agent.stderr()
 
 
+@needs_root
 def test_another_user_gets_nothing_even_with_the_token(keep, start_agent):
     kept, other = keep(), start_agent()
     kept.burn_a_while()
@@ -254,6 +286,7 @@ def test_another_user_gets_nothing_even_with_the_token(keep, start_agent):
     ended(kept, other)
 
 
+@needs_root
 def test_an_impostor_who_took_the_name_is_told_nothing(start_agent):
     """Whoever knew the token could; not even then does the agent lend itself to another user."""
     token, other = secrets.token_hex(16), start_agent()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import subprocess
 import threading
@@ -20,7 +19,7 @@ from hprofiler.transports import LocalTransport
 from tests.burners.burner import Burner
 from tests.contract import real
 from tests.contract.real import Profiles, of_host, of_processes
-from tests.contract.sshd import SSHD, Sshd, free_port
+from tests.contract.sshd import SSHD, agents_of, ended, free_port
 
 pytestmark = [
     pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),
@@ -108,32 +107,6 @@ def in_the_middle(act, hosts, transport_for, **options):
     found = recorded(hosts, transport_for, listener=began, **options)
     thread.join(60)
     return found
-
-
-def agents_of(server: Sshd) -> list[int]:
-    """Handles (pidfd) of the agents that run under a server's sessions."""
-    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True).stdout
-    parents, commands = {}, {}
-    for row in listed.splitlines():
-        pid, parent, command = row.split(None, 2)
-        parents[int(pid)], commands[int(pid)] = int(parent), command
-    return [
-        os.pidfd_open(pid) for pid in commands if "/agent-" in commands[pid] and under(pid, parents, server)
-    ]
-
-
-def under(pid: int, parents: dict, server: Sshd) -> bool:
-    while pid and pid != server.process.pid:
-        pid = parents.get(pid, 0)
-    return bool(pid)
-
-
-def ended(agents: list[int], timeout: float = 60.0) -> bool:
-    """Whether there were agents, and all of them end in time."""
-    ends = [bool(select.select([agent], [], [], timeout)[0]) for agent in agents]
-    for agent in agents:
-        os.close(agent)
-    return bool(ends) and all(ends)
 
 
 def test_a_host_that_freezes_in_the_middle_loses_its_own_part_only(site, burner):

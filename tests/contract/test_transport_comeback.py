@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import threading
 from pathlib import Path
@@ -14,13 +15,14 @@ from hprofiler.agent import session
 from hprofiler.collect import Reach, Stop, collect, comeback
 from hprofiler.errors import ConnectionLost
 from hprofiler.model import Sampling, Status
+from hprofiler.run import coverage_of
 from tests.burners.burner import Burner
 from tests.contract import real
 from tests.contract.agent_driver import wait_for
 from tests.contract.conftest import as_burnt, is_profiled
+from tests.contract.kept import Kept, own_folders
 from tests.contract.real import Profiles, of_host, of_processes
-from tests.contract.sshd import SSHD, Site
-from tests.contract.test_transport_collect import agents_of, ended
+from tests.contract.sshd import SSHD, Site, agents_of, ended
 
 pytestmark = [
     pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),
@@ -85,6 +87,7 @@ def was_fetched(run, burner):
         r"ended after \d+ s: the connection was lost, and what there was fetched \d+ s later", line.reason
     )
     assert not of_host(result), result.outcomes
+    assert line.seconds is not None and not coverage_of([result]).complete, "time is missing"
     (recording,) = result.recordings
     assert recording.process.pid == burner.pid and 0.5 < recording.seconds < LONG / 2
     assert as_burnt(run.sink.kept[result.host.name])
@@ -92,9 +95,15 @@ def was_fetched(run, burner):
     return result
 
 
-def test_the_session_is_killed(site, burner):
+SUDO = pytest.param(
+    "sudo", marks=pytest.mark.skipif(not shutil.which("sudo"), reason="sudo is not installed")
+)
+
+
+@pytest.mark.parametrize("become", [None, SUDO])
+def test_the_session_is_killed(site, burner, become):
     server = site.server()
-    run = Run(site.host(server), burner, site.connector().transport)
+    run = Run(site.host(server), burner, site.connector(become=become).transport)
     agents = agents_of(server)
     server.kill_sessions()
     was_fetched(run, burner)
@@ -127,8 +136,53 @@ def test_a_killed_agent_is_told_and_what_it_left_is_taken_away(site, burner):
         "lost with its agent" in line.reason
         and "its profiler in 1 of the processes was stopped" in line.reason
     )
+    assert line.reason.startswith("the agent was ended by a signal") and "connection was fine" in line.reason
+    assert "dmesg" in line.remedy and line.remedy.endswith("record again")
     assert [one.lost for one in of_processes(result)] == [True]
     assert not is_profiled(burner.pid)
+
+
+def test_what_other_sessions_left_or_hold_is_left_alone(site, start_agent, library_file, burn):
+    """Another run's agent was killed, and ours records its JVM by perf; a third one's stands still."""
+    word = f"comeback{os.getpid()}"
+    own, shared = burn(extra=[word]), burn(extra=[word])
+    killed = Kept(start_agent, library_file, shared, duration=LONG)
+    frozen = Kept(start_agent, library_file, burn(), duration=LONG)
+    killed.agent.process.kill()
+    killed.agent.wait()
+    frozen.agent.process.send_signal(signal.SIGSTOP)
+    server = site.server()
+    run = Run(site.host(server), own, site.connector().transport)
+    for agent in agents_of(server):
+        signal.pidfd_send_signal(agent, signal.SIGKILL)
+        os.close(agent)
+    result = run.end()
+    (line,) = of_host(result)
+    assert "its profiler in 1 of the processes was stopped" in line.reason, line
+    assert not is_profiled(own.outer.pid)
+    assert is_profiled(shared.outer.pid) and own_folders(killed.agent)
+    assert is_profiled(frozen.burner.outer.pid) and own_folders(frozen.agent)
+    assert frozen.agent.process.poll() is None
+    take_away(start_agent(), killed.agent, shared)
+    frozen.agent.process.send_signal(signal.SIGCONT)
+    assert frozen.agent.bye() == 0
+
+
+def take_away(cleaner, agent, burner):
+    """What an agent left that was killed."""
+    cleaner.hello()
+    cleaner.send("clean", kept=True, dry=True)
+    folders, pid = own_folders(agent), burner.outer.pid
+    listed = cleaner.expect("leftovers", 60)["entries"]
+    ids = [
+        one["id"]
+        for one in listed
+        if one["path"] in folders or (one["kind"], one["pid"]) == ("profiler", pid)
+    ]
+    cleaner.send("clean", kept=True, only=ids)
+    cleaned = cleaner.expect("cleaned", 60)
+    assert (cleaned["stopped"], cleaned["failed"]) == ([pid], [])
+    assert cleaner.bye() == 0
 
 
 def test_a_host_that_stays_away_is_given_up(site, burner, monkeypatch):

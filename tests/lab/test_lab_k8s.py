@@ -17,9 +17,10 @@ from tests.lab.cache import Unavailable
 from tests.lab.coordinator import Coordinator, Result, Running
 from tests.lab.k8s import images, pods, spark
 from tests.lab.k8s.api import Object
-from tests.lab.k8s.cluster import KubeCluster, make_lab
+from tests.lab.k8s.cluster import SERVER_PORT, KubeCluster, make_lab
+from tests.lab.k8s.cutting import cut
 from tests.lab.k8s.in_a_pod import as_in_a_pod
-from tests.lab.k8s.inside import Left
+from tests.lab.k8s.inside import Left, burn_a_while, first_process
 from tests.lab.k8s.results import (
     check_all_that_was_asked,
     check_shares,
@@ -33,7 +34,7 @@ from tests.lab.k8s.results import (
 )
 from tests.lab.k8s.software import software
 from tests.lab.k8s.watching import Folder
-from tests.lab.procs import cpu_seconds, wait_for
+from tests.lab.procs import wait_for
 
 pytestmark = pytest.mark.timeout(2400)  # the first time Kubernetes is built
 
@@ -41,6 +42,8 @@ SHAPES = "k8s:fleet=shapes"
 ROOT = ["--user", "root"]
 
 Profiling = Callable[..., Result]
+Starting = Callable[..., Running]
+Shapes = Dict[str, Object]
 
 
 TO_LOOK, TO_EXEC, *FURTHER = documented_rules()
@@ -72,7 +75,7 @@ def coordinator(kube: KubeCluster, workshop: Path) -> Coordinator:
 
 
 @pytest.fixture(scope="module")
-def start(kube: KubeCluster, coordinator: Coordinator) -> Callable[..., Running]:
+def start(kube: KubeCluster, coordinator: Coordinator) -> Starting:
     """Starts hprofiler, as the cluster's administrator or with another kubeconfig."""
 
     def run(*words: str, kubeconfig: Path = kube.kubeconfig) -> Running:
@@ -82,7 +85,7 @@ def start(kube: KubeCluster, coordinator: Coordinator) -> Callable[..., Running]
 
 
 @pytest.fixture(scope="module")
-def hprofiler(start: Callable[..., Running]) -> Profiling:
+def hprofiler(start: Starting) -> Profiling:
     """Runs hprofiler to its end."""
     return lambda *words, **options: start(*words, **options).result(timeout=240)
 
@@ -94,17 +97,9 @@ def allowed(kube: KubeCluster) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shapes(kube: KubeCluster) -> Iterator[Dict[str, Object]]:
+def shapes(kube: KubeCluster) -> Iterator[Shapes]:
     """A pod of each shape on host1, one on host2, and some that do not run."""
-    running = pods.shapes("host1")
-    running["elsewhere"] = pods.pod("elsewhere", pods.container(pods.burner("gamma", 0.5)), node="host2")
-    idle = [
-        pods.crashing("crashing", "host2"),
-        pods.unschedulable("pending"),
-        pods.without_image("bare", "host2"),
-    ]
-    for manifest in (*running.values(), *idle):
-        manifest["metadata"]["labels"]["fleet"] = "shapes"
+    running, idle = pods.fleet("host1", "host2", {"fleet": "shapes"})
     kube.create(*running.values(), *idle)
     kube.wait_until_running(*running)
     kube.wait_until_waiting("crashing", "CrashLoopBackOff")
@@ -114,7 +109,7 @@ def shapes(kube: KubeCluster) -> Iterator[Dict[str, Object]]:
 
 
 @pytest.fixture(scope="module")
-def before(kube: KubeCluster, shapes: Dict[str, Object]) -> Iterator[Left]:
+def before(kube: KubeCluster, shapes: Shapes) -> Iterator[Left]:
     """What was in the containers before anything was profiled; at the end of all there is nothing else."""
     left = Left(kube, shapes)
     yield left
@@ -172,7 +167,7 @@ def test_labels(request: pytest.FixtureRequest, way: str) -> None:
     assert result.run["target"] == {"kind": "kubernetes", "name": SHAPES}
 
 
-def test_every_shape_by_ssh(by_ssh: Result, shapes: Dict[str, Object]) -> None:
+def test_every_shape_by_ssh(by_ssh: Result, shapes: Shapes) -> None:
     """From the node those too can be recorded that cannot be entered, if there is a place for the library."""
     expected = {f"{name}/main" for name in shapes if name != "sealed"} | {"two/side"}
     assert set(recorded(by_ssh)) == expected, str(by_ssh)
@@ -191,20 +186,20 @@ def test_why_some_were_not_recorded(by_exec: Result) -> None:
 
 
 def test_nothing_is_left_in_any_container(
-    kube: KubeCluster, shapes: Dict[str, Object], before: Left, by_ssh: Result
+    kube: KubeCluster, shapes: Shapes, before: Left, by_ssh: Result
 ) -> None:
     """After both ways; what the JVMs themselves made may stay."""
     assert by_ssh.folder is not None
     before.check()
 
 
-def test_a_pod_by_its_name_and_one_of_its_containers(hprofiler: Profiling, shapes: Dict[str, Object]) -> None:
+def test_a_pod_by_its_name_and_one_of_its_containers(hprofiler: Profiling, shapes: Shapes) -> None:
     result = hprofiler("-t", "2", "-e", "wall", "-j", "k8s:pod/two", "--container", "side")
     assert result.code == 0, str(result)
     assert set(recorded(result)) == {"two/side"}
 
 
-def test_several_pods_and_containers(hprofiler: Profiling, shapes: Dict[str, Object]) -> None:
+def test_several_pods_and_containers(hprofiler: Profiling, shapes: Shapes) -> None:
     """One of three is left by a pipe, though the image has no grep."""
     chosen = ["-j", "k8s:pod/two", "-j", "k8s:shape in (plain, two)"]
     only = ["--container", "side", "--container", "main", "--match", "grep alpha | grep -v none"]
@@ -215,7 +210,7 @@ def test_several_pods_and_containers(hprofiler: Profiling, shapes: Dict[str, Obj
 
 
 def test_by_ssh_processes_are_called_by_their_pods(
-    hprofiler: Profiling, by_ssh: Result, shapes: Dict[str, Object]
+    hprofiler: Profiling, by_ssh: Result, shapes: Shapes
 ) -> None:
     labels = {name: process["label"] for name, process in recorded(by_ssh).items()}
     assert (labels["plain/main"], labels["two/side"]) == ("plain", "two/side"), labels
@@ -274,7 +269,7 @@ def test_other_workloads(kube: KubeCluster, hprofiler: Profiling, allowed: Path)
 
 @pytest.mark.parametrize("name", ["shell-less", "strict"])
 def test_a_debug_container(
-    kube: KubeCluster, hprofiler: Profiling, allowed: Path, shapes: Dict[str, Object], name: str
+    kube: KubeCluster, hprofiler: Profiling, allowed: Path, shapes: Shapes, name: str
 ) -> None:
     """An image without a shell is profiled from beside it."""
     words = ["-t", "3", "-j", f"k8s:pod/{name}", "--debug-container", images.JVM]
@@ -301,9 +296,7 @@ def test_an_account_that_may_do_nothing(kube: KubeCluster, hprofiler: Profiling)
         assert word in result.err, result.err
 
 
-def test_an_account_that_may_only_look(
-    kube: KubeCluster, hprofiler: Profiling, shapes: Dict[str, Object]
-) -> None:
+def test_an_account_that_may_only_look(kube: KubeCluster, hprofiler: Profiling, shapes: Shapes) -> None:
     reader = kube.account("reader", [TO_LOOK])
     result = hprofiler("-t", "1", "-j", "k8s:pod/plain", kubeconfig=reader)
     assert result.code == 4, str(result)
@@ -321,7 +314,7 @@ def test_a_token_that_is_none(kube: KubeCluster, hprofiler: Profiling) -> None:
     assert result.code == 4 and re.search("401|Unauthorized|token", result.err), str(result)
 
 
-def test_a_credential_plugin(kube: KubeCluster, hprofiler: Profiling, shapes: Dict[str, Object]) -> None:
+def test_a_credential_plugin(kube: KubeCluster, hprofiler: Profiling, shapes: Shapes) -> None:
     """The program that the kubeconfig names tells the token."""
     token = json.loads((kube.folder / "tokens.json").read_text())["admin"]
     kind = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
@@ -333,7 +326,7 @@ def test_a_credential_plugin(kube: KubeCluster, hprofiler: Profiling, shapes: Di
 
 
 def test_the_account_of_the_pod_that_hprofiler_runs_in(
-    kube: KubeCluster, coordinator: Coordinator, allowed: Path, shapes: Dict[str, Object]
+    kube: KubeCluster, coordinator: Coordinator, allowed: Path, shapes: Shapes
 ) -> None:
     """It has no kubeconfig, but the files and variables that each pod has."""
     done = as_in_a_pod(kube, coordinator, allowed, "ps", "-j", "k8s:pod/plain")
@@ -341,7 +334,7 @@ def test_the_account_of_the_pod_that_hprofiler_runs_in(
 
 
 def test_nothing_is_asked_for_but_to_get_list_and_exec(
-    kube: KubeCluster, hprofiler: Profiling, shapes: Dict[str, Object]
+    kube: KubeCluster, hprofiler: Profiling, shapes: Shapes
 ) -> None:
     """The role in the documentation is enough, and all that is used."""
     result = hprofiler("-t", "2", "-j", SHAPES, kubeconfig=kube.account("profiler", [TO_LOOK, TO_EXEC]))
@@ -358,7 +351,7 @@ def test_nothing_is_asked_for_but_to_get_list_and_exec(
 
 
 def test_pods_that_are_deleted_or_begin_anew_during_the_recording(
-    kube: KubeCluster, start: Callable[..., Running], shapes: Dict[str, Object]
+    kube: KubeCluster, start: Starting, shapes: Shapes
 ) -> None:
     labels = {"fleet": "doomed"}
     for name, node in (("deleted", "host1"), ("crashed", "host1"), ("spared", "host2")):
@@ -367,8 +360,7 @@ def test_pods_that_are_deleted_or_begin_anew_during_the_recording(
     kube.wait_until_running("deleted", "crashed", "spared")
     running = start("-t", "20", "-f", "300", "-j", "k8s:fleet=doomed")
     running.wait_until_recording(3)
-    (java,) = (seen for seen in kube.processes("crashed", "main") if seen.inner_pid == 1)
-    os.kill(java.pid, signal.SIGKILL)
+    os.kill(first_process(kube, "crashed"), signal.SIGKILL)
     kube.remove("deleted")
     wait_for(lambda: kube.restarted("crashed"), 60, "a kubelet that has seen the end of crashed")
     result = running.result(timeout=240)
@@ -386,27 +378,34 @@ def test_pods_that_are_deleted_or_begin_anew_during_the_recording(
     kube.remove("crashed", "spared")
 
 
-def test_a_pod_that_is_deleted_under_ssh_keeps_what_was_sampled(
-    kube: KubeCluster, start: Callable[..., Running]
-) -> None:
+def test_a_connection_that_breaks_loses_nothing(kube: KubeCluster, start: Starting, before: Left) -> None:
+    """The agent lives on in the container for a lease, and another one that is sent there fetches it all."""
+    running = start("-t", "200", "-f", "300", "-j", "k8s:pod/plain")
+    running.wait_until_recording(1)
+    burn_a_while(kube, "plain")
+    assert cut(running.process.pid, SERVER_PORT)
+    result = running.result(timeout=240)
+    (line,) = result.outcomes("plain", "degraded")
+    assert "the connection was lost, and what there was fetched" in line["reason"], str(result)
+    check_shares(stacks_of(result, "plain/main"), "alpha")
+    before.check()
+
+
+def test_a_pod_that_is_deleted_under_ssh_keeps_what_was_sampled(kube: KubeCluster, start: Starting) -> None:
     """It ends by itself when it is told to, and the engine with it writes what it has."""
     one = pods.container(pods.burner("gamma", 0.5))
     kube.create(pods.pod("brief", one, node="host1", terminationGracePeriodSeconds=60))
     kube.wait_until_running("brief")
     running = start("-t", "200", "-f", "300", "-j", "k8s:pod/brief", "--via", "ssh", *ROOT)
     running.wait_until_recording(1)
-    (java,) = (seen for seen in kube.processes("brief", "main") if seen.inner_pid == 1)
-    begun = cpu_seconds(java.pid)
-    wait_for(lambda: cpu_seconds(java.pid) > begun + 0.3, 120, "something to keep")
+    burn_a_while(kube, "brief")
     kube.api.delete("/api/v1/namespaces/default/pods/brief")
     result = running.result(timeout=240)
     assert stacks_of(result, "brief/main").count("Burner.hotGamma") > 0, str(result)
     assert "deleted during the recording" in ledger(result)["host1"], str(result)
 
 
-def test_an_interrupt_while_the_agent_is_sent(
-    kube: KubeCluster, start: Callable[..., Running], shapes: Dict[str, Object]
-) -> None:
+def test_an_interrupt_while_the_agent_is_sent(kube: KubeCluster, start: Starting, shapes: Shapes) -> None:
     """The image has no rm by which what had arrived could be deleted."""
     (java,) = (one for one in kube.processes("shell", "main") if "java" in one.command.partition(" ")[0])
     for _ in range(10):  # it is there for a part of a second only

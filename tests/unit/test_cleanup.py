@@ -25,23 +25,27 @@ PROFILER = {
     **{"seconds": None, "bytes": None, "state": "left", "reason": "nobody works on it", "own": False},
 }
 AGENT = {**PROFILER, "id": "agent:8:9", "kind": "agent", "pid": 8, "state": "used", "reason": "it goes on"}
-DONE = {"removed": ["/tmp/.hprofiler-0"], "stopped": [7], "ended": [], "failed": []}
+ENDING = {**AGENT, "state": "ending", "reason": "it is stopped", "ends": 25}
+DONE = {"removed": ["/tmp/.hprofiler-0"], "stopped": [7], "ended": [], "failed": [], "spared": []}
+NOTHING_DONE = {**DONE, "removed": [], "stopped": []}
+OTHERS = [{"user": "yarn", "jvms": 3}, {"user": "alice", "jvms": 1}]
 # It plays the first visit and the second, of which each begins a stand-in of its own.
 HOST = """
 hello(); request = read(); assert request["kept"] is False, request
 if request.get("dry"):
-    say("leftovers", entries={entries!r}, failed={failed!r})
+    say("leftovers", entries={entries!r}, failed={failed!r}, out_of_reach={others!r})
     request = read()
 if "only" in request:
     assert request["only"] == {only!r}, request
     say("cleaned", **{done!r})
     if read()["type"] == "clean":
-        say("leftovers", entries=[], failed=[]); read()
+        say("leftovers", entries=[], failed=[], out_of_reach=[]); read()
 """
 
 
-def host(*entries, only=("folder:1:2", "profiler:7:9"), failed=(), done=DONE):
-    return HOST.format(entries=list(entries), only=list(only), failed=list(failed), done=done)
+def host(*entries, only=("folder:1:2", "profiler:7:9"), failed=(), done=DONE, others=()):
+    lists = {"entries": list(entries), "only": list(only), "failed": list(failed), "others": list(others)}
+    return HOST.format(done=done, **lists)
 
 
 @pytest.fixture
@@ -75,7 +79,49 @@ def test_it_is_listed_and_stays_where_nobody_can_be_asked(run):
 def test_with_yes_it_is_removed_without_a_question(run):
     code, out, err = run(yes=True, a=host(AGENT, PROFILER, PRIVATE), b=host())
     assert (code, err) == (Exit.OK, "")
-    assert out.splitlines()[-2:] == ["a: stopped the profiler in pid 7", "a: removed /tmp/.hprofiler-0"]
+    assert out.splitlines()[-3:] == [
+        "a: stopped the profiler in pid 7",
+        "a: removed /tmp/.hprofiler-0",
+        "removed 2 things on 1 host (4.0 MB); 1 thing is in use",
+    ]
+
+
+def test_as_much_is_told_of_what_was_removed_as_was_listed(run):
+    """What an agent that is ended takes with it is not among what `clean` removed."""
+    ended, spared = {**AGENT, "state": "left"}, {**PRIVATE, "id": "folder:1:3", "path": "/tmp/b"}
+    kept = {**PRIVATE, "id": "folder:1:4", "path": "/tmp/c"}
+    done = {
+        **{**NOTHING_DONE, "ended": [8], "removed": ["/tmp/c/7.log"]},
+        "spared": [{"what": "/tmp/b", "reason": "an agent runs from it"}],
+    }
+    ids = ["agent:8:9", "folder:1:2", "folder:1:3", "folder:1:4"]
+    code, out, err = run(yes=True, a=host(ended, PRIVATE, spared, kept, only=ids, done=done))
+    assert (code, err) == (Exit.OK, "")
+    assert out.splitlines()[4:] == [
+        "a: ended agent 8",
+        "a: /tmp/.hprofiler-0 is gone",
+        "a: left /tmp/b, which is in use by now: an agent runs from it",
+        "a: removed what is ours in /tmp/c",
+        "removed 3 of 4 things on 1 host",
+    ]
+
+
+def test_what_is_left_over_soon_is_neither_nothing_nor_removed(run):
+    code, out, err = run(yes=True, a=host(ENDING), b=host(AGENT))
+    assert (code, err) == (Exit.PARTIAL, "")
+    assert out.splitlines()[-1].split("; ") == [
+        "nothing is to be removed on 2 hosts",
+        "1 thing is in use",
+        "1 thing is left over in 25 s: clean up again then",
+    ]
+
+
+def test_what_only_others_may_look_into(run):
+    code, out, _ = run(a=host(others=OTHERS), b=host(others=OTHERS[:1]))
+    assert code is Exit.OK and out == (
+        "nothing is left on 2 hosts "
+        "(not looked into: JVMs of yarn 6, alice 1; --become sudo looks into all)\n"
+    )
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", Exit.OK), ("\n", Exit.PARTIAL), ("no\n", Exit.PARTIAL)])
@@ -98,7 +144,7 @@ def test_what_the_visit_itself_brought_is_taken_away_and_not_told(run, tmp_path)
     entry, done = repr(PRIVATE), repr(DONE)
     body = f"""
 hello(); read()
-say("leftovers", entries=[dict({entry}, bytes=os.path.getsize(sys.argv[0]))], failed=[])
+say("leftovers", entries=[dict({entry}, bytes=os.path.getsize(sys.argv[0]))], failed=[], out_of_reach=[])
 assert read() == dict(type="clean", kept=False, only=["folder:1:2"])
 say("cleaned", **{done}); read()
 """
@@ -106,14 +152,26 @@ say("cleaned", **{done}); read()
     assert (code, out) == (Exit.OK, "nothing is left on 1 host\n")
 
 
+def test_of_many_hosts_some_of_which_are_down(run):
+    down = {f"down{n:02}": "sys.exit(3)" for n in range(3)}
+    up = {f"up{n:02}": host(PRIVATE, only=["folder:1:2"], done={**DONE, "stopped": []}) for n in range(4)}
+    code, out, err = run(yes=True, **down, **up)
+    assert code is Exit.PARTIAL
+    assert out.splitlines()[-1] == ("removed 4 things on 4 hosts (16.0 MB); 3 hosts could not be looked at")
+    told = err.splitlines()
+    assert [line.split(":")[0] for line in told[:3]] == list(down), "a line for each"
+    assert len(told) <= 4, "and what to do about it once"
+
+
 def test_hosts_that_fail_are_told_and_the_others_cleaned(run):
-    bad = {**DONE, "removed": [], "failed": [{"what": "/tmp/b", "reason": "busy"}]}
+    bad = {**NOTHING_DONE, "stopped": [7], "failed": [{"what": "/tmp/.hprofiler-0", "reason": "busy"}]}
     code, out, err = run(
         yes=True, a="sys.exit(3)", b=host(PROFILER, PRIVATE), c=host(PROFILER, PRIVATE, done=bad)
     )
     assert code is Exit.PARTIAL
-    assert "a: the agent ended with status 3" in err and "c: cannot clean up /tmp/b: busy" in err
-    assert "b: removed /tmp/.hprofiler-0" in out
+    assert "a: the agent ended with status 3" in err and "c: cannot clean up /tmp/.hprofiler-0: busy" in err
+    assert "b: removed /tmp/.hprofiler-0" in out and "c: removed" not in out
+    assert out.splitlines()[-1].startswith("removed 3 of 4 things on 2 hosts (4.0 MB); 1 host could")
     assert run(yes=True, a="sys.exit(3)")[0] is Exit.NOTHING
 
 
@@ -123,30 +181,42 @@ def test_what_cannot_be_told_is_no_success(run):
 
 
 def test_as_json(run):
-    code, out, err = run(as_json=True, a=host(AGENT, PRIVATE))
-    (record,) = json.loads(out)
-    assert code is Exit.PARTIAL and not err and record["removed"] == []
-    assert [(one["kind"], one["state"]) for one in record["leftovers"]] == [
-        ("agent", "used"),
-        ("folder", "left"),
+    code, out, err = run(as_json=True, a=host(ENDING, PRIVATE, others=OTHERS[:1]), b="sys.exit(3)")
+    first, second = json.loads(out)
+    assert code is Exit.PARTIAL and list(first) == ["host", "leftovers", "out_of_reach", "failed"]
+    assert [(one["kind"], one["state"], one["left_over_in_seconds"]) for one in first["leftovers"]] == [
+        ("agent", "ending", 25),
+        ("folder", "left", None),
     ]
-    code, out, _ = run(as_json=True, yes=True, a=host(PROFILER, PRIVATE))
+    assert first["out_of_reach"] == OTHERS[:1] and second["failed"][0]["reason"] in err
+    code, out, err = run(as_json=True, yes=True, a=host(PROFILER, PRIVATE, AGENT))
     (record,) = json.loads(out)
-    assert code is Exit.OK and (record["removed"], record["stopped"]) == (["/tmp/.hprofiler-0"], [7])
+    assert (code, err) == (Exit.OK, "")
+    assert {one["kind"]: one["result"] for one in record["leftovers"]} == {
+        "profiler": "stopped",
+        "folder": "removed",
+        "agent": None,
+    }
+    assert json.loads(run(as_json=True, a=host())[1])[0]["leftovers"] == []
 
 
 def test_names_that_a_terminal_would_obey(run):
     trap = {**PRIVATE, "path": "/tmp/a\x1b[2J\nb: removed /", "own": False, "state": "foreign"}
     _, out, _ = run(a=host(trap))
-    assert "\x1b" not in out and len(out.splitlines()) == 2
+    assert "\x1b" not in out and len(out.splitlines()) == 2, "it and the summary"
 
 
 @pytest.mark.parametrize(
     "lie",
-    [{"kind": "dog"}, {"state": "maybe"}, {"pid": -1}, {"seconds": 1e99}, {"bytes": "many"}, {"id": 7}],
+    [
+        *({"kind": "dog"}, {"state": "maybe"}, {"pid": -1}, {"seconds": 1e99}, {"bytes": "many"}, {"id": 7}),
+        {"ends": "soon"},
+    ],
 )
 def test_what_an_agent_tells_is_checked(lie):
     with pytest.raises(BadEvent):
-        parse_leftovers({"entries": [{**PRIVATE, **lie}], "failed": []})
+        parse_leftovers({"entries": [{**PRIVATE, **lie}], "failed": [], "out_of_reach": []})
+    with pytest.raises(BadEvent):
+        parse_leftovers({"entries": [], "failed": [], "out_of_reach": [{"user": "x", "jvms": "many"}]})
     with pytest.raises(BadEvent):
         parse_cleaned({**DONE, "ended": [0]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hprofiler.collect import comeback, recording
+from hprofiler.collect import comeback, fetching
 from hprofiler.model import Status
 from tests.unit.stand_in import Fleet, StandIns
 
@@ -57,7 +57,7 @@ SLOW = {"mute": "time.sleep(600)", "drips": "while True: out(b'x'); time.sleep(0
 
 
 def test_who_claims_much_and_sends_little_is_waited_for_as_long_as_a_part_may_take(stand_ins, monkeypatch):
-    monkeypatch.setattr(recording, "_PART", 1000)
+    monkeypatch.setattr(fetching, "PART", 1000)
     results = Fleet(stand_ins, 5.0, {name: CLAIMS + then for name, then in SLOW.items()}).collect()
     for name in SLOW:
         (line,) = [line for line in results[name].outcomes if line.pid is None]

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -36,9 +37,7 @@ def second():
     assert resume["type"] == "resume" and len(resume["token"]) == 32
     say("resumed", found=True)
     out(open(SAID, "rb").read()[resume["received"]:])
-    if read()["type"] == "audit":
-        say("audited", entries=[], dropped=0)
-        read()
+    read()
 (second if os.path.exists(SAID) else first)()
 """
 
@@ -83,6 +82,52 @@ def test_wherever_it_breaks_it_goes_on(fleet, tmp_path, cut):
     assert [step.stage for step in hosts.progress].count("lost") == 1
 
 
+TWICE = """
+second_time = {said!r} + "-again"
+def second():
+    hello()
+    resume = read()
+    say("resumed", found=True)
+    rest = open(SAID, "rb").read()[resume["received"]:]
+    if not os.path.exists(second_time):
+        open(second_time, "w").close()
+        return out(rest[:100_000])
+    out(rest)
+    read()
+"""
+
+
+class Slow(Named):
+    """It takes a while to connect to the host for the second time."""
+
+    connects = 0
+
+    def connect(self):
+        Slow.connects += 1
+        if Slow.connects == 2:
+            threading.Event().wait(1.6)
+        super().connect()
+
+
+def test_the_times_of_several_losses_are_told_together(fleet, tmp_path):
+    script, times = body(tmp_path, 100_000), []
+    head, last = script.rsplit("\n", 2)[0], script.rsplit("\n", 2)[1]
+    hosts = fleet(one=head + TWICE.format(said=str(tmp_path / "said")) + last)
+    Slow.connects = 0
+    hosts.reach = type(hosts.reach)(Slow, hosts.reach.binaries, timeout=60.0)
+
+    def listener(step):
+        if step.stage == "lost" or "connected again" in step.detail:
+            times.append(time.monotonic())
+
+    hosts.listener = listener
+    (of_host,), of_process = lines(hosts.collect()["one"])
+    assert of_process[0] is Status.OK and len(times) == 4
+    away = times[1] - times[0] + times[3] - times[2]
+    told = float(re.search(r"lost for (\d+) s", of_host[2])[1])
+    assert times[1] - times[0] > 1.5 and abs(told - away) <= 1
+
+
 def test_one_that_was_ended_early_says_so(fleet, tmp_path):
     before = 'say("interrupted", seconds=12.3, reason="it was closed")'
     result = fleet(one=body(tmp_path, 40, before)).collect()["one"]
@@ -117,18 +162,38 @@ def test_once_all_has_come_nobody_comes_back(fleet):
     assert "lost" not in [step.stage for step in hosts.progress]
 
 
+LEFT = """
+def left(id, kind, path="/x", pid=None, state="left"):
+    return dict(id=id, kind=kind, path=path, pid=pid, user="u", seconds=1, bytes=1, state=state, reason="")
+OF_IT = [left("profiler:7:1", "profiler", pid=7), left("agent:4711:99", "agent", pid=4711),
+         left("folder:1:1", "folder", "/tmp/.hprofiler-run-4711-99-1000"),
+         left("folder:1:2", "folder", "/tmp/.hprofiler-ap-" + LIBRARY[:16] + "-1000")]
+OF_OTHERS = [left("profiler:8:1", "profiler", pid=8), left("agent:47:1199", "agent", pid=47),
+             left("program:48:1", "program", pid=48), left("folder:1:3", "folder", "/tmp/.hprofiler-0"),
+             left("folder:1:4", "folder", "/tmp/.hprofiler-run-4711-990-1000"),
+             left("folder:1:5", "folder", "/tmp/.hprofiler-ap-0123456789abcdef-1000"),
+             left("folder:1:6", "folder", "/tmp/.hprofiler-run-4711-99-0", state="used")]
+HUNG = [dict(what="process 8", reason="it hangs")]
+def listed(request):
+    assert request["dry"] and "only" not in request
+    say("leftovers", entries=OF_IT + OF_OTHERS, removed=[], stopped=[], ended=[], failed=HUNG,
+        out_of_reach=[])
+"""
+
 TORN = """
+exec({left!r})
 if os.path.exists({log!r}):
     hello()
     assert read()["type"] == "resume"
     say("resumed", found=False)
+    listed(read())
     request = read()
-    assert (request["type"], request["kept"]) == ("clean", True)
-    say("cleaned", removed=["/tmp/x"], stopped=[7], ended=[], failed={failed!r})
+    assert request["only"] == [one["id"] for one in OF_IT]
+    say("cleaned", removed=["/tmp/x"], stopped=[7], ended=[], spared=[], failed={failed!r})
     assert read()["type"] == "bye"
     open({log!r}, "w").write("good")
 else:
-    hello(); found(7); prepared(7); recording(7)
+    hello(session="4711-99"); found(7); prepared(7); recording(7)
     open({log!r}, "w").close()
     os.kill(os.getpid(), 9)
 """
@@ -143,7 +208,7 @@ else:
 )
 def test_an_agent_that_is_there_no_more_is_cleaned_up_after(fleet, tmp_path, failed, part):
     log = tmp_path / "log"
-    result = fleet(one=TORN.format(log=str(log), failed=failed)).collect()["one"]
+    result = fleet(one=TORN.format(log=str(log), failed=failed, left=LEFT)).collect()["one"]
     (of_host,), of_process = lines(result)
     assert of_host[:2] == (Status.FAILED, "record")
     assert "status -9" in of_host[2] and "lost with its agent" in of_host[2] and part in of_host[2]
@@ -151,6 +216,7 @@ def test_an_agent_that_is_there_no_more_is_cleaned_up_after(fleet, tmp_path, fai
 
 
 KILLED = """
+exec({left!r})
 if os.path.exists({log!r}):
     hello()
     request = read()
@@ -158,8 +224,10 @@ if os.path.exists({log!r}):
         open({log!r}, "a").write(request["type"] + " ")
         if request["type"] == "resume":
             say("resumed", found=False)
-        if request["type"] == "clean":
-            say("cleaned", removed=["/tmp/x"], stopped=[], ended=[], failed=[])
+        if request["type"] == "clean" and request.get("dry"):
+            listed(request)
+        elif request["type"] == "clean":
+            say("cleaned", removed=["/tmp/x"], stopped=[], ended=[], spared=[], failed=[])
         request = read()
 else:
     hello(); found(7); {then}
@@ -168,13 +236,33 @@ else:
 """
 
 
-@pytest.mark.parametrize(("then", "asked"), [("read()", "clean "), ("prepared(7)", "resume clean ")])
+@pytest.mark.parametrize(
+    ("then", "asked"),
+    [("prepare_request()", "clean clean "), ("prepared(7)", "resume clean clean ")],
+)
 def test_an_agent_that_is_killed_before_it_records_is_cleaned_up_after(fleet, tmp_path, then, asked):
     log = tmp_path / "log"
-    result = fleet(one=KILLED.format(log=str(log), then=then)).collect()["one"]
+    result = fleet(one=KILLED.format(log=str(log), then=then, left=LEFT)).collect()["one"]
     (of_host,), of_process = lines(result)
     assert of_host[0] is Status.FAILED and "status -9" in of_host[2]
     assert of_process[0] is Status.FAILED and log.read_text() == asked
+
+
+def test_one_that_is_killed_before_it_touches_anything_left_nothing(fleet, tmp_path):
+    log = tmp_path / "log"
+    result = fleet(one=KILLED.format(log=str(log), then="read()", left=LEFT)).collect()["one"]
+    assert "status -9" in lines(result)[0][0][2] and log.read_text() == ""
+
+
+def test_only_the_first_end_of_a_recording_is_told(fleet):
+    twice = """
+hello(); found(7); prepared(7); recording(7)
+for seconds in 31, 60:
+    say("interrupted", seconds=seconds, reason="nothing was heard")
+profile(7, b"p"); outcome(7); say("done", left=[])
+read()
+"""
+    assert lines(fleet(one=twice).collect()["one"])[1][2].startswith("ended after 31 s")
 
 
 class Away(Named):
@@ -277,11 +365,14 @@ class Torn(Named):
 
 
 AGAIN = """
-hello()
+exec({left!r})
+hello(session="4711-99")
 request = read()
 if request["type"] == "clean":
     open({log!r}, "a").write("clean ")
-    say("cleaned", removed=[], stopped=[], ended=[], failed=[])
+    listed(request)
+    assert read()["only"] == [one["id"] for one in OF_IT]
+    say("cleaned", removed=[], stopped=[], ended=[], spared=[], failed=[])
     if read()["type"] == "bye":
         sys.exit(0)
 say("found", searched=9, processes=[process(7)], ignored=[]); prepared(7); recording(7)
@@ -292,7 +383,7 @@ profile(7, b"p"); outcome(7); say("done", left=[]); read()
 @pytest.mark.parametrize("times", [1, 2])
 def test_one_that_breaks_before_anybody_has_started_is_made_once_more(fleet, tmp_path, times):
     log = tmp_path / "log"
-    hosts = fleet(one=AGAIN.format(log=str(log)))
+    hosts = fleet(one=AGAIN.format(log=str(log), left=LEFT))
     Torn.left = times
     hosts.reach = type(hosts.reach)(Torn, hosts.reach.binaries, timeout=60.0)
     result = hosts.collect()["one"]

@@ -8,19 +8,21 @@ import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any, Dict
 
 import pytest
 
-from hprofiler.agent import CheckedProcess, Finding, ProcessOutcome
+from hprofiler.agent import CheckedProcess, Finding, Found, Ignored, ProcessOutcome
 from hprofiler.agent.checks import parse_checked
 from hprofiler.agent.wire import BadEvent
 from hprofiler.cli.doctor import _record, verdict
 from hprofiler.cli.exits import Exit
-from hprofiler.cli.findings import print_table
+from hprofiler.cli.findings import print_canaries, print_table
 from hprofiler.collect import Care, HostChecked, check_only
 from hprofiler.collect.checking import ahead
 from hprofiler.collect.libraries import versions, wanted
+from hprofiler.collect.visit import idle_reason
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status
 from tests.unit.stand_in import ANY, Fleet, StandIns
 
@@ -196,6 +198,32 @@ def test_the_worst_comes_first_and_what_is_alike_is_told_once():
     assert lines[-1] == "2 hosts: 2 of 7 processes would be recorded as asked, 5 not at all"
 
 
+@pytest.mark.parametrize(("asked", "words"), [(True, "would be recorded alone"), (False, "--canary has")])
+def test_the_kinds_of_which_one_goes_before_are_told(asked, words):
+    def of(name: str, version: str, *statuses: Status) -> HostChecked:
+        made = host(name, *statuses)
+        jvms = tuple(replace(one, jvm_version=version, is_jvm=True) for one in made.processes)
+        return replace(made, processes=jvms)
+
+    hosts = [of("a", "17.0.9", Status.OK, Status.DEGRADED, Status.FAILED), of("b", "17.0.9", Status.OK)]
+    hosts += [of("c", "", Status.OK), host("d", Status.OK), failed_host("e")]
+    out = io.StringIO()
+    print_canaries(hosts, asked, out)
+    kinds = "3 of JDK 17.0.9 on x86_64 by async-profiler, 1 of JDK unknown on x86_64 by async-profiler"
+    assert words in out.getvalue() and out.getvalue().endswith(f"{kinds}\n"), out.getvalue()
+    first = {"arch": "x86_64", "jvm_version": "17.0.9", "engine": "async-profiler", "processes": 3}
+    assert json.loads(json.dumps(_record(hosts, asked)))["canary"]["kinds"][0] == first
+
+
+def test_a_host_on_which_nothing_can_be_seen_says_so():
+    nothing, one = Found(0, (), ()), Found(3, (), (Ignored(7, "of another"),))
+    assert idle_reason(nothing, Host("a", "a")).endswith("none to be seen but hprofiler's own)")
+    assert idle_reason(one, Host("a", "a")).endswith("(3 searched; left out: 7 (of another))")
+    line = Outcome("a", Status.IDLE, "find", idle_reason(one, Host("a", "a")))
+    words = shown(HostChecked(Host("a", "a"), ignored=one.ignored, outcomes=(line,)))
+    assert words.count("of another") == 1
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "coloured"), [("NO_COLOR", "1", False), ("NO_COLOR", "", True)]
 )
@@ -207,7 +235,8 @@ def test_colour_is_for_terminals(monkeypatch, variable, value, coloured):
 
 
 def test_the_json_has_the_documented_shape():
-    record = json.loads(json.dumps(_record([host("a", Status.OK, Status.DEGRADED), failed_host("b")])))
+    record = json.loads(json.dumps(_record([host("a", Status.OK, Status.DEGRADED), failed_host("b")], False)))
+    assert record["canary"] == {"asked": False, "kinds": []}  # these are no JVMs
     assert record["processes"] == {"found": 2, "ok": 1, "degraded": 1, "failed": 0}
     first, second = record["hosts"]
     assert first["processes"][1]["verdict"] == "degraded" and first["processes"][1]["remedy"] == "restart it"

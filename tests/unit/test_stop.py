@@ -8,12 +8,19 @@ import threading
 import time
 from pathlib import Path
 from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Callable
 
 import pytest
 
 from hprofiler.collect import Stop, on_interrupt
 
 PATIENCE = 30
+
+
+def setting(event: threading.Event) -> Callable[[int], None]:
+    """An action that sets the event, whatever the signal."""
+    return lambda number: event.set()
 
 
 def wait_until_asleep(thread: int) -> None:
@@ -35,7 +42,7 @@ def test_a_signal_that_another_thread_takes_is_heard_while_the_main_thread_sleep
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
         over.wait(PATIENCE)
 
-    with on_interrupt(heard.set):
+    with on_interrupt(setting(heard)):
         taker = threading.Thread(target=take)
         taker.start()
         going.set()
@@ -46,8 +53,8 @@ def test_a_signal_that_another_thread_takes_is_heard_while_the_main_thread_sleep
 
 def test_only_the_innermost_hears_and_the_outer_one_hears_again_afterwards() -> None:
     outer, inner = threading.Event(), threading.Event()
-    with on_interrupt(outer.set):
-        with on_interrupt(inner.set):
+    with on_interrupt(setting(outer)):
+        with on_interrupt(setting(inner)):
             os.kill(os.getpid(), signal.SIGINT)
             assert inner.wait(PATIENCE)
         assert not outer.is_set()
@@ -61,7 +68,7 @@ def test_only_the_innermost_hears_and_the_outer_one_hears_again_afterwards() -> 
 def test_an_action_that_fails_is_reported_and_the_next_signal_heard(caplog: pytest.LogCaptureFixture) -> None:
     calls: SimpleQueue[None] = SimpleQueue()
 
-    def fail() -> None:
+    def fail(number: int) -> None:
         calls.put(None)
         raise OSError("the terminal is closed")
 
@@ -90,7 +97,7 @@ def test_a_listener_that_fails_is_reported_and_hears_the_next_level(caplog: pyte
 def test_an_action_that_goes_on_does_not_keep_the_block_from_ending() -> None:
     begun, release = threading.Event(), threading.Event()
 
-    def block() -> None:
+    def block(number: int) -> None:
         begun.set()
         release.wait()
 
@@ -117,3 +124,46 @@ def test_each_request_is_a_level_of_its_own() -> None:
         for level in (1, 2):
             os.kill(os.getpid(), signal.SIGINT)
             assert levels.get(timeout=PATIENCE) == level
+
+
+def test_sigterm_and_a_hangup_are_requests_too_and_the_first_is_known() -> None:
+    stop = Stop()
+    levels: SimpleQueue[int] = SimpleQueue()
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
+    with stop.telling(levels.put), on_interrupt(stop.request):
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert levels.get(timeout=PATIENCE) == 1
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert levels.get(timeout=PATIENCE) == 2
+    assert stop.signal == signal.SIGHUP
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)] == before
+
+
+def test_a_terminal_that_hangs_up_is_heard_once_and_is_no_second_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The kernel and the shell both say it; long after the first it is a word of its own."""
+    times = iter([10.0, 10.5, 20.0])
+    monkeypatch.setattr("hprofiler.collect.stop.time", SimpleNamespace(monotonic=lambda: next(times)))
+    stop = Stop()
+    levels: SimpleQueue[int] = SimpleQueue()
+    with stop.telling(levels.put):
+        stop.request(signal.SIGHUP)
+        stop.request(signal.SIGHUP)
+        assert levels.get(timeout=PATIENCE) == 1 and levels.empty()
+        stop.request(signal.SIGHUP)
+        assert levels.get(timeout=PATIENCE) == 2
+
+
+def test_a_hangup_that_is_ignored_stays_ignored() -> None:
+    heard: SimpleQueue[int] = SimpleQueue()
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with on_interrupt(heard.put):
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert heard.get(timeout=PATIENCE) == signal.SIGTERM and heard.empty()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)

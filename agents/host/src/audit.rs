@@ -1,5 +1,5 @@
-//! What the agent did on the host, for those who must show it: kept from the beginning on, where the greeting asks
-//! for it.
+//! What the agent did on the host, for those who must show it: kept from the beginning on, and told as it happens,
+//! where the greeting asks for it.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ const ALL: usize = 2 << 20;
 /// What stands before paths of a process whose files are seen through a descriptor.
 const SEEN_THROUGH: &str = "/proc/self/fd/";
 
-static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+static NOTES: Mutex<Option<Notes>> = Mutex::new(None);
 
 thread_local! {
     /// The process for which the thread works, if for one only.
@@ -31,11 +31,12 @@ pub struct Entry {
     detail: String,
 }
 
-/// What was kept, and how many more there were.
+/// What was not told yet, and how many more there were. After the `last` nothing is done any more.
 #[derive(Debug, Default, Serialize)]
 pub struct Kept {
     entries: Vec<Entry>,
     dropped: u64,
+    last: bool,
     #[serde(skip)]
     bytes: usize,
 }
@@ -49,16 +50,36 @@ impl Kept {
         self.bytes += entry.detail.len();
         self.entries.push(entry);
     }
+
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.dropped == 0
+    }
+}
+
+/// Whoever tells what is kept, once there is somebody to be told.
+type Wake = Box<dyn Fn() + Send>;
+
+#[derive(Default)]
+struct Notes {
+    kept: Kept,
+    wake: Option<Wake>,
 }
 
 /// From now on all is kept.
 pub fn begin() {
-    kept().get_or_insert_default();
+    notes().get_or_insert_default();
+}
+
+/// From now on what is kept is told: `wake` is called when there is something again.
+pub fn tell(wake: impl Fn() + Send + 'static) {
+    if let Some(notes) = &mut *notes() {
+        notes.wake = Some(Box::new(wake));
+    }
 }
 
 /// From now on nothing is kept.
 pub fn end() {
-    *kept() = None;
+    *notes() = None;
 }
 
 /// From now on the calling thread works for this process.
@@ -68,23 +89,39 @@ pub fn about(pid: i32) {
 
 /// Keep what was done (`folder`, `file`, `removed`), or is about to be (`attach`, `signal`, `program`).
 pub fn note(what: &'static str, detail: impl FnOnce() -> String) {
-    if let Some(kept) = &mut *kept() {
-        kept.add(Entry {
+    if let Some(notes) = &mut *notes() {
+        let first = notes.kept.is_empty();
+        notes.kept.add(Entry {
             time: now(),
             what,
             pid: ABOUT.get(),
             detail: plain(&detail()),
         });
+        if let Some(wake) = notes.wake.as_ref().filter(|_| first) {
+            wake();
+        }
     }
 }
 
-/// What was kept since this was last asked for.
-pub fn take() -> Kept {
-    kept().as_mut().map(std::mem::take).unwrap_or_default()
+/// What was kept since this was last asked for, if there is anything to tell.
+pub fn take() -> Option<Kept> {
+    let mut notes = notes();
+    let notes = notes.as_mut().filter(|notes| notes.wake.is_some())?;
+    (!notes.kept.is_empty()).then(|| std::mem::take(&mut notes.kept))
 }
 
-fn kept() -> MutexGuard<'static, Option<Kept>> {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+/// The rest of it: all is done. None where nobody is told.
+pub fn last() -> Option<Kept> {
+    let kept = take();
+    let notes = notes().take()?;
+    notes.wake.map(|_| Kept {
+        last: true,
+        ..kept.unwrap_or_default()
+    })
+}
+
+fn notes() -> MutexGuard<'static, Option<Notes>> {
+    NOTES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Seconds since 1970.

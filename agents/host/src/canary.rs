@@ -280,6 +280,7 @@ mod tests {
             start_time: own.unwrap().start_time,
             label: String::new(),
             labels: Default::default(),
+            engine: None,
         };
         let request = Prepare {
             sampling: Sampling::of("cpu"),

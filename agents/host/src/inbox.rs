@@ -3,12 +3,15 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXCPU};
 use signal_hook::iterator::Signals;
 
@@ -23,6 +26,8 @@ pub enum Happening {
     Input(u32, Input),
     Signal(i32),
     Report(i32, Report),
+    /// Something was done that is to be told.
+    Noted,
     /// The coordinator has come back by another connection.
     Successor(Successor),
     /// The agent that goes on here has ended, with this exit code.
@@ -45,6 +50,7 @@ pub struct Inbox {
     connection: u32,
     heard: Arc<AtomicU64>,
     to_read_on: Sender<()>,
+    hold: Option<UnixStream>,
 }
 
 impl Inbox {
@@ -63,8 +69,10 @@ impl Inbox {
         let now = self.begin.elapsed().as_millis() as u64;
         let heard = Arc::new(AtomicU64::new(now));
         let (to_read_on, may_read_on) = channel();
+        let (hold, end) = UnixStream::pair()?;
         let listener = Listener {
             input: input.into(),
+            end,
             begin: self.begin,
             heard: heard.clone(),
         };
@@ -79,6 +87,7 @@ impl Inbox {
             number,
             heard,
             to_read_on,
+            hold,
         })
     }
 
@@ -87,6 +96,7 @@ impl Inbox {
         self.connection = connection.number;
         self.heard = connection.heard;
         self.to_read_on = connection.to_read_on;
+        self.hold = Some(connection.hold);
         self.read_on();
     }
 
@@ -110,17 +120,19 @@ impl Inbox {
             connection: 0,
             heard: Arc::default(),
             to_read_on: channel().0,
+            hold: None,
         }
     }
 
     fn listen_to_signals(&self) -> io::Result<()> {
         let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGXCPU])?;
         let sender = self.sender.clone();
-        thread::spawn(move || {
+        let listen = move || {
             for signal in signals.forever() {
                 let _ = sender.send(Happening::Signal(signal));
             }
-        });
+        };
+        thread::Builder::new().stack_size(STACK).spawn(listen)?;
         Ok(())
     }
 
@@ -146,11 +158,14 @@ pub struct Connection {
     number: u32,
     heard: Arc<AtomicU64>,
     to_read_on: Sender<()>,
+    /// Once this is dropped nobody reads any more.
+    hold: UnixStream,
 }
 
 /// What the coordinator sends, with a note of when something came: a long payload is a sign of life as much as a ping.
 struct Listener {
     input: File,
+    end: UnixStream,
     begin: Instant,
     heard: Arc<AtomicU64>,
 }
@@ -173,13 +188,56 @@ impl Listener {
     }
 }
 
+impl Listener {
+    /// Whether there is something to read; not where another connection took the place of this one, of whose end
+    /// nobody may ever hear.
+    fn waits(&self) -> io::Result<bool> {
+        let mut both = [
+            PollFd::new(&self.input, PollFlags::IN),
+            PollFd::new(&self.end, PollFlags::empty()),
+        ];
+        loop {
+            match poll(&mut both, None) {
+                Ok(_) => return Ok(both[1].revents().is_empty()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
 impl Read for Listener {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.waits()? {
+            return Ok(0);
+        }
         let count = self.input.read(buffer)?;
         if count > 0 {
             let now = self.begin.elapsed().as_millis() as u64;
             self.heard.store(now, Ordering::Relaxed);
         }
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn nobody_reads_a_connection_any_more_whose_place_was_taken() {
+        let mut inbox = Inbox::silent();
+        let (mut first, input) = UnixStream::pair().unwrap();
+        inbox.listen_to(inbox.connection(input.into()).unwrap());
+        let (mut second, input) = UnixStream::pair().unwrap();
+        inbox.listen_to(inbox.connection(input.into()).unwrap());
+        assert_eq!(first.read(&mut [0]).unwrap(), 0, "it is closed at last");
+        second.write_all(b"nonsense\n").unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        assert!(matches!(
+            inbox.next(until),
+            Some(Happening::Input(2, Input::Bad(_)))
+        ));
     }
 }

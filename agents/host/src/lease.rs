@@ -1,7 +1,11 @@
 //! Until when an agent lives if it hears nothing more, shown to those who clean up: as the name of its main thread,
 //! which every process of the host may read and which ends with the agent.
+//!
+//! The clock is the one that the agent waits by: it stands still while the machine sleeps, so that nobody's lease is
+//! over when it wakes.
 
 use std::ffi::CString;
+use std::fs::read_link;
 use std::time::{Duration, Instant};
 
 use rustix::thread::set_name;
@@ -16,7 +20,7 @@ pub const TO_CLEAN: u64 = 120;
 /// Show it; to be called by the main thread.
 pub fn show(until: Instant) {
     let left = until.saturating_duration_since(Instant::now());
-    let name = format!("{WORD}{}", (since_boot() + left).as_secs());
+    let name = format!("{WORD}{}", (now() + left).as_secs());
     // The kernel keeps 15 bytes: nine digits are 31 years.
     if let Ok(name) = CString::new(name) {
         // A name that cannot be given is one that is not understood.
@@ -29,18 +33,46 @@ pub fn hide() {
     let _ = set_name(c"agent");
 }
 
-/// What a process shows, in seconds since the boot; None of one that shows nothing.
-pub fn shown(pid: i32) -> Option<u64> {
-    parse(&read_text(format!("/proc/{pid}/comm"), 64)?)
+/// What a process shows of its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    Nothing,
+    /// In so many seconds; less than none: it is over for so long.
+    Ends(i64),
+    /// By clocks that are not ours: it is in another time namespace.
+    Elsewhere,
 }
 
-fn parse(name: &str) -> Option<u64> {
-    name.trim_end().strip_prefix(WORD)?.parse().ok()
+pub fn shown(pid: i32) -> Shown {
+    let name = read_text(format!("/proc/{pid}/comm"), 64);
+    let Some(end) = name.and_then(|name| parse(&name)) else {
+        return Shown::Nothing;
+    };
+    // Kernels without such namespaces have no such links.
+    let clocks = |pid: &str| read_link(format!("/proc/{pid}/ns/time")).ok();
+    match clocks(&pid.to_string()) == clocks("self") {
+        true => Shown::Ends(end.saturating_sub_unsigned(now().as_secs())),
+        false => Shown::Elsewhere,
+    }
+}
+
+fn parse(name: &str) -> Option<i64> {
+    let end = name.trim_end().strip_prefix(WORD)?.parse::<u32>();
+    end.ok().map(i64::from)
+}
+
+/// The clock of `Instant`.
+fn now() -> Duration {
+    clock(ClockId::Monotonic)
 }
 
 /// The clock that processes' start times are of.
 pub fn since_boot() -> Duration {
-    let now = clock_gettime(ClockId::Boottime);
+    clock(ClockId::Boottime)
+}
+
+fn clock(id: ClockId) -> Duration {
+    let now = clock_gettime(id);
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
@@ -52,6 +84,19 @@ mod tests {
     fn what_is_shown_is_understood() {
         assert_eq!(parse("lease 123456789\n"), Some(123_456_789));
         assert_eq!(parse("agent-012345678\n"), None);
+        assert_eq!(parse("lease -7\n"), None);
         assert!(format!("{WORD}123456789").len() <= 15);
+    }
+
+    #[test]
+    fn a_thread_shows_its_lease_by_the_clock_it_waits_by() {
+        let shown = std::thread::spawn(|| {
+            show(Instant::now() + Duration::from_secs(100));
+            let id = rustix::thread::gettid().as_raw_nonzero().get();
+            let name = read_text(format!("/proc/self/task/{id}/comm"), 64);
+            parse(&name.unwrap()).unwrap() - i64::try_from(now().as_secs()).unwrap()
+        });
+        assert!((99..=100).contains(&shown.join().unwrap()));
+        assert_eq!(super::shown(1), Shown::Nothing);
     }
 }

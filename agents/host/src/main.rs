@@ -49,6 +49,7 @@ mod threads;
 mod told;
 mod turns;
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
 #[cfg(not(panic = "unwind"))]
@@ -63,16 +64,23 @@ fn main() -> ExitCode {
     }
     modest::be_modest();
     limits::usual_for_programs();
+    audit::begin();
     let once = wanted.as_deref() == Some("--once".as_ref());
     if once {
         foothold::leave_nothing();
-        // It runs without its file; where that stays, whoever put it there deletes it.
-        let _ = arguments.next().map(std::fs::remove_file);
+        arguments.next().as_deref().map(remove_own);
     }
     // Whatever is made here is for one user alone, whatever the session's habits are.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     allow_many_files();
     ExitCode::from(session::run(once))
+}
+
+/// It runs without its file; where that stays, whoever put it there deletes it.
+fn remove_own(binary: &OsStr) {
+    if std::fs::remove_file(binary).is_ok() {
+        audit::note("removed", || binary.to_string_lossy().into_owned());
+    }
 }
 
 /// Each JVM takes half a dozen descriptors, and the usual limit is that of a shell.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use crate::audit;
 use crate::backlog::Backlog;
 use crate::outcome::{Failure, Stage};
 use crate::protocol::Event;
@@ -19,6 +20,8 @@ use crate::recordings::Audience;
 const PIECE: usize = 4096;
 /// How long one look takes at whether something can be written.
 const LOOK: Duration = Duration::from_millis(200);
+/// How long a coordinator that reads nothing is waited for when all is done.
+const LAST_WORD: Duration = Duration::from_secs(1);
 /// Results that are kept for a coordinator that is lost take no more memory than this.
 const MOST_KEPT: usize = 256 << 20;
 
@@ -130,21 +133,37 @@ impl Output {
 
     /// Send an event and the payload whose size it names.
     pub fn send_with(&mut self, event: &Event, payload: Vec<u8>) {
-        let Some(line) = line(event) else {
-            return;
-        };
-        self.backlog.add(line);
-        self.backlog.add(payload);
-        self.flush();
+        self.send_noted();
+        self.put(event, |backlog| backlog.add(payload));
+    }
+
+    /// Send what was done since this was last sent; that is told before whatever follows from it.
+    pub fn send_noted(&mut self) {
+        if let Some(noted) = audit::take() {
+            self.put(&Event::Audited(noted), |_| ());
+        }
+    }
+
+    /// Send the rest of it: nothing is done any more.
+    pub fn send_last_noted(&mut self) {
+        self.patience = self.patience.min(LAST_WORD);
+        if let Some(noted) = audit::last() {
+            self.put(&Event::Audited(noted), |_| ());
+        }
     }
 
     /// Send an event and a file of the size it names.
     pub fn send_file(&mut self, event: &Event, file: File, size: u64) {
+        self.send_noted();
+        self.put(event, |backlog| backlog.add_file(file, size));
+    }
+
+    fn put(&mut self, event: &Event, payload: impl FnOnce(&mut Backlog)) {
         let Some(line) = line(event) else {
             return;
         };
         self.backlog.add(line);
-        self.backlog.add_file(file, size);
+        payload(&mut self.backlog);
         self.flush();
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::async_profiler::symbols;
 use crate::hsperf;
 use crate::outcome::Failure;
 use crate::proc::maps::{file_name, Mapped};
@@ -14,6 +15,8 @@ use crate::room::Memory;
 /// The folder of a library that an hprofiler session put there begins with this.
 pub const OUR_LIBRARY: &str = ".hprofiler-ap-";
 const ASYNC_PROFILER: &str = "libasyncProfiler";
+/// What every async-profiler offers the JVM or other programs, whatever its file is called.
+const OF_ASYNC_PROFILER: [&str; 2] = ["Java_one_profiler_AsyncProfiler_", "asprof_"];
 /// Agents that sample as well: two of them in one JVM have crashed it.
 const OTHER_PROFILERS: [(&str, &str); 5] = [
     ("libyjpagent", "YourKit"),
@@ -39,14 +42,26 @@ pub struct Findings {
     pub performance_data: Vec<Mapped>,
     /// Paths of async-profiler libraries that hprofiler sessions loaded.
     pub ours: Vec<String>,
-    /// Paths of async-profiler libraries that somebody else loaded.
-    pub foreign: Vec<String>,
+    /// Paths of async-profiler libraries that somebody else loaded, as far as their names tell.
+    foreign: Vec<String>,
+    /// Paths of whatever else it may run the code of.
+    programs: Vec<String>,
     /// Whether it has the rights to use all of perf events, whatever users may.
     pub privileged: bool,
     /// Whether the kernel lets this JVM sample kernel stacks.
     pub kernel: bool,
     /// What memory is left to it.
     pub memory: Arc<Memory>,
+}
+
+impl Findings {
+    /// Paths of async-profiler libraries that somebody else loaded, under whatever name. To be called by a thread that
+    /// has no more rights than the JVM's user. One that was renamed, and deleted since, is not known.
+    pub fn foreign(&self, named: &Named) -> Vec<String> {
+        let is_one = |path: &&String| symbols::offers(named, path, &OF_ASYNC_PROFILER);
+        let renamed = self.programs.iter().filter(is_one);
+        self.foreign.iter().chain(renamed).cloned().collect()
+    }
 }
 
 /// How a JVM was started.
@@ -58,9 +73,11 @@ pub struct Launched {
 /// Look at a process from outside. To be called before the thread takes the process's user: some of this is only
 /// root's to read.
 pub fn look(target: &Target) -> Findings {
-    let seen = target.libraries(|path| is_of_interest(file_name(path)));
+    let seen = target.programs();
     let readable = seen.is_some();
-    let libraries = seen.unwrap_or_default();
+    let seen = seen.unwrap_or_default().into_iter();
+    let (libraries, programs): (Vec<String>, Vec<String>) =
+        seen.partition(|path| is_of_interest(file_name(path)));
     let library = libraries
         .iter()
         .find(|path| file_name(path) == "libjvm.so")
@@ -83,6 +100,7 @@ pub fn look(target: &Target) -> Findings {
         performance_data: target.mapped(hsperf::is_data).unwrap_or_default(),
         ours,
         foreign,
+        programs,
         privileged,
         kernel: privileged || users_may_sample_kernel(),
         memory: Arc::new(Memory::of(target)),

@@ -49,7 +49,6 @@ pub enum Request {
     Start,
     Stop,
     Ping,
-    Audit,
     Clean {
         kept: bool,
         /// Whether what is left over is only listed.
@@ -69,7 +68,7 @@ pub struct Greeting {
     pub lease_seconds: f64,
     #[serde(default)]
     pub exclude: Option<Exclude>,
-    /// Whether what is done on the host is to be kept, for `audit`.
+    /// Whether what is done on the host is to be told, as it happens.
     #[serde(default)]
     pub audit: bool,
     /// By what another connection may go on with the session; never where it is absent.
@@ -128,6 +127,9 @@ pub struct Chosen {
     pub label: String,
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
+    /// The only engine that may record it; where it is absent the sampling's says which.
+    #[serde(default)]
+    pub engine: Option<String>,
 }
 
 /// What the agent tells.
@@ -139,6 +141,8 @@ pub enum Event {
         version: &'static str,
         sha256: String,
         host: HostFacts,
+        /// By this the folders of the session are known.
+        session: String,
         blobs: Vec<String>,
     },
     Stored {
@@ -288,10 +292,12 @@ pub struct Cleaned {
     pub removed: Vec<String>,
     pub stopped: Vec<i32>,
     pub ended: Vec<i32>,
+    /// What a session uses by now.
+    pub spared: Vec<Undone>,
     pub failed: Vec<Undone>,
 }
 
-/// Something that could not be cleaned.
+/// Something that was not cleaned.
 #[derive(Debug, Serialize)]
 pub struct Undone {
     pub what: String,

@@ -122,10 +122,20 @@ fn first_that_works(
     tell: &Tell,
 ) -> Result<Over, Failure> {
     first(ways, |way, notes| {
-        on_thread(job.chosen.pid, way.engine, || {
-            attempt(job, way, notes, orders, tell)
+        let only = job.chosen.engine.as_deref();
+        let passed_over = only.is_some_and(|only| only != way.engine);
+        on_thread(job.chosen.pid, way.engine, || match passed_over {
+            true => Err(why_not(job, way)),
+            false => attempt(job, way, notes, orders, tell),
         })
     })
+}
+
+/// Why a process is not recorded in this way, where it may be in another one only: what speaks against it, or that.
+fn why_not(job: &Job, way: &Way) -> Failure {
+    let foreseen = prospect(job, way, Vec::new()).err();
+    let untried = || Failure::plain(format!("{} did not go before on one like it", way.engine));
+    foreseen.unwrap_or_else(untried)
 }
 
 /// What `run` would come to, as far as that can be seen from outside; the process is not touched.
@@ -376,6 +386,7 @@ mod tests {
                 start_time: stat.unwrap().start_time,
                 label: String::new(),
                 labels: BTreeMap::new(),
+                engine: None,
             },
             sampling: Sampling::of("cpu"),
             libraries: Libraries::default(),

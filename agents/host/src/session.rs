@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGHUP;
 
-use crate::audit;
 use crate::canary::Canary;
 use crate::host;
 use crate::inbox::{Happening, Inbox};
@@ -62,7 +61,6 @@ struct Session {
 
 /// Run a session on stdin and stdout; the process's exit code. With `once` nothing is kept for the next one.
 pub fn run(once: bool) -> u8 {
-    audit::begin();
     let mut output = Output::new();
     let store = if once {
         Ok(Store::in_memory())
@@ -159,6 +157,10 @@ impl Session {
                 self.go_over(successor);
                 Ok(())
             }
+            Happening::Noted => {
+                self.output.send_noted();
+                Ok(())
+            }
             Happening::Ended(_) => Ok(()),
         }
     }
@@ -217,10 +219,6 @@ impl Session {
                 self.received(bytes);
                 Ok(())
             }
-            Request::Audit => {
-                self.output.send(&Event::Audited(audit::take()));
-                Ok(())
-            }
             Request::Clean { kept, dry, only } => self.clean(kept, dry, only),
             Request::Bye => return Err(End::Bye),
         };
@@ -266,6 +264,9 @@ impl Session {
         let of_canary = canary.map(|canary| canary.abandon(&self.inbox));
         for path in of_all.into_iter().chain(of_canary).flatten() {
             complain(&format!("left behind: {path}"));
+        }
+        if !matches!(end, End::Lent(_)) {
+            self.output.send_last_noted();
         }
         let lender = self.lender.take();
         let code = self.code(end);

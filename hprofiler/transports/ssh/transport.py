@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Callable, Optional
 
 from hprofiler.errors import ConnectionLost, HostError
 from hprofiler.model import Host
-from hprofiler.transports.base import Channel, Completed, StderrTail, run_to_end, wait_a_little
+from hprofiler.transports.base import (
+    SOME_SIGNAL,
+    Channel,
+    Completed,
+    StderrTail,
+    run_to_end,
+    wait_a_little,
+)
 from hprofiler.transports.ssh.attempt import Attempt
 from hprofiler.transports.ssh.options import SshOptions
 from hprofiler.transports.text import printable
@@ -76,6 +83,7 @@ class _SshChannel:
         self._transport = transport
         self._channel = channel
         self._stderr = StderrTail(channel.recv_stderr)
+        self._let_go = False
 
     def write(self, data: bytes) -> None:
         try:
@@ -107,8 +115,13 @@ class _SshChannel:
 
     def exit_status(self, timeout: float) -> Optional[int]:
         self._channel.status_event.wait(timeout)
-        return self._channel.exit_status if self._channel.exit_status >= 0 else None
+        if self._channel.exit_status >= 0:
+            return int(self._channel.exit_status)
+        # The server has closed it without a status: so it is when a signal ended the command.
+        ended = self._channel.closed and not self._let_go and not self._lost()
+        return SOME_SIGNAL if ended else None
 
     def close(self) -> None:
+        self._let_go = True
         with contextlib.suppress(OSError, EOFError):  # the connection has gone before it
             self._channel.close()

@@ -56,9 +56,9 @@ def _code_that_follows(run: Mapping[str, Any]) -> int:
         return 130
     if not coverage["recordings"]["made"]:
         return 4
-    made_all = coverage["recordings"]["made"] == coverage["recordings"]["expected"]
-    complete = made_all and not coverage["processes"].get("short")
-    return 0 if complete and not coverage["hosts"]["failed"] else 3
+    complete = coverage["recordings"]["made"] == coverage["recordings"]["expected"]
+    whole = complete and not coverage["processes"]["short"]
+    return 0 if whole and not coverage["hosts"]["failed"] else 3
 
 
 def _made_later(result: Result, ground: Ground, excuse: Excuse) -> Iterator[str]:

@@ -7,7 +7,7 @@ import re
 from typing import Dict, Iterable, Iterator, Set, Tuple
 
 from tests.lab.k8s.cluster import KubeCluster
-from tests.lab.procs import wait_for
+from tests.lab.procs import cpu_seconds, wait_for
 
 LARGE = ("proc", "sys", "burner", "opt")
 """Folders in a container's root in which nothing can be left, or which are read-only."""
@@ -42,6 +42,19 @@ class Left:
             root = f"/proc/{min(seen.pid for seen in self._kube.processes(*one))}/root"
             found[one] = set(_walk(root))
         return found
+
+
+def burn_a_while(kube: KubeCluster, name: str) -> None:
+    """Wait until the first process of a pod's container has used so much time that some of it is recorded."""
+    java = first_process(kube, name)
+    begun = cpu_seconds(java)
+    wait_for(lambda: cpu_seconds(java) > begun + 0.3, 120, "something to keep")
+
+
+def first_process(kube: KubeCluster, name: str) -> int:
+    """Of a pod's container main, as this machine knows it."""
+    (found,) = (seen.pid for seen in kube.processes(name, "main") if seen.inner_pid == 1)
+    return found
 
 
 def _walk(root: str) -> Iterator[str]:

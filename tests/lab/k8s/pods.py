@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from tests.burners import build
 from tests.lab.k8s.api import Api, Object
@@ -136,6 +136,16 @@ def shapes(node: str) -> Dict[str, Object]:
         "host-network", container(java), node=node, hostNetwork=True, labels={"shape": "host"}
     )
     return pods
+
+
+def fleet(node: str, other: str, labels: Mapping[str, str]) -> Tuple[Dict[str, Object], List[Object]]:
+    """A pod of each shape, one on another node ("elsewhere"), and some that do not run."""
+    running = shapes(node)
+    running["elsewhere"] = pod("elsewhere", container(burner("gamma", 0.5)), node=other)
+    idle = [crashing("crashing", other), unschedulable("pending"), without_image("bare", other)]
+    for one in (*running.values(), *idle):
+        one["metadata"]["labels"].update(labels)
+    return running, idle
 
 
 def crashing(name: str, node: str, labels: Mapping[str, str] = {}) -> Object:

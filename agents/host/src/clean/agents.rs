@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use rustix::param::clock_ticks_per_second;
 use rustix::process::Signal;
 
-use super::entry::{Entry, Found, Kind, State};
+use super::entry::{self, Entry, Found, Kind, State};
 use super::{names, Cleaning};
 use crate::audit;
 use crate::engine::perf::PROGRAM_MARK;
 use crate::files::sha256;
-use crate::lease::{self, since_boot};
+use crate::lease::{self, since_boot, Shown};
 use crate::proc::maps::file_name;
 use crate::proc::scan::split_zero;
 use crate::proc::stat::{self, Stat};
@@ -48,6 +48,16 @@ pub struct Ours {
 impl Ours {
     pub fn is_left(&self) -> bool {
         self.entry.state == State::Left
+    }
+
+    /// Of an agent that is left over, or soon is.
+    pub fn ends(&self) -> Option<entry::Agent> {
+        let is_agent = self.entry.kind == Kind::Agent;
+        let ends = is_agent && matches!(self.entry.state, State::Left | State::Ending);
+        ends.then_some(entry::Agent {
+            pid: self.pid,
+            ends: self.entry.ends,
+        })
     }
 }
 
@@ -115,7 +125,7 @@ fn agent(cleaning: &Cleaning, pid: i32, stat: &Stat, uid: u32) -> Option<Ours> {
         ..ours
     };
     if !cleaning.may(uid) {
-        let reason = format!("it is {}'s: clean up as that user", ours.entry.user);
+        let reason = ours.entry.of_another_user();
         return Some(judged(ours, State::Foreign, reason));
     }
     if !readable || !is_agent(pid, hash) {
@@ -123,37 +133,75 @@ fn agent(cleaning: &Cleaning, pid: i32, stat: &Stat, uid: u32) -> Option<Ours> {
         return Some(judged(ours, State::Foreign, reason.to_owned()));
     }
     let age = ours.entry.seconds.unwrap_or(0);
-    let shown = lease::shown(pid);
-    let (state, reason) = judge(stat.state, shown, since_boot().as_secs(), age);
-    Some(judged(ours, state, reason))
+    let judged = judge(stat.state, lease::shown(pid), age);
+    let (state, ends, reason) = (judged.state, judged.ends, judged.reason);
+    let entry = Entry {
+        ends,
+        ..ours.entry.judged(state, reason)
+    };
+    Some(Ours { entry, ..ours })
 }
 
-/// What an agent's state and lease say of it; times in seconds.
-fn judge(state: char, lease: Option<u64>, now: u64, age: u64) -> (State, String) {
+/// What an agent is by its state and its lease.
+struct Judged {
+    state: State,
+    ends: Option<u64>,
+    reason: String,
+}
+
+/// `age` in seconds.
+fn judge(state: char, shown: Shown, age: u64) -> Judged {
     let stopped = matches!(state, 'T' | 't');
-    let word = if stopped { "it is stopped" } else { "it hangs" };
-    let to_clean = if stopped { 0 } else { lease::TO_CLEAN };
-    match lease {
-        Some(end) if now > end + to_clean => {
-            let since = now - end;
-            (
-                State::Left,
-                format!("{word}; its lease ended {since} s ago"),
-            )
-        }
-        Some(end) if stopped => {
-            let left = end.saturating_sub(now);
-            (
-                State::Used,
-                format!("it is stopped; its lease ends in {left} s"),
-            )
-        }
-        None if stopped => (State::Left, "it is stopped".to_owned()),
-        None if age > LONGEST_SESSION => (State::Left, "no session lasts as long".to_owned()),
-        _ => (
+    let because = |state, reason: &str| Judged {
+        state,
+        ends: None,
+        reason: reason.to_owned(),
+    };
+    match shown {
+        Shown::Ends(lease) => judge_by(stopped, lease),
+        Shown::Nothing if stopped => because(State::Left, "it is stopped"),
+        _ if age > LONGEST_SESSION => because(State::Left, "no session lasts as long"),
+        Shown::Elsewhere => because(
             State::Used,
-            "its session goes on; it ends with its lease".to_owned(),
+            "it is in another time namespace, where its lease is to be seen",
         ),
+        Shown::Nothing => because(State::Used, "its session goes on; it ends with its lease"),
+    }
+}
+
+/// By a lease that ends in so many seconds. One that is not stopped has its time to clean up.
+fn judge_by(stopped: bool, lease: i64) -> Judged {
+    let to_clean = if stopped { 0 } else { lease::TO_CLEAN };
+    let ends = u64::try_from(lease.saturating_add_unsigned(to_clean)).ok();
+    let over = lease.unsigned_abs();
+    let (state, reason) = match ends {
+        None if stopped => (
+            State::Left,
+            format!("it is stopped; its lease ended {over} s ago"),
+        ),
+        None => (
+            State::Left,
+            format!("it hangs; its lease ended {over} s ago"),
+        ),
+        Some(_) if stopped => (
+            State::Ending,
+            format!("it is stopped; its lease ends in {over} s"),
+        ),
+        Some(ends) if lease < 0 => (
+            State::Ending,
+            format!("its lease is over; it has {ends} s more to clean up by itself"),
+        ),
+        Some(_) => (
+            State::Used,
+            format!(
+                "its session goes on; unless its coordinator is heard its lease ends in {over} s"
+            ),
+        ),
+    };
+    Judged {
+        ends: ends.filter(|_| state == State::Ending),
+        state,
+        reason,
     }
 }
 
@@ -273,6 +321,7 @@ pub fn end(cleaning: &Cleaning, all: Vec<Ours>, found: &mut Found) {
 fn ask(target: &Target) {
     audit::note("signal", || format!("SIGTERM to {}", target.pid));
     let _ = target.signal(Signal::TERM);
+    audit::note("signal", || format!("SIGCONT to {}", target.pid));
     let _ = target.signal(Signal::CONT);
 }
 
@@ -289,18 +338,28 @@ mod tests {
 
     #[test]
     fn a_lease_is_a_lease() {
-        for (state, lease, age, want) in [
-            ('S', Some(1000), 9, State::Used),
-            ('S', Some(990), 9, State::Used),
-            ('S', Some(1000 - lease::TO_CLEAN - 1), 9, State::Left),
-            ('T', Some(1001), 9, State::Used),
-            ('T', Some(999), 9, State::Left),
-            ('T', None, 9, State::Left),
-            ('S', None, 9, State::Used),
-            ('S', None, LONGEST_SESSION + 1, State::Left),
+        let over = -(lease::TO_CLEAN as i64);
+        for (state, shown, age, want, ends) in [
+            ('S', Shown::Ends(10), 9, State::Used, None),
+            ('S', Shown::Ends(-10), 9, State::Ending, Some(110)),
+            ('S', Shown::Ends(over - 1), 9, State::Left, None),
+            ('T', Shown::Ends(1), 9, State::Ending, Some(1)),
+            ('T', Shown::Ends(-1), 9, State::Left, None),
+            ('T', Shown::Nothing, 9, State::Left, None),
+            ('S', Shown::Nothing, 9, State::Used, None),
+            ('S', Shown::Nothing, LONGEST_SESSION + 1, State::Left, None),
+            ('T', Shown::Elsewhere, 9, State::Used, None),
+            (
+                'S',
+                Shown::Elsewhere,
+                LONGEST_SESSION + 1,
+                State::Left,
+                None,
+            ),
         ] {
-            let (state_now, reason) = judge(state, lease, 1000, age);
-            assert_eq!(state_now, want, "{state} {lease:?} {reason}");
+            let judged = judge(state, shown, age);
+            let of = format!("{state} {shown:?} {}", judged.reason);
+            assert_eq!((judged.state, judged.ends), (want, ends), "{of}");
         }
     }
 

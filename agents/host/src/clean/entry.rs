@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use rustix::fs::Stat;
 use serde::Serialize;
 
+use crate::files::sha256;
 use crate::protocol::{Cleaned, Undone};
 
 /// One thing that an hprofiler left, or that looks as if.
@@ -21,6 +22,8 @@ pub struct Entry {
     pub seconds: Option<u64>,
     pub bytes: Option<u64>,
     pub state: State,
+    /// In how many seconds one that is ending is left over.
+    pub ends: Option<u64>,
     /// Why it is, or is not, left over.
     pub reason: String,
     /// Whether it is the folder that this very agent was started from.
@@ -45,6 +48,8 @@ pub enum State {
     Left,
     /// A session that lives uses it.
     Used,
+    /// That of an agent that is stopped, or that should have ended: it is left over soon.
+    Ending,
     /// Not ours, or not this user's to remove.
     Foreign,
     /// Cannot be told.
@@ -67,8 +72,19 @@ impl Entry {
             seconds: None,
             bytes: None,
             state: State::Left,
+            ends: None,
             reason: String::new(),
             own: false,
+        }
+    }
+
+    /// A process may have several.
+    pub fn of_profiler(pid: i32, start_time: u64, library: String, user: String) -> Self {
+        let which = &sha256(library.as_bytes())[..8];
+        let entry = Self::of_process(Kind::Profiler, pid, start_time, library.clone(), user);
+        Self {
+            id: format!("{}:{which}", entry.id),
+            ..entry
         }
     }
 
@@ -88,6 +104,7 @@ impl Entry {
             seconds: Some(now.saturating_sub(u64::try_from(stat.st_mtime).unwrap_or(0))),
             bytes: u64::try_from(stat.st_size).ok(),
             state: State::Left,
+            ends: None,
             reason: String::new(),
             own: false,
         }
@@ -96,6 +113,40 @@ impl Entry {
     pub fn judged(mut self, state: State, reason: impl Into<String>) -> Self {
         (self.state, self.reason) = (state, reason.into());
         self
+    }
+
+    /// What to do about what only its own user removes.
+    pub fn of_another_user(&self) -> String {
+        let user = &self.user;
+        format!("it is {user}'s: clean up as that user (--user {user})")
+    }
+
+    /// Judged by the agent whose it is.
+    pub fn of_agent(self, agent: &Agent, reason: impl Into<String>) -> Self {
+        let state = match agent.ends {
+            None => State::Left,
+            Some(_) => State::Ending,
+        };
+        Self {
+            ends: agent.ends,
+            ..self.judged(state, reason)
+        }
+    }
+}
+
+/// An agent that is left over, or is so in some seconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    pub pid: i32,
+    pub ends: Option<u64>,
+}
+
+impl Agent {
+    pub fn words(&self) -> String {
+        match self.ends {
+            None => format!("agent {}, which is left over", self.pid),
+            Some(_) => format!("agent {}, which is to end", self.pid),
+        }
     }
 }
 
@@ -127,10 +178,19 @@ impl Order {
     }
 }
 
+/// So many JVMs of another user.
+#[derive(Debug, Serialize)]
+pub struct OutOfReach {
+    pub user: String,
+    pub jvms: usize,
+}
+
 /// All that was found, or all that was done.
 #[derive(Debug, Default, Serialize)]
 pub struct Found {
     pub entries: Vec<Entry>,
+    /// JVMs that were not looked at, for they are of users that this one is not.
+    pub out_of_reach: Vec<OutOfReach>,
     #[serde(flatten)]
     pub cleaned: Cleaned,
 }
@@ -142,6 +202,13 @@ impl Found {
         match order {
             Order::List => self.entries.push(entry),
             Order::All if entry.state == State::Unknown => self.fail(what(&entry), entry.reason),
+            // It is no failure that somebody came to use it since it was listed.
+            Order::Only(_) if matches!(entry.state, State::Used | State::Ending) => {
+                if order.names(&entry) {
+                    let (what, reason) = (what(&entry), entry.reason);
+                    self.cleaned.spared.push(Undone { what, reason });
+                }
+            }
             Order::Only(_) if !left && order.names(&entry) => {
                 let reason = format!("it is not left over any more: {}", entry.reason);
                 self.fail(what(&entry), reason);
@@ -161,6 +228,7 @@ impl Found {
         self.cleaned.removed.extend(more.cleaned.removed);
         self.cleaned.stopped.extend(more.cleaned.stopped);
         self.cleaned.ended.extend(more.cleaned.ended);
+        self.cleaned.spared.extend(more.cleaned.spared);
         self.cleaned.failed.extend(more.cleaned.failed);
     }
 }
@@ -172,11 +240,11 @@ const MOST_TEXT: usize = 600 << 10;
 impl Found {
     /// Leave out what would break a line of the protocol, and say so.
     pub fn bounded(mut self) -> Self {
+        let words = |it: &Undone| it.what.len() + it.reason.len();
         let more = bound(&mut self.entries, |it| it.path.len() + it.reason.len())
             + bound(&mut self.cleaned.removed, String::len)
-            + bound(&mut self.cleaned.failed, |it| {
-                it.what.len() + it.reason.len()
-            });
+            + bound(&mut self.cleaned.spared, words)
+            + bound(&mut self.cleaned.failed, words);
         if more > 0 {
             self.fail(
                 "the list",
@@ -211,6 +279,14 @@ fn what(entry: &Entry) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn profilers_of_one_jvm_are_told_apart() {
+        let of = |library: &str| Entry::of_profiler(7, 9, library.to_owned(), "root".to_owned());
+        let (one, other) = (of("/tmp/a/lib.so"), of("/tmp/b/lib.so"));
+        assert_ne!(one.id, other.id);
+        assert_eq!(one.id, of("/tmp/a/lib.so").id);
+    }
 
     #[test]
     fn a_list_fits_into_a_line() {

@@ -12,7 +12,8 @@ use rustix::io::Errno;
 
 use super::entry::{Entry, Found, Kind, State};
 use super::names::{self, Named};
-use super::Cleaning;
+use super::profilers;
+use super::{Cleaning, Stranger};
 use crate::audit;
 use crate::files::check_private;
 use crate::foothold::is_free;
@@ -20,6 +21,7 @@ use crate::identity::Shoes;
 
 /// A folder of ours has no more files, and one with more is not read to its end.
 const MOST_FILES: usize = 10_000;
+const TOO_MANY: &str = "more than 10000 files";
 /// How long a folder that all may write to is read.
 const TO_READ: Duration = Duration::from_secs(3);
 /// What is younger may be on its way to the host, in seconds.
@@ -53,6 +55,9 @@ impl<'a> Base<'a> {
         let mut found = Vec::new();
         for entry in Dir::read_from(&self.dir).into_iter().flatten().flatten() {
             let name = entry.file_name().to_str().unwrap_or_default();
+            if profilers::is_own_probe(name) {
+                continue;
+            }
             found.extend(names::kind(name).map(|kind| (name.to_owned(), kind)));
             if found.len() > MOST_FILES || Instant::now() > end {
                 return (found, false);
@@ -92,19 +97,25 @@ impl<'a> Base<'a> {
         };
         let entry = Entry::of_path(kind, path, &stat, user, cleaning.now);
         let id = (stat.st_dev, stat.st_ino);
+        let private = matches!(named, Named::Private | Named::Once);
         if stat.st_uid != self.shoes.uid {
-            cleaning.stranger(id, stat.st_uid, entry);
+            let owner = stat.st_uid;
+            let stranger = Stranger {
+                owner,
+                private,
+                entry,
+            };
+            cleaning.stranger(id, stranger);
             return;
         }
         if !cleaning.is_first(id) {
             return;
         }
-        let private = matches!(named, Named::Private | Named::Once);
         if private && cleaning.kept {
             return;
         }
         if private && !cleaning.may(stat.st_uid) {
-            let reason = format!("it is {}'s: clean up as that user", entry.user);
+            let reason = entry.of_another_user();
             found.meet(&cleaning.order, entry.judged(State::Foreign, reason));
             return;
         }
@@ -161,20 +172,26 @@ impl<'a> Base<'a> {
                 return;
             }
         };
-        let (state, reason) = judge(cleaning, &dir, named, stat, &held);
-        if state == State::Foreign && name == names::CACHE {
-            return;
-        }
         let entry = Entry {
             bytes: Some(held.bytes),
             seconds: Some(cleaning.now.saturating_sub(held.newest)),
             own: cleaning.own == Some((stat.st_dev, stat.st_ino)),
-            ..entry.judged(state, reason)
+            ..entry
         };
+        let entry = judge(cleaning, &dir, named, stat, &held, entry);
+        if entry.state == State::Foreign && name == names::CACHE {
+            return;
+        }
         let path = entry.path.clone();
         if found.meet(&cleaning.order, entry) {
             match self.delete(name, stat, &dir, &held) {
-                Ok(()) => removed(found, path),
+                Ok(()) if held.strange.is_none() => removed(found, path),
+                // All that was promised: the folder is somebody else's from now on.
+                Ok(()) => {
+                    for file in held.ours {
+                        removed(found, format!("{path}/{file}"));
+                    }
+                }
                 Err(reason) => found.fail(path, reason),
             }
         }
@@ -205,7 +222,7 @@ impl<'a> Base<'a> {
         check_private(path, &stat, self.shoes.uid).map(|()| dir)
     }
 
-    /// Delete what is ours in a folder, and the folder once it is empty. Err says what stays.
+    /// Delete what is ours in a folder, and the folder unless there is something else in it. Err says what stays.
     fn delete(
         &self,
         name: &str,
@@ -219,12 +236,16 @@ impl<'a> Base<'a> {
         }
         for file in &held.ours {
             match unlinkat(dir, file, AtFlags::empty()) {
-                Ok(()) | Err(Errno::NOENT) => {}
+                Ok(()) => audit::note("removed", || format!("{}/{name}/{file}", self.path)),
+                Err(Errno::NOENT) => {}
                 Err(error) => return Err(format!("{file}: {error}")),
             }
         }
-        if let Some(strange) = &held.strange {
-            return Err(format!("it stays, for it holds {strange}"));
+        if held.more {
+            return Err(format!("it stays, for it holds {TOO_MANY}"));
+        }
+        if held.strange.is_some() {
+            return Ok(());
         }
         let there = self.stat(name).map(|stat| (stat.st_dev, stat.st_ino));
         if there != Some((seen.st_dev, seen.st_ino)) {
@@ -245,36 +266,34 @@ fn judge(
     named: Named,
     stat: &Stat,
     held: &Contents,
-) -> (State, String) {
+    entry: Entry,
+) -> Entry {
     let strange = held.strange.as_ref();
     if held.ours.is_empty() && strange.is_some() {
-        return (State::Foreign, "nothing of ours is in it".to_owned());
+        return entry.judged(State::Foreign, "nothing of ours is in it");
     }
+    let strange = strange.map(String::as_str);
+    let strange = strange.or_else(|| held.more.then_some(TOO_MANY));
     let also = strange.map_or(String::new(), |it| format!("; it holds {it}, which stays"));
     if named == Named::Private {
         return match cleaning.runs(stat) {
-            true => (State::Used, "an agent runs from it".to_owned()),
-            false if held.comes => (
-                State::Used,
-                "a file in it is on its way to the host".to_owned(),
-            ),
-            false => (State::Left, format!("kept for the next run{also}")),
+            true => entry.judged(State::Used, "an agent runs from it"),
+            false if held.comes => {
+                entry.judged(State::Used, "a file in it is on its way to the host")
+            }
+            false => entry.judged(State::Left, format!("cache, kept for the next run{also}")),
         };
     }
     if is_free(dir) {
-        return (State::Left, format!("no session holds it{also}"));
+        return entry.judged(State::Left, format!("no session holds it{also}"));
     }
-    match (
-        cleaning.locks.held_by_left(stat.st_ino),
-        cleaning.locks.holder(stat.st_ino),
-    ) {
-        (Some(pid), _) => (
-            State::Left,
-            format!("agent {pid}, which is left over, holds it{also}"),
-        ),
-        (None, Some(pid)) => (State::Used, format!("process {pid} holds it")),
-        (None, None) => (State::Used, "a session holds it".to_owned()),
+    if let Some(agent) = cleaning.locks.held_by_ending(stat.st_ino) {
+        let what = agent.words();
+        return entry.of_agent(&agent, format!("{what}, holds it{also}"));
     }
+    let holder = cleaning.locks.holder(stat.st_ino);
+    let holder = holder.map_or("a session".to_owned(), |pid| format!("process {pid}"));
+    entry.judged(State::Used, format!("{holder} holds it"))
 }
 
 /// What is in a folder of ours.
@@ -282,6 +301,8 @@ struct Contents {
     ours: Vec<String>,
     /// Something that is not ours.
     strange: Option<String>,
+    /// Whether there is more than is looked through.
+    more: bool,
     /// Whether a file is being brought for a session that is about to begin.
     comes: bool,
     bytes: u64,
@@ -294,6 +315,7 @@ impl Contents {
         let mut contents = Self {
             ours: Vec::new(),
             strange: None,
+            more: false,
             comes: false,
             bytes: 0,
             newest: fstat(dir).map_or(0, |stat| u64::try_from(stat.st_mtime).unwrap_or(0)),
@@ -305,7 +327,7 @@ impl Contents {
                 continue;
             }
             if number > MOST_FILES {
-                contents.strange = Some(format!("more than {MOST_FILES} files"));
+                contents.more = true;
                 break;
             }
             let Ok(stat) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else {

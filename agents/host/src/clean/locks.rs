@@ -1,32 +1,34 @@
 //! Who holds which folders, by `/proc/locks`: for the words of a list. What is deleted is locked first.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
+use super::entry::Agent;
 use crate::proc::read_text;
 
 /// By the folder's inode: who holds it, as this pid namespace counts them. Whoever has no number here counts as 0.
 #[derive(Default)]
 pub struct Locks {
     holders: HashMap<u64, Vec<i32>>,
-    /// Agents that are left over themselves.
-    left: HashSet<i32>,
+    /// Agents that are left over themselves, or soon are.
+    agents: Vec<Agent>,
 }
 
 impl Locks {
-    pub fn read(left: HashSet<i32>) -> Self {
+    pub fn read(agents: Vec<Agent>) -> Self {
         let text = read_text("/proc/locks", 16 << 20).unwrap_or_default();
         let mut holders: HashMap<u64, Vec<i32>> = HashMap::new();
         for (pid, inode) in text.lines().filter_map(parse) {
             holders.entry(inode).or_default().push(pid);
         }
-        Self { holders, left }
+        Self { holders, agents }
     }
 
-    /// Whether only agents that are left over hold this folder, and one of them.
-    pub fn held_by_left(&self, inode: u64) -> Option<i32> {
-        let holders = self.holders.get(&inode)?;
-        let all = holders.iter().all(|pid| self.left.contains(pid));
-        all.then(|| holders.first().copied()).flatten()
+    /// The agent that holds this folder, and goes last, where only such hold it as are left over or soon are.
+    pub fn held_by_ending(&self, inode: u64) -> Option<Agent> {
+        let holders = self.holders.get(&inode)?.iter();
+        let agents = holders.map(|&pid| self.agents.iter().find(|agent| agent.pid == pid));
+        let agents: Option<Vec<&Agent>> = agents.collect();
+        agents?.into_iter().max_by_key(|agent| agent.ends).cloned()
     }
 
     /// One that lives and holds it, if it is known.
@@ -60,14 +62,17 @@ mod tests {
 
     #[test]
     fn a_folder_of_agents_that_are_left_over_is_so_too() {
+        let agent = |pid, ends| Agent { pid, ends };
+        let (left, soon) = (agent(7, None), agent(9, Some(20)));
         let locks = Locks {
-            holders: HashMap::from([(1, vec![7]), (2, vec![7, 8]), (3, vec![0])]),
-            left: HashSet::from([7]),
+            holders: HashMap::from([(1, vec![7]), (2, vec![7, 8]), (3, vec![0]), (5, vec![9, 7])]),
+            agents: vec![left.clone(), soon.clone()],
         };
-        assert_eq!(locks.held_by_left(1), Some(7));
-        assert_eq!(locks.held_by_left(2), None);
+        assert_eq!(locks.held_by_ending(1), Some(left));
+        assert_eq!(locks.held_by_ending(2), None);
         assert_eq!(locks.holder(2), Some(7));
-        assert_eq!(locks.held_by_left(3), None);
-        assert_eq!(locks.held_by_left(4), None);
+        assert_eq!(locks.held_by_ending(3), None);
+        assert_eq!(locks.held_by_ending(4), None);
+        assert_eq!(locks.held_by_ending(5), Some(soon));
     }
 }

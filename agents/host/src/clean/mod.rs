@@ -8,7 +8,7 @@ mod locks;
 mod names;
 mod profilers;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ use crate::preflight;
 use crate::proc::scan::{self, Seen};
 use crate::proc::target::Target;
 use crate::proc::users::{homes, Users};
-use entry::State;
+use entry::{Agent, OutOfReach, State};
 use folders::Base;
 use locks::Locks;
 use names::Named;
@@ -36,6 +36,7 @@ use names::Named;
 /// So many JVMs are asked at a time, as many as are attached to for a recording, and all of them within this time.
 const AT_ONCE: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(25);
+const MOST_USERS: usize = 100;
 
 /// What is the same for everything that is looked at.
 pub struct Cleaning {
@@ -55,7 +56,29 @@ pub struct Cleaning {
     now: u64,
     met: Mutex<HashSet<(u64, u64)>>,
     looked: Mutex<HashSet<((u64, u64), u32)>>,
-    strangers: Mutex<HashMap<(u64, u64), (u32, Entry)>>,
+    strangers: Mutex<HashMap<(u64, u64), Stranger>>,
+}
+
+/// Something of another user than the one who looked.
+struct Stranger {
+    owner: u32,
+    /// Whether nobody but its owner removes it.
+    private: bool,
+    entry: Entry,
+}
+
+impl Stranger {
+    fn reason(&self) -> String {
+        if reaches(self.owner) {
+            let what = "it is in a container, and of another user than the JVM there";
+            format!("{what}: clean up there")
+        } else if self.private {
+            self.entry.of_another_user()
+        } else {
+            let user = &self.entry.user;
+            format!("it is {user}'s: clean up as that user, or as root (--become sudo)")
+        }
+    }
 }
 
 impl Cleaning {
@@ -74,8 +97,8 @@ impl Cleaning {
     }
 
     /// What has another owner than who looks at it: told at the end, unless its owner was seen to.
-    fn stranger(&self, id: (u64, u64), owner: u32, entry: Entry) {
-        lock(&self.strangers).insert(id, (owner, entry));
+    fn stranger(&self, id: (u64, u64), stranger: Stranger) {
+        lock(&self.strangers).insert(id, stranger);
     }
 
     /// Whether an agent runs from this folder or file.
@@ -95,14 +118,11 @@ pub fn clean(excluded: &HashSet<i32>, order: Order, kept: bool, folder: Option<&
     let agents = agents::look(&cleaning);
     let living = agents.iter().filter(|agent| !agent.is_left());
     cleaning.running = living.flat_map(|agent| agent.from.clone()).collect();
-    let left = agents.iter().filter(|agent| agent.is_left());
-    let left = left.filter_map(|agent| agent.entry.pid).collect();
+    let mut ending: Vec<Agent> = agents.iter().filter_map(agents::Ours::ends).collect();
     agents::end(&cleaning, agents, &mut found);
     // Those that were ended hold nothing any more; of those that are listed it is told.
-    cleaning.locks = Locks::read(match cleaning.order.lists() {
-        true => left,
-        false => HashSet::new(),
-    });
+    ending.retain(|agent| agent.ends.is_some() || cleaning.order.lists());
+    cleaning.locks = Locks::read(ending);
     let cleaning = Arc::new(cleaning);
     clean_jvms(&cleaning, &mut found);
     clean_users(&cleaning, folder, &mut found);
@@ -141,9 +161,9 @@ fn reaches(uid: u32) -> bool {
 fn clean_jvms(cleaning: &Arc<Cleaning>, found: &mut Found) {
     let end = Instant::now() + PATIENCE;
     let seen = scan::processes(&cleaning.excluded).into_iter();
-    let jvms: Vec<Seen> = seen
-        .filter(|process| process.jvm.is_some() && reaches(process.uid))
-        .collect();
+    let jvms = seen.filter(|process| process.jvm.is_some());
+    let (jvms, others): (Vec<Seen>, Vec<Seen>) = jvms.partition(|process| reaches(process.uid));
+    found.out_of_reach = out_of_reach(others);
     for some in jvms.chunks(AT_ONCE) {
         let works = some.iter().map(|process| {
             let (pid, start_time) = (process.pid, process.start_time);
@@ -153,6 +173,18 @@ fn clean_jvms(cleaning: &Arc<Cleaning>, found: &mut Found) {
         });
         at_once(works, end, found);
     }
+}
+
+/// Whose they are; at most so many users.
+fn out_of_reach(others: Vec<Seen>) -> Vec<OutOfReach> {
+    let mut users: BTreeMap<String, usize> = BTreeMap::new();
+    for process in others {
+        *users.entry(process.user).or_default() += 1;
+    }
+    let users = users.into_iter().take(MOST_USERS);
+    users
+        .map(|(user, jvms)| OutOfReach { user, jvms })
+        .collect()
 }
 
 /// A profiler that an earlier session left running, then the folders as that JVM sees them.
@@ -256,16 +288,13 @@ fn meet(cleaning: &Cleaning, shoes: &Shoes, folder: &str, found: &mut Found) {
 /// What was seen by others than its owner, and never as its owner.
 fn tell_strangers(cleaning: &Cleaning, found: &mut Found) {
     let met = lock(&cleaning.met);
-    for (id, (owner, entry)) in lock(&cleaning.strangers).drain() {
+    for (id, stranger) in lock(&cleaning.strangers).drain() {
         if !met.contains(&id) {
-            let reason = match reaches(owner) {
-                true => {
-                    "it is in a container, and of another user than the JVM there: clean up there"
-                        .to_owned()
-                }
-                false => format!("it is {}'s: clean up as that user, or as root", entry.user),
-            };
-            found.meet(&cleaning.order, entry.judged(State::Foreign, reason));
+            let reason = stranger.reason();
+            found.meet(
+                &cleaning.order,
+                stranger.entry.judged(State::Foreign, reason),
+            );
         }
     }
 }

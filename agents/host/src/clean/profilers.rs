@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::fs::{fstat, openat, Dir, Mode, OFlags, CWD};
 
-use super::entry::{Entry, Found, Kind, State};
+use super::entry::{Agent, Entry, Found, State};
 use super::Cleaning;
 use crate::attach::{Attach, Reply};
 use crate::engine::async_profiler::commands;
@@ -19,11 +19,23 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// More folders of runs are not looked into: there is one a session.
 const MOST_RUNS: usize = 10_000;
 
+/// What the folders are called in which JVMs answer, before the numbers of this agent and of the JVM.
+const PROBE: &str = "clean-";
+
+/// Whether a folder is there for the moment in which this agent asks a JVM.
+pub fn is_own_probe(name: &str) -> bool {
+    let probe = name.strip_prefix(RUN_FOLDER);
+    let number = probe.and_then(|name| name.strip_prefix(PROBE)?.split('-').next());
+    number.is_some_and(|number| number == std::process::id().to_string())
+}
+
 /// What came of asking a JVM for one of our libraries.
 enum Asked {
     Idle,
     /// A session that lives works on it.
-    Used(String),
+    Used,
+    /// That of an agent that is to end does.
+    Ending(Agent),
     /// It records, for nobody; why that is known.
     Active(String),
 }
@@ -37,20 +49,19 @@ pub fn look(
     found: &mut Found,
 ) {
     for library in libraries {
-        let entry = Entry::of_process(
-            Kind::Profiler,
-            target.pid,
-            target.start_time,
-            library.clone(),
-            cleaning.users.name(shoes.uid),
-        );
+        let user = cleaning.users.name(shoes.uid);
+        let entry = Entry::of_profiler(target.pid, target.start_time, library.clone(), user);
         // To ask a JVM is to attach to it.
         if !cleaning.order.wants(&entry) {
             continue;
         }
         let entry = match ask(cleaning, target, shoes, &library) {
             Ok(Asked::Idle) => continue,
-            Ok(Asked::Used(why)) => entry.judged(State::Used, why),
+            Ok(Asked::Used) => entry.judged(State::Used, "a session is at work on it"),
+            Ok(Asked::Ending(agent)) => {
+                let what = agent.words();
+                entry.of_agent(&agent, format!("{what}, is at work on it"))
+            }
             Ok(Asked::Active(why)) => entry.judged(State::Left, why),
             Err(failure) => entry.judged(State::Unknown, failure.reason),
         };
@@ -75,14 +86,15 @@ fn ask(
     }
     let mut why = "no session is at work on it".to_owned();
     if let Some(folder) = user_of(shoes, &status_file(target)) {
-        match cleaning.locks.held_by_left(folder) {
-            Some(agent) => why = format!("the agent that started it ({agent}) is left over"),
-            None => return Ok(Asked::Used("a session is at work on it".to_owned())),
+        match cleaning.locks.held_by_ending(folder) {
+            Some(agent) if agent.ends.is_some() => return Ok(Asked::Ending(agent)),
+            Some(agent) => why = format!("the agent that started it ({}) is left over", agent.pid),
+            None => return Ok(Asked::Used),
         }
     }
     let bases = USUAL.map(str::to_owned);
     // Each JVM has one of its own: several are asked at a time.
-    let session = format!("clean-{}-{}", std::process::id(), target.pid);
+    let session = format!("{PROBE}{}-{}", std::process::id(), target.pid);
     let run = run_folder(shoes, &bases, &session).map_err(Failure::plain)?;
     let active = is_active(target, shoes, library, &run);
     let _ = run.release(|_| true);

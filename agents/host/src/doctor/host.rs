@@ -23,8 +23,8 @@ const BUSY: f64 = 2.0;
 
 /// The host as the agent sees it. `shared` has the host's perf, and the agent's limits.
 pub fn findings(sampling: &Sampling, shared: &Shared) -> Vec<Finding> {
-    let agent = Finding::new(Fine, "agent", shared.limits.told());
-    let mut findings = vec![user(), agent, paranoid()];
+    let mut findings = vec![user(), agent(shared), paranoid()];
+    findings.extend(less_than_root());
     findings.extend(perf::rights_note().map(|note| Finding::new(Info, "kernel", note.text)));
     findings.extend(filtered());
     if sampling.engine != async_profiler::NAME {
@@ -52,6 +52,29 @@ fn user() -> Finding {
     }
 }
 
+/// In containers root has few of its rights.
+fn less_than_root() -> Option<Finding> {
+    let own = Target::own_status().filter(|own| own.uid == 0)?;
+    let missing = own.missing_of_root();
+    (!missing.is_empty()).then(|| {
+        let text = format!(
+            "the agent is root without {}: processes of other users, or in other containers, may be closed to it",
+            missing.join(", ")
+        );
+        Finding::new(Info, "user", text)
+            .remedy("add these capabilities to the container, or go by SSH to its node")
+    })
+}
+
+fn agent(shared: &Shared) -> Finding {
+    let (told, cpus) = (shared.limits.told(), host::processors());
+    match shared.limits.cores() > cpus as f64 {
+        true => Finding::new(Warning, "agent", format!("{told}: the host has {cpus}"))
+            .remedy("ask for less with --agent-cpu: so much is no limit"),
+        false => Finding::new(Fine, "agent", told),
+    }
+}
+
 fn paranoid() -> Finding {
     let read = |name: &str| {
         let text = read_text(format!("/proc/sys/kernel/{name}"), 64).unwrap_or_default();
@@ -68,7 +91,8 @@ fn paranoid() -> Finding {
             Warning,
             "kernel",
             "the kernel has no perf events, or hides them",
-        ),
+        )
+        .remedy("use a kernel with perf events, or let the container see /proc/sys/kernel"),
     }
 }
 
@@ -106,7 +130,7 @@ fn load() -> Option<Finding> {
     let text = format!("load {load:.2} on {cpus} processors");
     Some(match load > BUSY * cpus as f64 {
         true => Finding::new(Warning, "load", text)
-            .remedy("the host is busy: sampling takes its part of what is left"),
+            .remedy("wait until it has less to do, or sample less often (-f): that takes its part of what is left"),
         false => Finding::new(Fine, "load", text),
     })
 }

@@ -2,7 +2,7 @@
 
 use super::Finding;
 use super::Severity::{Info, Ok as Fine, Warning};
-use crate::engine::async_profiler::able::feature;
+use crate::engine::async_profiler::able::{feature, refuse_known_bad};
 use crate::engine::perf;
 use crate::foothold::{bases, could_stage, is_usual, ASYNC_PROFILER};
 use crate::hsperf;
@@ -45,11 +45,14 @@ fn looked(job: &Job, target: &Target, engine: &str) -> Vec<Finding> {
     let Ok(shoes) = Shoes::put_on(target) else {
         return findings;
     };
+    let theirs = seen.foreign(&shoes.named);
+    findings.extend(theirs.iter().map(|path| foreign(path)));
     let data = &seen.performance_data;
     let mut options = seen.launched.options(&shoes.named);
     options.extend(hsperf::options(&shoes.named, data));
     let version = jvm_version(&shoes.named, seen.library.as_deref(), data).unwrap_or_default();
     findings.insert(0, jvm(&shoes, &seen, &version, target));
+    findings.extend(release(job, &version));
     findings.extend(flags(&options));
     findings.extend(warned(&options, &version, engine));
     findings.extend(folders(job, &shoes));
@@ -57,7 +60,7 @@ fn looked(job: &Job, target: &Target, engine: &str) -> Vec<Finding> {
 }
 
 fn of_process(target: &Target, seen: &Findings) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = seen.foreign.iter().map(|path| foreign(path)).collect();
+    let mut findings = Vec::new();
     if target.status.filtered {
         let text = "its system calls are filtered (seccomp)";
         findings.push(Finding::new(Info, "seccomp", text));
@@ -75,7 +78,7 @@ fn of_process(target: &Target, seen: &Findings) -> Vec<Finding> {
 
 fn foreign(path: &str) -> Finding {
     let text = format!(
-        "another async-profiler ({path}) is loaded: while it records this process is refused"
+        "another async-profiler ({path}) is loaded: while it records, ours is kept out, and perf loads nothing here"
     );
     Finding::new(Warning, "profiler", text).remedy("see that it is stopped (asprof stop)")
 }
@@ -108,6 +111,28 @@ fn jvm(shoes: &Shoes, seen: &Findings, version: &str, target: &Target) -> Findin
     };
     let threads = target.status.threads;
     Finding::new(Fine, "jvm", format!("{version}{maker}, {threads} threads"))
+}
+
+/// What is known of the release that would be loaded, and of this version of the JVM.
+fn release(job: &Job, version: &str) -> Option<Finding> {
+    let library = job.libraries.async_profiler.as_ref()?;
+    let about = |severity, text| Some(Finding::new(severity, "profiler", text));
+    let Some(release) = library.version.as_deref() else {
+        let text = "which release the async-profiler is that would be loaded is not known: one that crashes this JVM would not be noticed";
+        let remedy = "leave --async-profiler out, or name a library that says its release";
+        return Some(Finding::new(Info, "profiler", text).remedy(remedy));
+    };
+    if version.is_empty() {
+        let text = format!("async-profiler {release}, and a JVM whose version is not known");
+        return about(Info, text);
+    }
+    match refuse_known_bad(Some(release), Some(version)) {
+        Ok(()) => about(
+            Fine,
+            format!("async-profiler {release} is not known to crash JDK {version}"),
+        ),
+        Err(why) => Some(Finding::new(Warning, "profiler", why.reason).remedy(why.remedy)),
+    }
 }
 
 fn flags(options: &[String]) -> Vec<Finding> {

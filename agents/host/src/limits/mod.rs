@@ -129,6 +129,11 @@ impl Limits {
         time.div_f64(self.cores.min(1.0))
     }
 
+    /// The processors that the agent uses on average.
+    pub fn cores(&self) -> f64 {
+        self.cores
+    }
+
     /// For people.
     pub fn told(&self) -> String {
         let (cores, memory) = (self.cores, self.memory.bytes >> 20);

@@ -16,6 +16,18 @@ pub struct Mapped {
 
 /// The mapped files whose paths `wanted` accepts, each once. None where the map is not ours to read.
 pub fn files(map: impl Read, wanted: impl Fn(&str) -> bool) -> Option<Vec<Mapped>> {
+    chosen(map, |_, file| wanted(&file.path))
+}
+
+/// Those whose code may be run.
+pub fn programs(map: impl Read) -> Option<Vec<Mapped>> {
+    let rights = |line: &str| line.split_ascii_whitespace().nth(1).map(str::to_owned);
+    chosen(map, |line, _| {
+        rights(line).is_some_and(|rights| rights.contains('x'))
+    })
+}
+
+fn chosen(map: impl Read, wanted: impl Fn(&str, &Mapped) -> bool) -> Option<Vec<Mapped>> {
     let mut reader = BufReader::new(map.take(LIMIT));
     let mut found: Vec<Mapped> = Vec::new();
     let mut line = Vec::new();
@@ -27,7 +39,7 @@ pub fn files(map: impl Read, wanted: impl Fn(&str) -> bool) -> Option<Vec<Mapped
             Err(_) => return None,
         }
         let text = String::from_utf8_lossy(&line);
-        let file = mapped_file(&text).filter(|file| wanted(&file.path));
+        let file = mapped_file(&text).filter(|file| wanted(&text, file));
         found.extend(file.filter(|file| !found.contains(file)));
         if found.len() == MOST_FILES {
             return Some(found);
@@ -64,6 +76,17 @@ mod tests {
         );
         assert_eq!(mapped_file("7f1-7f2 rw-p 00000000 00:00 0 [heap]\n"), None);
         assert_eq!(file_name("/opt/my app/libjvm.so"), "libjvm.so");
+    }
+
+    #[test]
+    fn whose_code_may_be_run() {
+        let map = "1-2 r-xp 0 08:01 1 /lib/a.so\n2-3 r--p 0 08:01 1 /lib/a.so\n3-4 rw-s 0 08:01 2 /data\n\
+                   4-5 r-xp 0 00:00 0 [vdso]\n";
+        let paths = programs(map.as_bytes()).unwrap().into_iter();
+        assert_eq!(
+            paths.map(|file| file.path).collect::<Vec<_>>(),
+            ["/lib/a.so"]
+        );
     }
 
     #[test]

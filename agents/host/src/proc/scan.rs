@@ -13,6 +13,7 @@ use super::named::Named;
 use super::target::Target;
 use super::users::Users;
 use super::{mask, read_bounded, read_text, stat, status};
+use crate::engine::async_profiler::symbols::jre_version;
 use crate::hsperf;
 use crate::identity::as_its_user;
 use crate::protocol::{JvmFacts, Process};
@@ -173,7 +174,8 @@ impl Told {
 /// The version of a JVM with this `libjvm.so`, where it can be told from outside.
 pub fn jvm_version(named: &Named, library: Option<&str>, data: &[Mapped]) -> Option<String> {
     let released = library.and_then(|library| version(named, library));
-    released.or_else(|| hsperf::version(named, data))
+    let published = released.or_else(|| hsperf::version(named, data));
+    published.or_else(|| jre_version(named, library?))
 }
 
 /// The JDK's own word: `JAVA_VERSION="17.0.9"` in the file `release` of its home, which not every JDK 8 has.

@@ -1,6 +1,15 @@
 //! `/proc/PID/status`: ids, groups, namespace pid, caught signals, capabilities.
 
 const CAP_SYS_ADMIN: u64 = 1 << 21;
+/// By these root becomes other users, sees and signals their processes, and enters their containers.
+const OF_ROOT: [(u64, &str); 6] = [
+    (1 << 1, "CAP_DAC_OVERRIDE"),
+    (1 << 5, "CAP_KILL"),
+    (1 << 6, "CAP_SETGID"),
+    (1 << 7, "CAP_SETUID"),
+    (1 << 19, "CAP_SYS_PTRACE"),
+    (CAP_SYS_ADMIN, "CAP_SYS_ADMIN"),
+];
 const CAP_PERFMON: u64 = 1 << 38;
 const SIGQUIT: u64 = 1 << (3 - 1);
 /// The mode of seccomp in which a program filters system calls.
@@ -26,6 +35,14 @@ impl Status {
     /// Whether SIGQUIT has a handler; without one it would kill the process.
     pub fn catches_quit(&self) -> bool {
         self.caught & SIGQUIT != 0
+    }
+
+    /// The capabilities that an agent makes use of where it is root, and that it has not.
+    pub fn missing_of_root(&self) -> Vec<&'static str> {
+        let missing = OF_ROOT
+            .iter()
+            .filter(|(bit, _)| self.capabilities & bit == 0);
+        missing.map(|(_, name)| *name).collect()
     }
 
     /// Whether the process may profile the kernel whatever `perf_event_paranoid` says.
@@ -93,6 +110,10 @@ mod tests {
             .replace("0000004000000000", "0");
         let status = parse(900, &text.replace("NStgid", "Other")).unwrap();
         assert!(!status.catches_quit() && !status.may_profile_kernel());
+        assert_eq!(status.missing_of_root().len(), OF_ROOT.len());
+        let usual = text.replace("CapEff:\t0", "CapEff:\t00000000a80425fb");
+        let usual = parse(900, &usual).unwrap();
+        assert_eq!(usual.missing_of_root(), ["CAP_SYS_PTRACE", "CAP_SYS_ADMIN"]);
         assert_eq!(status.namespace_pid, 900);
         assert!(
             parse(900, &format!("{TEXT}Seccomp:\t2\n"))

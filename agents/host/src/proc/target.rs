@@ -82,26 +82,23 @@ impl Target {
 
     /// The mapped files whose paths `wanted` accepts; None where the map is not ours to read.
     pub fn mapped(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<Mapped>> {
-        let map = openat(
-            &self.dir,
-            "maps",
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .ok()?;
-        maps::files(File::from(map), wanted)
+        maps::files(self.map()?, wanted)
+    }
+
+    /// The paths of the files whose code it may run, each once.
+    pub fn programs(&self) -> Option<Vec<String>> {
+        maps::programs(self.map()?).map(paths)
+    }
+
+    fn map(&self) -> Option<File> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let map = openat(&self.dir, "maps", flags, Mode::empty());
+        map.ok().map(File::from)
     }
 
     /// The paths of `mapped`, each once.
     pub fn libraries(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<String>> {
-        let mut seen = HashSet::new();
-        let mapped = self.mapped(wanted)?.into_iter();
-        Some(
-            mapped
-                .map(|file| file.path)
-                .filter(|path| seen.insert(path.clone()))
-                .collect(),
-        )
+        self.mapped(wanted).map(paths)
     }
 
     /// Whether it is in the host's own user namespace, in which every number means itself.
@@ -151,6 +148,12 @@ impl Target {
             _ => Err(Errno::SRCH),
         }
     }
+}
+
+fn paths(mapped: Vec<Mapped>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let paths = mapped.into_iter().map(|file| file.path);
+    paths.filter(|path| seen.insert(path.clone())).collect()
 }
 
 /// Signals go to numbers of the agent's own pid namespace, and `/proc` may show those of another.

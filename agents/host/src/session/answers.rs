@@ -1,7 +1,9 @@
 //! What a session answers to requests.
 
 use std::collections::HashSet;
+use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use super::Session;
@@ -11,17 +13,22 @@ use crate::clean::{self, Order};
 use crate::doctor;
 use crate::files::{read_regular, sha256};
 use crate::finding::Finding;
+use crate::inbox::Happening;
 use crate::outcome::Failure;
+use crate::output::Output;
 use crate::proc::scan::{self, Seen};
 use crate::protocol::{Event, Exclude, Find, Greeting, Prepare, Watched, PROTOCOL};
 use crate::recording::{Libraries, Library};
 use crate::recordings::Recordings;
 use crate::resume::Token;
+use crate::threads::{broken, STACK};
 
 const LONGEST_LEASE: f64 = 3600.0;
 /// Commands are cut at this many bytes, and further where very many of them would break the limit of a line.
 const COMMAND: usize = 4096;
 const ALL_COMMANDS: usize = 8 << 20;
+/// How often what is done is told while nothing else is.
+const TELLING: Duration = Duration::from_millis(100);
 
 impl Session {
     pub(super) fn hello(&mut self, greeting: Greeting) -> Result<(), Failure> {
@@ -41,9 +48,6 @@ impl Session {
         self.greeted = true;
         self.lease = Duration::from_secs_f64(lease);
         self.output.set_patience(self.lease);
-        if !greeting.audit {
-            audit::end();
-        }
         // Numbers of processes mean nothing on another machine or in another pid namespace.
         let here = |e: &Exclude| {
             e.boot_id == self.host.boot_id && e.pid_namespace == self.host.pid_namespace
@@ -56,9 +60,24 @@ impl Session {
             version: env!("CARGO_PKG_VERSION"),
             sha256: own_hash(),
             host: self.host.clone(),
+            session: self.name.clone(),
             blobs: self.store.blobs(),
         });
+        self.tell_noted(greeting.audit);
         Ok(())
+    }
+
+    /// From now on what is done is told, or nobody wants to know.
+    fn tell_noted(&mut self, wanted: bool) {
+        if wanted {
+            let inbox = self.inbox.sender.clone();
+            audit::tell(move || {
+                let _ = inbox.send(Happening::Noted);
+            });
+            self.output.send_noted();
+        } else {
+            audit::end();
+        }
     }
 
     pub(super) fn put(&mut self, name: &str, hash: String, bytes: Vec<u8>) -> Result<(), Failure> {
@@ -195,13 +214,37 @@ impl Session {
             Some(ids) => Order::Only(ids),
             None => Order::All,
         };
-        let found = clean::clean(&self.excluded, order, kept, self.store.folder());
+        let (excluded, own) = (&self.excluded, self.store.folder());
+        let work = || clean::clean(excluded, order, kept, own);
+        let found = told_meanwhile(&mut self.output, work)?;
         self.output.send(&match dry {
             true => Event::Leftovers(found),
             false => Event::Cleaned(found.cleaned),
         });
         Ok(())
     }
+}
+
+/// What comes of long work, while what it does is told.
+fn told_meanwhile<T: Send>(
+    output: &mut Output,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, Failure> {
+    let (ends, ended) = channel::<()>();
+    thread::scope(|scope| {
+        let work = move || {
+            let _ends = ends;
+            work()
+        };
+        let thread = thread::Builder::new()
+            .stack_size(STACK)
+            .spawn_scoped(scope, work);
+        let thread = thread.map_err(|error| Failure::plain(format!("no thread: {error}")))?;
+        while ended.recv_timeout(TELLING) == Err(RecvTimeoutError::Timeout) {
+            output.send_noted();
+        }
+        thread.join().map_err(|_| broken())
+    })
 }
 
 fn own_hash() -> String {

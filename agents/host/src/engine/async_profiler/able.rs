@@ -10,7 +10,7 @@ const SAMPLES_HEAP: u32 = 11;
 const ALLOC_TRACER: &str = "_ZN11AllocTracer";
 /// Releases of the profiler before the first of each pair crash JVMs from the second on (seen).
 const KNOWN_BAD: [((u32, u32), u32); 2] = [((4, 0), 25), ((4, 1), 26)];
-const SYMBOLS: &str = "install the JDK's debug symbols (a package such as openjdk-8-dbg)";
+pub const SYMBOLS: &str = "install the JDK's debug symbols (a package such as openjdk-8-dbg)";
 
 /// Of these events those that the JVM can do, and why not the others. `version` is as the JVM says it, and `library`
 /// its `libjvm.so`, where these are known; what is not known is taken to be able.
@@ -41,6 +41,11 @@ pub fn events(
         }
     }
     (able, refused)
+}
+
+/// Whether a start failed because of allocations alone: of a JVM whose version nothing tells it is not known before.
+pub fn only_alloc_fails(failure: &Failure) -> bool {
+    failure.reason.contains("AllocTracer")
 }
 
 /// Refuse a profiler that is known to crash JVMs of this version. What is not known is taken to be good.

@@ -87,9 +87,10 @@ fn could_enter(
         return Err(cannot_load(target.pid, &tried));
     }
     Attach { target, shoes }.foresee()?;
-    let foreign = findings.foreign.first().filter(|_| at_work);
-    if let Some(theirs) = foreign {
-        return Err(others_profile(target.pid, theirs));
+    if at_work {
+        if let Some(theirs) = findings.foreign(&shoes.named).first() {
+            return Err(others_profile(target.pid, theirs));
+        }
     }
     match at_work && !findings.ours.is_empty() || is_in_use(shoes, &recording_file(target)) {
         true => Err(already_profiled(target.pid)),

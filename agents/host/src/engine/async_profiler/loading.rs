@@ -43,9 +43,10 @@ pub fn refuse_others(
     folder: &str,
 ) -> Result<(), Failure> {
     let others = findings.ours.iter().filter(|other| !other.contains(folder));
+    let foreign = findings.foreign(&shoes.named);
     for (library, ours) in others
         .map(|path| (path, true))
-        .chain(findings.foreign.iter().map(|path| (path, false)))
+        .chain(foreign.iter().map(|path| (path, false)))
     {
         match status(target, shoes, library, run) {
             Ok(text) if commands::is_idle(&text) => {}

@@ -147,7 +147,14 @@ impl Engine for AsyncProfiler {
     }
 
     fn start(&mut self) -> Result<Started, Failure> {
-        let (choice, refused) = self.jvm.start(&self.plan)?;
+        let (choice, refused) = match self.jvm.start(&self.plan) {
+            Err(failure) if able::only_alloc_fails(&failure) && self.plan.leave_out("alloc") => {
+                let why = format!("alloc was left out: {}", failure.reason);
+                self.notes.push(Note::of(Failure::new(why, able::SYMBOLS)));
+                self.jvm.start(&self.plan)?
+            }
+            started => started?,
+        };
         self.begin = Instant::now();
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(choice.note.clone());

@@ -124,6 +124,15 @@ impl Plan {
         self.events.iter().any(|asked| asked == event)
     }
 
+    /// Go without an event; false where it is not asked for, or is all there is.
+    pub fn leave_out(&mut self, event: &str) -> bool {
+        let leaves = self.has(event) && self.events.len() > 1;
+        if leaves {
+            self.events.retain(|asked| asked != event);
+        }
+        leaves
+    }
+
     /// The command that begins to record into `file`.
     pub fn start(&self, choice: &Choice, file: &str, log: &str) -> String {
         let intervals = &self.intervals;

@@ -6,12 +6,15 @@ use std::os::unix::fs::FileExt;
 use crate::proc::named::Named;
 
 const SYMTAB: u32 = 2;
+/// The symbols that others are linked with, which no library can be stripped of.
+const DYNSYM: u32 = 11;
 const MAX_SECTIONS: u64 = 4096;
 /// The names of a section, or one small section, are never larger; those of a JVM's symbols have about 5 MiB.
 const MAX_NAMES: u64 = 64 << 20;
 const SMALL: u64 = 4096;
 const PIECE: u64 = 1 << 20;
 const SECTION: u64 = 64;
+const LONGEST_VERSION: u64 = 64;
 /// Debug files may lie below this, by build id or by path.
 const DEBUG: &str = "/usr/lib/debug";
 
@@ -28,6 +31,12 @@ pub fn has(named: &Named, library: &str, prefix: &str) -> bool {
         .iter()
         .filter_map(|path| Elf::open(named, path))
         .any(|elf| elf.has(prefix))
+}
+
+/// Whether the library offers others a symbol whose name begins with one of these.
+pub fn offers(named: &Named, library: &str, prefixes: &[&str]) -> bool {
+    let elf = Elf::open(named, library);
+    elf.is_some_and(|elf| elf.knows(DYNSYM, prefixes))
 }
 
 /// A 64-bit ELF file of this machine's byte order.
@@ -72,26 +81,32 @@ impl Elf {
         })
     }
 
-    /// Whether a symbol's name begins so, by the names of the symbol table. A file has one; thousands of them would
-    /// have the same names read as often.
+    /// Whether a symbol's name begins so, by the names of the symbol table.
     pub fn has(&self, prefix: &str) -> bool {
+        self.knows(SYMTAB, &[prefix])
+    }
+
+    /// The same by a kind of table, and with any of these beginnings. A file has one of each; thousands of them would have the same names read as often.
+    fn knows(&self, kind: u32, prefixes: &[&str]) -> bool {
         let mut sections = self.sections.iter();
-        let table = sections.find(|section| section.kind == SYMTAB);
+        let table = sections.find(|section| section.kind == kind);
         let names = table.and_then(|table| self.sections.get(table.link as usize));
-        names.is_some_and(|names| self.names_contain(names, prefix.as_bytes()))
+        names.is_some_and(|names| self.names_contain(names, prefixes))
     }
 
     /// Names stand one after the other, each after a zero byte. Read piece by piece, with what may be cut read again.
-    fn names_contain(&self, names: &Section, prefix: &[u8]) -> bool {
-        let sought = [b"\0", prefix].concat();
+    fn names_contain(&self, names: &Section, prefixes: &[&str]) -> bool {
+        let prefixes: Vec<Vec<u8>> = prefixes.iter().map(|it| format!("\0{it}").into()).collect();
+        let longest = prefixes.iter().map(Vec::len).max().unwrap_or(0);
         let end = names.size.min(MAX_NAMES);
         let mut at = 0;
         while at < end {
-            let length = (PIECE + sought.len() as u64).min(end - at);
+            let length = (PIECE + longest as u64).min(end - at);
             let Some(piece) = read(&self.file, names.offset.saturating_add(at), length) else {
                 return false;
             };
-            if piece.windows(sought.len()).any(|name| name == sought) {
+            let is_in = |sought: &Vec<u8>| piece.windows(sought.len()).any(|name| name == sought);
+            if prefixes.iter().any(is_in) {
                 return true;
             }
             at += PIECE;
@@ -131,13 +146,49 @@ impl Elf {
     }
 
     fn small(&self, name: &str) -> Option<Vec<u8>> {
+        let section = self.section(name)?;
+        read(&self.file, section.offset, section.size.min(SMALL))
+    }
+
+    fn section(&self, name: &str) -> Option<&Section> {
         let is_named = |section: &&Section| {
             let rest = self.names.get(section.name as usize..);
             rest.and_then(|rest| rest.split(|&byte| byte == 0).next()) == Some(name.as_bytes())
         };
-        let section = self.sections.iter().find(is_named)?;
-        read(&self.file, section.offset, section.size.min(SMALL))
+        self.sections.iter().find(is_named)
     }
+
+    /// The first version that follows these words among the texts of the program. Read piece by piece.
+    pub fn version_after(&self, words: &[u8]) -> Option<String> {
+        let texts = self.section(".rodata")?;
+        let end = texts.size.min(MAX_NAMES);
+        let mut at = 0;
+        while at < end {
+            let length = (PIECE + words.len() as u64 + LONGEST_VERSION).min(end - at);
+            let piece = read(&self.file, texts.offset.saturating_add(at), length)?;
+            let mut places = (0..piece.len()).filter(|&place| piece[place..].starts_with(words));
+            let found = places.find_map(|place| version(&piece[place + words.len()..]));
+            if found.is_some() {
+                return found;
+            }
+            at += PIECE;
+        }
+        None
+    }
+}
+
+/// The version of the JRE that a `libjvm.so` says it is of: `… for linux-amd64 JRE (1.8.0_504-b08), built on …`.
+pub fn jre_version(named: &Named, library: &str) -> Option<String> {
+    Elf::open(named, library)?.version_after(b" JRE (")
+}
+
+/// `1.8.0_504` of `1.8.0_504-b08), built on …`.
+fn version(text: &[u8]) -> Option<String> {
+    let text = &text[..text.len().min(LONGEST_VERSION as usize)];
+    let is_part = |byte: &u8| byte.is_ascii_digit() || b"._".contains(byte);
+    let length = text.iter().position(|byte| !is_part(byte))?;
+    let is_one = text[0].is_ascii_digit() && b"-+)".contains(&text[length]);
+    is_one.then(|| String::from_utf8_lossy(&text[..length]).into_owned())
 }
 
 impl Section {
@@ -193,6 +244,20 @@ mod tests {
     }
 
     #[test]
+    fn what_a_library_offers() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let paths = maps.lines().filter_map(|line| line.get(line.find('/')?..));
+        for library in paths.filter(|path| path.contains("/libc.so")) {
+            assert!(
+                offers(&root(), library, &["no_such_thing", "mallo"]),
+                "{library}"
+            );
+            assert!(!offers(&root(), library, &["no_such_thing"]), "{library}");
+        }
+        assert!(!offers(&root(), "/etc/passwd", &["root"]));
+    }
+
+    #[test]
     fn where_debug_symbols_are_looked_for() {
         let elf = Elf::open(&root(), "/proc/self/exe");
         assert!(elf.is_none(), "files of /proc are not read");
@@ -204,6 +269,28 @@ mod tests {
                 .all(|file| file.starts_with("/usr/lib/debug/.build-id/")),
             "{files:?}"
         );
+    }
+
+    #[test]
+    fn versions_in_texts() {
+        for (text, want) in [
+            ("1.8.0_504-b08), built", Some("1.8.0_504")),
+            ("17.0.9+9-LTS)", Some("17.0.9")),
+            ("25)", Some("25")),
+            ("25", None),
+            ("%s)", None),
+            ("1 2", None),
+            (")", None),
+            ("", None),
+        ] {
+            assert_eq!(version(text.as_bytes()).as_deref(), want, "{text}");
+        }
+        let told = "words of a test, and then version 12.34.56_7-ours";
+        let elf = Elf::open(&root(), &own_binary()).unwrap();
+        let words = &told.as_bytes()[..told.find("12").unwrap()];
+        let found = elf.version_after(words);
+        assert_eq!(found.as_deref(), Some("12.34.56_7"), "{told}");
+        assert_eq!(elf.version_after(&[1, 2, 3, 250, 251, 252, 253]), None);
     }
 
     #[test]

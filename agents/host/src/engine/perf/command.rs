@@ -174,10 +174,10 @@ impl Running {
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut child = command.spawn()?;
         audit::note("program", || {
             format!("{} {}", program.display(), arguments.join(" "))
         });
+        let mut child = command.spawn()?;
         let (Some(stream), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::Error::other("perf has no outputs"));
         };
@@ -201,6 +201,7 @@ impl Running {
     pub fn interrupt(&mut self) {
         if self.status.is_none() {
             self.asked = true;
+            audit::note("signal", || format!("SIGINT to perf, {}", self.child.id()));
             let _ = kill_process(pid_of(&self.child), Signal::INT);
         }
     }
@@ -210,7 +211,11 @@ impl Running {
         if self.status.is_none() {
             self.forced = !ends(&self.child, patience);
             // One that was killed has left behind what it runs. Nobody else is hit as long as it is not reaped.
-            let _ = kill_process_group(pid_of(&self.child), Signal::KILL);
+            if kill_process_group(pid_of(&self.child), Signal::KILL).is_ok() {
+                audit::note("signal", || {
+                    format!("SIGKILL to the group of perf, {}", self.child.id())
+                });
+            }
             self.status = self.child.wait().ok();
         }
         !self.forced

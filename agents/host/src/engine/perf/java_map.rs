@@ -51,11 +51,12 @@ impl Java {
         options.extend(hsperf::options(&shoes.named, &findings.performance_data));
         let disabled = last_set(&options, "DisableAttachMechanism") == Some(true);
         let no_agents = last_set(&options, "EnableDynamicAgentLoading") == Some(false);
+        let no_agents =
+            no_agents.then(|| "it was started with -XX:-EnableDynamicAgentLoading".to_owned());
         Self {
             is_hotspot: findings.library.is_some(),
             no_attach: refuse_disabled(pid, &options).err().filter(|_| disabled),
-            no_agents: no_agents
-                .then(|| "it was started with -XX:-EnableDynamicAgentLoading".to_owned()),
+            no_agents: no_agents.or_else(|| taken(findings, shoes)),
             frame_pointers: last_set(&options, "PreserveFramePointer") == Some(true),
             debug_non_safepoints: last_set(&options, "DebugNonSafepoints") == Some(true),
         }
@@ -64,6 +65,24 @@ impl Java {
     pub fn takes_agents(&self) -> bool {
         self.no_attach.is_none() && self.no_agents.is_none()
     }
+}
+
+/// Into a JVM that another profiler has nothing is loaded. What it is asked by its own commands loads nothing.
+fn taken(findings: &Findings, shoes: &Shoes) -> Option<String> {
+    findings.library.as_ref()?;
+    let other = findings
+        .refusal
+        .as_ref()
+        .map(|refusal| refusal.reason.clone());
+    let another =
+        |path| format!("another async-profiler ({path}) is loaded, and so nothing else is");
+    other.or_else(|| {
+        findings
+            .foreign(&shoes.named)
+            .into_iter()
+            .next()
+            .map(another)
+    })
 }
 
 /// A JVM that may be asked, and where.

@@ -1,0 +1,89 @@
+"""What Ctrl-C, SIGTERM and SIGHUP do to the program outside of runs, and a terminal that is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import sys
+from types import FrameType
+from typing import Iterator, Optional, TextIO
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Told(KeyboardInterrupt):
+    """The user, or the machine, says by another signal than Ctrl-C that it is enough."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def at_once() -> None:
+    """From here on each of them ends the program quietly: nothing is begun yet that would have an end.
+
+    An exception might strike where Python tells of it and goes on, or makes another one of it.
+    """
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGINT:
+            signal.signal(number, _leave)
+
+
+def as_exceptions() -> None:
+    """From here on they are KeyboardInterrupts, where `at_once` was called before."""
+    for number in SIGNALS:
+        if signal.getsignal(number) is _leave:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else _tell)
+
+
+def _leave(number: int, frame: Optional[FrameType]) -> None:
+    os._exit(128 + number)
+
+
+def _tell(number: int, frame: Optional[FrameType]) -> None:
+    raise Told(number)
+
+
+def number_of(error: BaseException) -> Optional[int]:
+    """The signal that an exception is of, also where another one was made of it; None where it is of none."""
+    cause: Optional[BaseException] = error
+    for _ in range(10):
+        if cause is None or isinstance(cause, KeyboardInterrupt):
+            break
+        cause = cause.__cause__
+    if not isinstance(cause, KeyboardInterrupt):
+        return None
+    return cause.number if isinstance(cause, Told) else signal.SIGINT
+
+
+@contextlib.contextmanager
+def despite_hangup() -> Iterator[None]:
+    """What the block tells a terminal that is gone is lost, and nothing else is."""
+    leave_what_is_gone()
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        leave_what_is_gone()
+
+
+def leave_what_is_gone() -> None:
+    """Let output to a terminal that has hung up go nowhere: what else there is to do must not fail by it."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and _is_gone(stream):
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _is_gone(stream: TextIO) -> bool:
+    try:
+        stream.flush()
+        os.write(stream.fileno(), b"")
+    except BrokenPipeError:  # a reader, and no terminal
+        return False
+    except (OSError, ValueError) as error:
+        return isinstance(error, OSError) and error.errno == errno.EIO
+    return False

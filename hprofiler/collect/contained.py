@@ -1,0 +1,97 @@
+"""What the resolver knows of a host's containers: whose processes are believed, and how people call them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import List, Optional, Sequence, Tuple
+
+from hprofiler.model import OWNER, PROCESS, Host, Outcome, Process, Status
+
+_EMPTY_TOLD = 20
+_UNSEEN_TOLD = 5
+
+
+class Contained:
+    """The containers of one host; a host that has none is told nothing of."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def named(self, reason: str) -> str:
+        """The agent's words with the pods' names in place of what the runtime calls containers."""
+        for identity in self._host.containers:
+            if identity in reason and self._pod(identity) != identity:
+                return reason.replace(identity, self._name(identity))
+        return reason
+
+    def doubt(self, process: Process) -> Optional[Outcome]:
+        """Why it may not be of its container, as far as users are known by name; None: it is believed."""
+        owner = self._host.containers.get(process.labels.get("container", ""), {}).get(OWNER, "")
+        if not owner or process.user == owner or process.user.isdecimal():
+            return None
+        reason = f"it runs as {process.user} and the application as {owner}: it may be another application's"
+        remedy = f"if it is this one's, name it: -j pid:{process.pid} -h {self._host.name}"
+        return Outcome(self._host.name, Status.DEGRADED, "find", reason, remedy, process.pid, process.label)
+
+    def known(self, process: Process) -> Process:
+        """A process with what the resolver knows of its container, which goes before what was derived."""
+        known = dict(self._host.containers.get(process.labels.get("container", ""), {}))
+        known.pop(OWNER, None)
+        label = known.pop(PROCESS, process.label)
+        if not process.is_jvm and label != process.label:
+            label = f"{process.label} of {label}"  # a worker or a helper beside the JVM that the name is of
+        return replace(process, label=label, labels={**process.labels, **known})
+
+    def empty(self, processes: Sequence[Process]) -> List[Outcome]:
+        """Ledger lines of containers (of pods, where they have some) in which there is nothing to record."""
+        full = {self._pod(process.labels.get("container", "")) for process in processes}
+        lines: List[Outcome] = []
+        for container in self._host.containers:
+            pod = self._pod(container)
+            if pod not in full and len(lines) < _EMPTY_TOLD:
+                full.add(pod)
+                reason = f"no JVM of {self._pod_name(container)} was found"
+                lines.append(Outcome(self._host.name, Status.DEGRADED, "find", reason))
+        return lines
+
+    def pods(self) -> Tuple[str, ...]:
+        """Who is known to be there: a name a pod, or a container where there are no pods."""
+        return tuple({self._pod(one): self._short_name(one) for one in self._host.containers}.values())
+
+    def missing(self, names: Sequence[str]) -> str:
+        """ "; executor 3 is missing"; "" where it is nobody, or one that has no name but its host's."""
+        if not names or tuple(names) == tuple(map(self._pod, self._host.containers))[:1]:
+            return ""
+        more = f" and {len(names) - _UNSEEN_TOLD} more" if len(names) > _UNSEEN_TOLD else ""
+        are = "is" if len(names) == 1 else "are"
+        return f"; {', '.join(names[:_UNSEEN_TOLD])}{more} {are} missing"
+
+    def _pod(self, container: str) -> str:
+        """The pod that a container is of; itself, where there are no pods."""
+        labels = self._host.containers.get(container, {})
+        return "/".join(labels[name] for name in ("namespace", "pod") if name in labels) or container
+
+    def _short_name(self, container: str) -> str:
+        labels = self._host.containers[container]
+        is_pod = "pod" in labels and "role" not in labels
+        return self._pod_name(container) if is_pod else labels.get(PROCESS, self._pod(container))
+
+    def _pod_name(self, container: str) -> str:
+        """A container's pod, for people: by what Spark calls it, else as the run does ("shop/web")."""
+        labels = self._host.containers[container]
+        if "pod" not in labels or "role" in labels:
+            return self._name(container, self._pod(container))
+        known, own = labels.get(PROCESS, ""), "/{pod}/{container}".format(**labels)
+        if f"/{known}".endswith(own):
+            return known[: -len(labels["container"]) - 1]
+        return known or self._pod(container)
+
+    def _name(self, container: str, place: str = "") -> str:
+        """A container, or the pod in its `place`, for people: "executor 3 (container_…)", "ns/pod/main"."""
+        labels = self._host.containers[container]
+        known = [labels[name] for name in ("namespace", "pod", "container") if name in labels]
+        place = place or "/".join(known) or container
+        label, pod = labels.get(PROCESS, ""), labels.get("pod")
+        if not label or label == pod:
+            return place
+        return label if pod is not None and pod in label else f"{label} ({place})"

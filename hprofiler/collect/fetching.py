@@ -1,0 +1,89 @@
+"""What a host sends of a recording, piece by piece: kept, counted, and waited for with bounded patience."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Callable, Iterator, Mapping, Optional, Protocol, Union
+
+from hprofiler.agent import AgentSession, ProfileHeader, RawHeader
+from hprofiler.collect.ledger import Ledger
+from hprofiler.errors import HprofilerError
+from hprofiler.model import Host, Process, Recording
+
+SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
+PART = 1 << 20  # bytes of a payload that have a time limit of their own
+
+Header = Union[ProfileHeader, RawHeader]
+
+
+class ProfileSink(Protocol):
+    """Where profiles go. Called on many threads.
+
+    The pieces end with a HostError when what came is damaged or the connection is lost: let it
+    through, and keep nothing of what came.
+    """
+
+    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
+        """Keep one compact profile (`flamegraph/FORMAT.md`); gives its sums by value name.
+
+        Raises HprofilerError for a profile that is none, or not the event's.
+        """
+
+    def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
+        """Keep the file `name` as the engine wrote it."""
+
+
+class Fetching:
+    """Of one host. `limit` is told how many seconds the next part may take, `timeout` those of a step."""
+
+    def __init__(
+        self, host: Host, sink: ProfileSink, limit: Callable[[Optional[float]], None], timeout: float
+    ) -> None:
+        self._host = host
+        self._sink = sink
+        self._limit = limit
+        self._timeout = timeout
+
+    def time_for(self, size: int) -> float:
+        """Seconds in which the next part of a payload has to come, of which so many bytes are missing."""
+        return self._timeout + min(size, PART) / SLOWEST
+
+    def fetch(self, session: AgentSession, header: Header, ledger: Ledger) -> None:
+        """Take all that the header announced. What cannot be kept is in the ledger and costs nothing else."""
+        pieces = self._in_time(session.payload(header), header.size)
+        try:
+            self._keep(header, pieces, ledger)
+        except (HprofilerError, OSError) as error:
+            for _ in pieces:  # whoever did not take all of them must not lose the next profile
+                pass
+            remedy = error.remedy if isinstance(error, HprofilerError) else ""
+            ledger.problem(header.pid, str(error), remedy)
+
+    def _in_time(self, pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+        """A host that claims much and sends little is waited for as long as one part may take."""
+        came, due = 0, PART
+        for piece in pieces:
+            came += len(piece)
+            if came >= due or came == size:
+                due = came + PART
+                self._limit(self.time_for(size - came))
+            yield piece
+
+    def _keep(self, header: Header, pieces: Iterator[bytes], ledger: Ledger) -> None:
+        process = ledger.process(header.pid)
+        if isinstance(header, RawHeader):
+            self._sink.raw(self._host, process, header.name, pieces)
+            return
+        recording = Recording(
+            process=process,
+            event=header.event,
+            engine=header.engine,
+            source=header.source,
+            interval=header.interval,
+            samples=header.samples,
+            seconds=header.seconds,
+            cpu_seconds=header.cpu_seconds,
+            timeline=header.timeline,
+        )
+        totals = self._sink.profile(self._host, recording, pieces)
+        ledger.recorded(replace(recording, totals=totals))

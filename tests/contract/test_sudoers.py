@@ -1,0 +1,137 @@
+"""The lines of docs/sudo.md, with the real sudo: the agent becomes root by them, and nothing else does."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hprofiler import resources
+from hprofiler.agent import AgentSession
+from hprofiler.errors import HostError
+from hprofiler.transports import LocalTransport
+from tests.contract import real
+from tests.unit.stand_in import HERE
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="users and mount namespaces need root"),
+    pytest.mark.skipif(shutil.which("sudo") is None, reason="sudo is not installed"),
+    pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not())),
+]
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "sudo.md"
+UID = 12399
+USUAL = "Defaults env_reset, use_pty\nroot ALL=(ALL:ALL) ALL\n"
+
+
+def lines_of_the_docs() -> str:
+    """For a user `prof` of our number, and this release's agent."""
+    (block,) = re.findall(r"```sudoers\n(.*?)```", DOCS.read_text(), re.S)
+    sha256 = resources.agents()[platform.machine()].sha256
+    return block.replace("SHA256", sha256).replace("1234", str(UID))
+
+
+class Prof:
+    """A user of this machine, which has /tmp, passwd and sudoers of its own (a mount namespace)."""
+
+    def __init__(self, folder: Path, sudoers: str) -> None:
+        passwd = folder / "passwd"
+        passwd.write_text(Path("/etc/passwd").read_text() + f"prof:*:{UID}:{UID}::/nowhere:/bin/sh\n")
+        allowed = folder / "sudoers"
+        allowed.write_text(USUAL + sudoers)
+        allowed.chmod(0o440)
+        mounts = (
+            "mount -t tmpfs -o mode=1777 none /tmp",
+            "mount --bind passwd /etc/passwd",
+            "mount --bind sudoers /etc/sudoers",
+        )
+        script = " && ".join([mounts[1], mounts[2], mounts[0], "echo ready", "exec cat"])
+        self._process = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", script],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout.readline() == "ready\n"
+
+    def wrapped(self, command: str) -> str:
+        enter = f"nsenter --mount=/proc/{self._process.pid}/ns/mnt"
+        become = f"setpriv --reuid {UID} --regid {UID} --clear-groups env -i HOME=/nowhere PATH=/usr/bin:/bin"
+        return f"exec {enter} {become} sh -c {shlex.quote('cd /; ' + command)}"
+
+    def sh(self, command: str) -> subprocess.CompletedProcess[str]:
+        command = self.wrapped(command)
+        return subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)  # noqa: S602
+
+    def session(self) -> AgentSession:
+        prof = self
+
+        class Inside(LocalTransport):
+            def open(self, command):
+                return super().open(prof.wrapped(command))
+
+        return AgentSession.open(Inside(HERE, "sudo"), real.binaries())
+
+    def close(self) -> None:
+        self._process.stdin.close()
+        self._process.wait(60)
+        self._process.stdout.close()
+
+
+@pytest.fixture
+def prof(tmp_path):
+    made = Prof(tmp_path, lines_of_the_docs())
+    yield made
+    made.close()
+
+
+def test_the_agent_becomes_root_and_nothing_else_does(prof):
+    with prof.session() as session:
+        assert session.hello.uid == 0
+        session.bye()
+    agent = prof.sh(f"echo /tmp/.hprofiler-{UID}/agent-*").stdout.strip()
+    assert prof.sh(f"sudo -n {agent} </dev/null").returncode == 0
+    others = (
+        "/usr/bin/id",
+        "/bin/sh -c id",
+        f"{agent} --version",
+        f"{agent} --once {agent}",
+        f"-u daemon {agent}",
+    )
+    for command in others:
+        done = prof.sh(f"sudo -n {command} </dev/null")
+        assert done.returncode == 1 and "sudo:" in done.stderr and not done.stdout, (command, done)
+
+
+@pytest.mark.parametrize(
+    "swap",
+    [
+        "cp /usr/bin/id {agent}",
+        "printf x >>{agent}",
+        "mv {agent} /tmp/x; ln -s /usr/bin/id {agent}",
+        "cd /tmp; mv .hprofiler-* y; mkdir .hprofiler-{uid}; cp /usr/bin/id {agent}",
+    ],
+)
+def test_another_file_in_its_place_is_refused(prof, swap):
+    """Its owner is the user, who may do that."""
+    with prof.session() as session:
+        session.bye()
+    agent = prof.sh(f"echo /tmp/.hprofiler-{UID}/agent-*").stdout.strip()
+    assert prof.sh(swap.format(agent=agent, uid=UID)).returncode == 0
+    done = prof.sh(f"sudo -n {agent} </dev/null")
+    assert done.returncode == 1 and "sudo:" in done.stderr and "uid=0" not in done.stdout, done
+
+
+def test_without_the_lines_it_is_told_what_sudo_says(tmp_path):
+    made = Prof(tmp_path, "")
+    try:
+        with pytest.raises(HostError, match="sudo refused to run the agent"):
+            made.session()
+    finally:
+        made.close()

@@ -1,0 +1,217 @@
+"""One process goes before all like it, and what becomes of it decides about them."""
+
+from __future__ import annotations
+
+import threading
+from typing import Dict, List, Optional, Sequence, Tuple
+
+import pytest
+
+from hprofiler.collect import Care, collect
+from hprofiler.collect.canaries import TRIES, Canaries, Kind
+from hprofiler.errors import HostError
+from hprofiler.model import Status
+from tests.unit.stand_in import ANY, Fleet, StandIns
+
+KIND = Kind("x86_64", "17", "async-profiler")
+
+
+@pytest.fixture
+def stand_ins(tmp_path):
+    made = StandIns(tmp_path)
+    yield made
+    made.clean()
+
+
+def nothing() -> None:
+    pass
+
+
+def test_one_canary_speaks_for_its_kind():
+    canaries = Canaries()
+    assert canaries.verdict(KIND, lambda: None, nothing) is None
+    assert canaries.verdict(KIND, lambda: "it died", nothing) == "it died"
+    assert canaries.verdict(KIND, lambda: pytest.fail("watched again"), nothing) == "it died"
+    assert canaries.verdict(KIND._replace(engine="perf"), lambda: "", nothing) == ""
+
+
+def test_the_others_wait_for_it():
+    canaries, begun, over = Canaries(), threading.Event(), threading.Event()
+    told: List[str] = []
+
+    def watch() -> str:
+        begun.set()
+        assert over.wait(30)
+        return "it died"
+
+    first = threading.Thread(target=lambda: told.append(canaries.verdict(KIND, watch, nothing)))
+    first.start()
+    assert begun.wait(30)
+    second = threading.Thread(
+        target=lambda: told.append(canaries.verdict(KIND, lambda: "not asked", nothing))
+    )
+    second.start()
+    assert not told
+    over.set()
+    first.join(30)
+    second.join(30)
+    assert told == ["it died", "it died"]
+
+
+def test_a_host_that_is_lost_speaks_against_the_kind():
+    canaries = Canaries()
+    with pytest.raises(HostError):
+        canaries.verdict(KIND, lambda: (_ for _ in ()).throw(HostError("prepare", "timed out")), nothing)
+    why = canaries.verdict(KIND, lambda: pytest.fail("watched again"), nothing)
+    assert why is not None and "was lost: timed out" in why
+
+
+def test_what_cannot_be_recorded_is_not_tried_for_ever():
+    canaries = Canaries()
+    for _ in range(TRIES):
+        assert canaries.verdict(KIND, lambda: None, nothing) is None
+    why = canaries.verdict(KIND, lambda: pytest.fail("watched again"), nothing)
+    assert why is not None and f"{TRIES} were tried" in why
+
+
+VERDICT = {"stage": "record", "reason": "", "remedy": "", "engine": "perf", "sources": {}, "findings": []}
+CANARIES = """
+read()
+versions, failing, engines = {versions!r}, {failing!r}, {engines!r}
+say("found", searched=9, ignored=[],
+    processes=[process(pid, jvm={{"version": version}}) for pid, version in versions.items()])
+request = read()
+while request["type"] == "put":
+    say("stored", sha256=LIBRARY)
+    request = read()
+assert request["type"] == "check"
+say("checked", time=1e9, findings=[], processes=[
+    {{**{verdict!r}, "pid": one["pid"], "status": "failed" if one["pid"] in failing else "ok",
+      "engine": engines.get(one["pid"], "async-profiler")}}
+    for one in request["processes"]])
+request = read()
+while request["type"] == "canary":
+    (one,) = request["processes"]
+    print(one["pid"], one["engine"], file=open({told!r}, "a"))
+    if {status!r} == "lost":
+        sys.exit(9)
+    say("watched", pid=one["pid"], status={status!r}, stage={stage!r}, reason="process 7 ended", remedy="",
+        left=["/tmp/x"])
+    request = read()
+pids = [one["pid"] for one in request["processes"]]
+assert all(one["engine"] == engines.get(one["pid"], "async-profiler") for one in request["processes"])
+say("ready", processes=[{{"pid": pid}} for pid in pids])
+if not pids:
+    read(); sys.exit()
+recording(*pids)
+for pid in pids:
+    profile(pid, b"x"); outcome(pid)
+say("done", left=[]); read()
+"""
+
+
+class Flock:
+    """Hosts "a" and "b" whose JVMs' `versions` are known by pid, and whose canaries all end alike."""
+
+    def __init__(
+        self,
+        stand_ins: StandIns,
+        versions: Dict[int, str],
+        end: Tuple[str, str],
+        failing: Sequence[int] = (),
+        engines: Optional[Dict[int, str]] = None,
+    ) -> None:
+        self._told = stand_ins.folder / "canaries"
+        self._told.write_text("")
+        status, stage = end
+        body = "hello()\n" + CANARIES.format(
+            told=str(self._told),
+            versions=versions,
+            failing=list(failing),
+            engines=engines or {},
+            status=status,
+            stage=stage,
+            verdict=VERDICT,
+        )
+        fleet = Fleet(stand_ins, 20, {"a": body, "b": body})
+        self.progress = fleet.progress
+        care = Care(canary=True)
+        self.results = collect(
+            fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, fleet.listener, fleet.stop, care
+        )
+
+    @property
+    def canaries(self) -> List[int]:
+        return [pid for pid, _ in self.recorded_alone]
+
+    @property
+    def recorded_alone(self) -> List[Tuple[int, str]]:
+        """Pids, and the engines that were to record them."""
+        lines = [line.split() for line in self._told.read_text().splitlines()]
+        return [(int(pid), engine) for pid, engine in lines]
+
+    @property
+    def recorded(self) -> List[int]:
+        return [one.process.pid for result in self.results for one in result.recordings]
+
+    @property
+    def reasons(self) -> List[str]:
+        return [line.reason for result in self.results for line in result.outcomes]
+
+
+WELL, BADLY, IN_VAIN = ("ok", "record"), ("failed", "record"), ("failed", "prepare")
+
+
+@pytest.mark.parametrize(("end", "recorded"), [(WELL, [7, 7]), (BADLY, [])])
+def test_a_canary_speaks_for_all_hosts(stand_ins, end, recorded):
+    """Whichever of the hosts is asked for it, it is asked once."""
+    flock = Flock(stand_ins, {7: "17"}, end)
+    assert (flock.canaries, flock.recorded) == ([7], recorded)
+    assert "left behind: /tmp/x" in flock.reasons
+    if recorded:
+        (well,) = [line for result in flock.results for line in result.outcomes if "canary" in line.reason]
+        assert (well.status, well.pid) == (Status.OK, None)
+        assert "process 7" in well.reason and "for 2 s by async-profiler: fine" in well.reason
+        assert [one.detail for one in flock.progress if one.stage == "canary"] == [well.reason]
+        return
+    lines = [line for result in flock.results for line in result.outcomes if line.stage != "clean"]
+    assert {line.status for line in lines} == {Status.FAILED}
+    assert all("process 7 ended" in line.reason and "--no-canary" in line.remedy for line in lines)
+    own, others = sorted(lines, key=lambda line: "none like it" in line.reason)
+    assert own.reason == "it went first (--canary): process 7 ended"
+    assert f"the first, process 7 of {own.host}: process 7 ended" in others.reason
+    assert "JDK 17 on" in others.reason and others.host != own.host
+
+
+def test_each_kind_has_a_canary_however_many_there_are(stand_ins):
+    """A JVM whose version is not known is a kind as well."""
+    versions = {pid: str(pid) for pid in range(1, 9)}
+    versions[9] = ""
+    flock = Flock(stand_ins, versions, BADLY)
+    assert sorted(flock.canaries) == list(versions) and not flock.recorded
+
+
+def test_canaries_in_vain_are_few_on_all_hosts_together(stand_ins):
+    flock = Flock(stand_ins, dict.fromkeys(range(1, 9), "17"), IN_VAIN)
+    assert len(flock.canaries) == TRIES and not flock.recorded
+    assert sum(f"{TRIES} were tried" in reason for reason in flock.reasons) >= 1
+
+
+def test_each_engine_has_a_canary_and_records_what_it_was_tried_for(stand_ins):
+    """One that perf records says nothing of async-profiler."""
+    flock = Flock(stand_ins, dict.fromkeys((7, 8, 9), "17"), WELL, engines={7: "perf"})
+    assert sorted(flock.recorded_alone) == [(7, "perf"), (8, "async-profiler")]
+    assert flock.recorded == [7, 8, 9, 7, 8, 9]
+
+
+def test_who_cannot_be_recorded_is_no_canary(stand_ins):
+    flock = Flock(stand_ins, {7: "17", 8: "17"}, WELL, failing=[7])
+    assert (flock.canaries, flock.recorded) == ([8], [8, 8])
+    flock = Flock(stand_ins, {7: "17"}, WELL, failing=[7])
+    assert not flock.canaries and not flock.recorded
+
+
+def test_a_host_that_is_lost_with_its_canary(stand_ins):
+    flock = Flock(stand_ins, {7: "17"}, ("lost", ""))
+    assert flock.canaries == [7] and not flock.recorded
+    assert any("the host of the first was lost" in reason for reason in flock.reasons)

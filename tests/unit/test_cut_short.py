@@ -1,0 +1,92 @@
+"""A recording that was cut short while its process went on: part of the run is missing, and all say so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Dict, List, Optional
+
+import pytest
+
+from hprofiler.agent import ProcessOutcome
+from hprofiler.collect.ledger import Ledger
+from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
+from hprofiler.report.facts import read_facts
+from hprofiler.report.words import coverage
+from hprofiler.run import coverage_of
+
+PROCESS = Process("n1", 7, 1, 0, "u", "web")
+WHOLE = Recording(PROCESS, "cpu", "perf", "perf_events", 1, Samples(9, 9, 0), 60.0)
+
+
+def lines_of(status: Status, reason: str, recorded: bool = True) -> List[Outcome]:
+    ledger = Ledger("n1", ["cpu"])
+    ledger.found([PROCESS])
+    if recorded:
+        ledger.recorded(WHOLE)
+    ledger.outcome(ProcessOutcome(7, status, "record", reason, ""))
+    return list(ledger.lines(None))
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "seconds"),
+    [
+        (
+            Status.DEGRADED,
+            "ended after 24 s: the connection was lost, and what there was fetched 9 s later",
+            24,
+        ),
+        (Status.DEGRADED, "user code only; ended after 3.5 s: its file has grown too big", 3.5),
+        (Status.DEGRADED, "ended after 3.5 s", None),  # the process itself did
+        (Status.OK, "ended after 3.5 s: so it says", None),
+        (Status.DEGRADED, "ended after 1" + "0" * 5000 + " s: so it says", None),
+    ],
+)
+def test_it_is_known_how_long_it_lasted(status: Status, reason: str, seconds: Optional[float]) -> None:
+    (line,) = lines_of(status, reason)
+    assert line.seconds == seconds
+    result = HostResult(Host("n1", "n1"), None, (WHOLE,), (line,))
+    covered = coverage_of([result])
+    assert (covered.processes_short, covered.complete) == (int(seconds is not None), seconds is None)
+
+
+def test_one_of_which_nothing_came_is_not_recorded_and_not_short() -> None:
+    (line,) = lines_of(Status.DEGRADED, "ended after 24 s: the connection was lost", recorded=False)
+    covered = coverage_of([HostResult(Host("n1", "n1"), None, (), (line,))])
+    assert (covered.processes_recorded, covered.processes_short, covered.complete) == (0, 0, False)
+
+
+def host(name: str, *seconds: Optional[float]) -> Dict[str, Any]:
+    pids = range(7, 7 + len(seconds))
+    return {
+        "name": name,
+        "recordings": [{"event": "cpu", "process": {"pid": pid, "label": "web"}} for pid in pids],
+        "outcomes": [
+            {"pid": pid, "status": "degraded", "label": "web", "seconds": lasted}
+            for pid, lasted in zip(pids, seconds)
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("hosts", "told"),
+    [
+        ([host("n1", 24.0), host("n2", None)], "2 of 2 processes on 2 of 2 hosts, n1: 24 of 60 s"),
+        ([host("n1", None, 24.0)], "2 of 2 processes on 1 of 1 host, n1 pid 8 (web): 24 of 60 s"),
+        ([host("n1", 24.0, 3.25)], "2 of 2 processes on 1 of 1 host, n1: 3.25 of 60 s"),
+        (
+            [host(f"n{number}", 24.0) for number in range(1, 6)],
+            "5 of 5 processes on 5 of 5 hosts, "
+            "n1: 24 of 60 s, n2: 24 of 60 s, n3: 24 of 60 s, 2 more cut short",
+        ),
+    ],
+)
+def test_the_report_says_for_how_long(hosts: List[Dict[str, Any]], told: str) -> None:
+    facts = read_facts({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": hosts})
+    assert coverage(facts) == (told, False)
+
+
+def test_what_was_recorded_for_all_of_the_time_is_complete() -> None:
+    facts = read_facts({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": [host("n1", None)]})
+    assert coverage(facts) == ("1 of 1 process on 1 of 1 host", True)
+    damaged = replace(facts.hosts[0], outcomes=(Outcome("n1", Status.OK, "record", pid=99, seconds=1.0),))
+    assert coverage(replace(facts, hosts=(damaged,)))[1]

@@ -1,0 +1,83 @@
+"""While a host whose connection is lost is sought, a log and the live display say so, and for how long."""
+
+from __future__ import annotations
+
+import io
+import threading
+from queue import SimpleQueue
+from typing import List, Tuple
+
+import pytest
+from rich.console import Console
+from rich.progress import Progress, TextColumn
+
+from hprofiler.cli.progress import LiveDisplay, PlainLines
+from hprofiler.cli.seeking import Seeking
+from hprofiler.collect import HostProgress
+
+PATIENCE = 30
+LOST = HostProgress("host3", "lost", "the connection was lost", 1, 30.0)
+AGAIN = HostProgress("host3", "fetch", "connected again after 12 s", 1)
+
+
+def seeking(every: float) -> Tuple[Seeking, SimpleQueue[List[str]]]:
+    said: SimpleQueue[List[str]] = SimpleQueue()
+    return Seeking(every, said.put), said
+
+
+def test_it_is_said_again_and_again_until_the_host_is_found() -> None:
+    sought, said = seeking(0.01)
+    assert not sought.hear(LOST)
+    for _ in range(3):
+        (line,) = said.get(timeout=PATIENCE)
+        assert line.startswith("host3: the connection was lost, seeking it (") and line.endswith(" s of 30)")
+    assert sought.hear(AGAIN)
+    while said.get(timeout=PATIENCE):
+        pass
+    assert not sought.hear(AGAIN)
+
+
+def test_one_thread_says_it_of_all_and_another_one_of_the_next() -> None:
+    sought, said = seeking(PATIENCE)
+    sought.hear(LOST)
+    assert len(said.get(timeout=PATIENCE)) == 1
+    sought.hear(HostProgress("host4", "lost", "gone", 1, 30.0))
+    assert [one.name for one in threading.enumerate()].count("hprofiler-seeking") == 1
+    for host in ("host3", "host4"):
+        sought.hear(HostProgress(host, "failed", "given up"))
+    assert said.get(timeout=PATIENCE) == []
+    sought.hear(LOST)
+    assert len(said.get(timeout=PATIENCE)) == 1
+    sought.hear(AGAIN)
+
+
+def test_a_log_has_it_and_that_it_is_there_again(capfd: pytest.CaptureFixture[str]) -> None:
+    log = PlainLines()
+    heard = threading.Event()
+    say = log._seeking._tell
+    log._seeking._tell = lambda lines: (say(lines), heard.set())  # type: ignore[assignment, func-returns-value]
+    log(HostProgress("host3", "record", "", 1))
+    log(LOST)
+    assert heard.wait(PATIENCE)
+    log(AGAIN)
+    assert capfd.readouterr().err.splitlines() == [
+        "host3: recording 1 process",
+        "host3: the connection was lost, seeking it (0 s of 30)",
+        "host3: connected again after 12 s",
+    ]
+
+
+def test_the_live_display_has_it_and_the_host_stays_where_it_was() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    progress = Progress(TextColumn("{task.fields[note]}"), console=console, auto_refresh=False)
+    display = LiveDisplay(progress, 1, 60.0)
+    shown: SimpleQueue[str] = SimpleQueue()
+    tell = display._seeking._tell
+    display._seeking._tell = lambda lines: (tell(lines), shown.put(progress.tasks[-1].fields["note"]))  # type: ignore[assignment, func-returns-value]
+    display(HostProgress("host3", "wait", "", 1))
+    display(LOST)
+    assert shown.get(timeout=PATIENCE) == "host3: the connection was lost, seeking it (0 s of 30)"
+    assert [task.completed for task in progress.tasks] == [1, 0, 0]
+    display(AGAIN)
+    while shown.get(timeout=PATIENCE):
+        pass
