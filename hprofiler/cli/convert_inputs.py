@@ -136,7 +136,7 @@ def _asked(options: argparse.Namespace) -> Dict[str, Any]:
     """What the readers are asked for, as their keywords."""
     return {
         "format": options.from_format,
-        "threads": options.threads,
+        "threads": "groups" if options.threads else False,
         "time": options.time,
         "pid": options.pid,
         "tid": options.tid,

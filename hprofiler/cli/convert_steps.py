@@ -64,7 +64,7 @@ def steps_of(options: argparse.Namespace) -> List[Step]:
         nothing = f"it has no samples of --value {options.value}"
         steps.append(Step(lambda profile: profile.select(options.value), nothing))
     if options.threads:
-        steps.append(Step(lambda profile: profile.threads()))
+        steps.append(Step(_by_threads))
     if options.canonical:
         steps.append(Step(lambda profile: profile.canonical()))
     if options.include:
@@ -77,6 +77,19 @@ def steps_of(options: argparse.Namespace) -> List[Step]:
     if options.trim:
         steps.append(Step(lambda profile: profile.trim(options.trim)))
     return steps
+
+
+def _by_threads(profile: Profile) -> Profile:
+    """The stacks under groups of threads; most readers have made them groups already."""
+    from hprofiler._flamegraph import OptionError
+
+    try:
+        return profile.threads()
+    except OptionError:
+        # An outermost frame in brackets is a group; without one there is nothing that tells threads apart.
+        if profile.without_threads().node_count() < profile.node_count():
+            return profile
+        raise
 
 
 def _focus(pattern: str) -> Step:

@@ -34,6 +34,8 @@ def command(options: argparse.Namespace) -> int:
     grown = [] if options.fail_over is None else changes.grew_over(options.fail_over)
     failed, unsure = told_apart(changes, grown)
     _print(changes, options, failed, unsure)
+    if options.fail_over is not None and not grown:
+        _print_hidden(changes, options.fail_over)
     if failed:
         return Exit.WORSE
     return Exit.PARTIAL if _problems(changes) else Exit.OK
@@ -83,6 +85,18 @@ def _print(
         print("\n".join(lines(changes, options.top)))
     _print_grown([f"{_grew(one)}: {_growth(one, changes)}" for one in failed])
     _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {WHY}" for one in unsure])
+
+
+def _print_hidden(changes: Changes, limit: float) -> None:
+    """That nothing failed is no good news where nothing could."""
+    from hprofiler.report.diff import fewest, hidden
+
+    found = hidden(changes, limit)
+    if found:
+        one, noise = found
+        number = "1 process" if fewest(changes) == 1 else f"{fewest(changes)} processes"
+        why = f"with {number} on a side a change below {100 * noise:.1f} points may be chance"
+        _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {why}"])
 
 
 def _print_grown(told: List[str]) -> None:

@@ -313,7 +313,10 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
         help="serve the page to browsers on this machine (127.0.0.1) until Ctrl-C, and tell the address and "
         "how to see it from another machine; a free port unless one is named",
     )
-    parser.epilog = "examples:\n  hprofiler report results --open\n  hprofiler report results --serve 8080"
+    parser.epilog = (
+        "examples:\n  hprofiler report results --open\n  hprofiler report results --serve 8080\n\n"
+        "--open and --serve alone show the page that is there, as it was made"
+    )
 
 
 def _outliers_options(parser: argparse.ArgumentParser) -> None:

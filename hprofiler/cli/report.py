@@ -1,20 +1,40 @@
-"""`hprofiler report DIR`: pictures and page again, from the run folder alone."""
+"""`hprofiler report DIR`: pictures and page again, from the run folder alone; or the page as it is."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from pathlib import Path
-from typing import Sequence
+from typing import Optional, Sequence
 
 from hprofiler.cli.exits import Exit
 from hprofiler.model import Outcome
+from hprofiler.store import RunFolder
 
 # Profiles that could not be used and are named; the page's ledger has all.
 PROBLEMS_SHOWN = 10
 
 
 def command(options: argparse.Namespace) -> int:
+    page = _page_to_show(options)
+    if page is not None:
+        print(page)
+        _show(page, options)
+        return Exit.OK
+    return _make(options)
+
+
+def _page_to_show(options: argparse.Namespace) -> Optional[Path]:
+    """The page that is there, where it is only to be looked at: it keeps the options it was made with."""
+    if options.raw_names or options.threads or options.trim:
+        return None
+    if not options.open and options.serve is None:
+        return None
+    page = RunFolder.open(Path(options.folder)).page_path
+    return page if page.is_file() else None
+
+
+def _make(options: argparse.Namespace) -> int:
     from hprofiler.report import make_report
 
     report = make_report(Path(options.folder), options.raw_names, options.threads, options.trim)

@@ -20,6 +20,7 @@ from tests.burners.burner import Burner
 from tests.contract.agent_driver import Agent, leftovers, near, wait_for
 from tests.contract.sshd import Site
 from tests.lab import attach, jdks, procs
+from tests.needed import lacking
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHER_USER = 12345
@@ -140,7 +141,7 @@ def java_home(version: int) -> Path:
     try:
         return jdks.home(version)
     except jdks.Unavailable as why:
-        pytest.skip(str(why))
+        lacking(str(why))
 
 
 @functools.cache

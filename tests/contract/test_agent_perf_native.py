@@ -12,6 +12,7 @@ from tests.burners import build
 from tests.burners.counting import Native, grown
 from tests.contract.agent_driver import good, near
 from tests.contract.perf_engine import prepare, processes, record
+from tests.needed import lacking
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: kernel frames")
 
@@ -29,7 +30,7 @@ def program(request):
     try:
         made = Native(request.param)
     except FileNotFoundError as missing:
-        pytest.skip(f"no {missing.filename} on this machine")
+        lacking(f"no {missing.filename} on this machine")
     made.language = request.param
     yield made
     made.kill()

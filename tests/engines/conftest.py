@@ -18,6 +18,7 @@ from tests.contract import real
 from tests.contract.agent_driver import leftovers, locked_inodes
 from tests.engines.measured import MARK, Runner
 from tests.lab import attach, jdks, procs
+from tests.needed import lacking
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -48,7 +49,7 @@ class Zoo:
         try:
             java = jdks.java(jdk)
         except jdks.Unavailable as why:
-            pytest.skip(str(why))
+            lacking(str(why))
         made = Truth(*works, **{"java": java, **options})
         self.programs.append(made)
         return made
@@ -62,7 +63,7 @@ class Zoo:
         try:
             made = Native(language, load)
         except FileNotFoundError as missing:
-            pytest.skip(f"no {missing.filename} on this machine")
+            lacking(f"no {missing.filename} on this machine")
         self.programs.append(made)
         return made
 

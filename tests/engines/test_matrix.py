@@ -10,6 +10,7 @@ from tests.burners.counting import Truth
 from tests.engines.conftest import Zoo
 from tests.engines.measured import FREQUENCY, SIGMAS, Run, Runner, near, points, scatter
 from tests.lab import jdks
+from tests.needed import lacking
 
 ENGINES = ("async-profiler", "perf")
 CPU = {"java": "Cpu.inJava", "native": "Cpu.inNative", "kernel": "Cpu.inKernel"}
@@ -45,7 +46,7 @@ def runs(record: Runner, jvms: Dict[int, Truth]) -> Dict[str, Run]:
 def jvm(request: pytest.FixtureRequest, jvms: Dict[int, Truth]) -> Truth:
     version: int = request.param
     if version not in jvms:
-        pytest.skip(jdks.everything()[version])
+        lacking(jdks.everything()[version])
     return jvms[version]
 
 

@@ -26,6 +26,7 @@ from hprofiler._flamegraph import Profile
 from tests.exact import jfr_recordings as jfr
 from tests.exact.tiers import shown
 from tests.lab import jdks
+from tests.needed import lacking
 
 EVENTS = "event=cpu,interval=1ms,alloc=64k,live,lock=10us,nativemem=16k"
 CPU, WALL = ("--cpu", "samples"), ("--wall", "wall_samples")
@@ -99,7 +100,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Path]:
 def recorded(recordings: Dict[str, Path], name: str) -> Path:
     missing = recordings[name].with_suffix(".missing")
     if missing.exists():
-        pytest.skip(missing.read_text())
+        lacking(missing.read_text())
     return recordings[name]
 
 

@@ -12,6 +12,7 @@ import pytest
 from tests.fuzz import coordinator, kept
 from tests.fuzz.crates import CRATES
 from tests.fuzz.targets import CORPUS, SMALL_HEAP, copy_viewer, corpora
+from tests.needed import lacking
 
 MOST_MEMORY = 2 << 30
 """Of a process's addresses, beyond what the tests before took."""
@@ -37,7 +38,7 @@ def test_coordinator(target: str) -> None:
 @pytest.mark.timeout(120)
 def test_viewer(tmp_path: Path) -> None:
     if shutil.which("node") is None:
-        pytest.skip("the viewer's reader runs in node here, and there is none")
+        lacking("the viewer's reader runs in node here, and there is none")
     viewer, inputs = tmp_path / "viewer", tmp_path / "inputs"
     copy_viewer(viewer)
     inputs.mkdir()

@@ -18,6 +18,7 @@ from tests.lab import hosts
 from tests.lab.coordinator import ALL, Coordinator, Result
 from tests.lab.hosts import Host, Lab
 from tests.lab.witness import Witness
+from tests.needed import lacking
 
 JOB = "application_1700000000000_0001"
 """A word on the command line of each JVM of the steady job, as YARN would put it there."""
@@ -44,7 +45,7 @@ def lab(workshop: Path) -> Iterator[Lab]:
     """coord and host1…host3, up."""
     reason = hosts.why_not()
     if reason:
-        pytest.skip(reason)
+        lacking(reason)
     made = Lab(workshop / "lab", hosts.default_plans(), tied=True)
     made.folder.mkdir()
     made.up()

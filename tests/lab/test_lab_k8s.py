@@ -35,6 +35,7 @@ from tests.lab.k8s.results import (
 from tests.lab.k8s.software import software
 from tests.lab.k8s.watching import Folder
 from tests.lab.procs import wait_for
+from tests.needed import lacking
 
 pytestmark = pytest.mark.timeout(2400)  # the first time Kubernetes is built
 
@@ -54,11 +55,11 @@ def kube(workshop: Path) -> Iterator[KubeCluster]:
     """A control plane, and two nodes that run pods."""
     reason = hosts.why_not()
     if reason:
-        pytest.skip(reason)
+        lacking(reason)
     try:
         made, job = software(), spark.software()
     except Unavailable as why:
-        pytest.skip(str(why))
+        lacking(str(why))
     cluster = KubeCluster(make_lab(workshop / "k8s", made, tied=True, show=job.show()), made)
     cluster.lab.up()
     try:

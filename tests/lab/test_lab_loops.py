@@ -9,13 +9,14 @@ import pytest
 from tests.lab import hosts
 from tests.lab.chaos import loops
 from tests.lab.chaos.holdings import Holdings, Trend, growth
+from tests.needed import lacking
 
 
 @pytest.mark.parametrize(("engine", "count"), [("async-profiler", 25), ("perf", 12)])
 def test_a_jvm_holds_no_more_after_being_recorded_again_and_again(engine: str, count: int) -> None:
     reason = hosts.why_not()
     if reason:
-        pytest.skip(reason)
+        lacking(reason)
     words, unharmed = loops.tried(17, engine, count)
     assert unharmed, words
 

@@ -31,6 +31,7 @@ from tests.lab.yarn.cluster import (
     make_lab,
 )
 from tests.lab.yarn.software import Unavailable, software
+from tests.needed import lacking
 
 ROOT = ["--user", "root"]
 CLUSTER = ["-c", RESOURCE_MANAGER, *ROOT]
@@ -44,11 +45,11 @@ def yarn(workshop: Path) -> Iterator[YarnCluster]:
     """A ResourceManager and three NodeManagers on hosts of their own."""
     reason = hosts.why_not()
     if reason:
-        pytest.skip(reason)
+        lacking(reason)
     try:
         made = software()
     except Unavailable as why:
-        pytest.skip(str(why))
+        lacking(str(why))
     lab = make_lab(workshop / "yarn", made, tied=True)
     lab.up()
     try:

@@ -15,6 +15,7 @@ from tests.lab.coordinator import Coordinator, Result
 from tests.lab.yarn.cluster import CONFIGURATION, RESOURCE_MANAGER, Application, make_lab
 from tests.lab.yarn.shared_cluster import JVMS, STANDBY, SharedCluster
 from tests.lab.yarn.software import Unavailable, python_spark, software
+from tests.needed import lacking
 
 ROOT = ["--user", "root"]
 TASK = "org/apache/spark/executor/Executor$TaskRunner.run"
@@ -27,11 +28,11 @@ pytestmark = pytest.mark.timeout(600)  # the cluster and its jobs come up within
 def yarn(workshop: Path) -> Iterator[SharedCluster]:
     reason = hosts.why_not()
     if reason:
-        pytest.skip(reason)
+        lacking(reason)
     try:
         made, python = software(), python_spark()
     except Unavailable as why:
-        pytest.skip(str(why))
+        lacking(str(why))
     show = [python.spark.parent, python.python]
     lab = make_lab(workshop / "yarn-shared", made, tied=True, nodes=2, show=show)
     lab.up()

@@ -8,6 +8,7 @@ from typing import Callable, Iterator, List
 import pytest
 
 from tests.lab import jdks
+from tests.needed import lacking
 from tests.perfmap import library, map_file
 from tests.perfmap.program import Program
 
@@ -28,7 +29,7 @@ def _launcher(version: int) -> str:
     try:
         return jdks.java(version)
     except jdks.Unavailable as reason:
-        pytest.skip(str(reason))
+        lacking(str(reason))
 
 
 @pytest.fixture

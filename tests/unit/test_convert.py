@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import threading
 
 import pytest
 
+from hprofiler._flamegraph import Profile
 from hprofiler.cli import convert_inputs
 from tests.unit.test_cli import ROOT, hprofiler
 
@@ -56,6 +58,35 @@ def test_tiers_are_merged_at_the_end(job):
 def test_threads_are_groups():
     threads = b"[pool-1-thread-7 tid=71];run 1\n[pool-2-thread-9 tid=82];run 2\n"
     assert convert("-", "--threads", stdin=threads) == ["[pool-N-thread-N];run 3"]
+
+
+def test_threads_of_a_stored_profile_are_groups():
+    """Its threads are a label of the samples."""
+    stacks = b"[pool-1-thread-7];run 1\n[pool-2-thread-9];run 2\n"
+    stored = Profile.from_bytes(stacks, "folded").to_pprof(thread_label=True)
+    assert convert("-", stdin=stored) == ["run 3"]
+    assert convert("-", "--threads", stdin=stored) == ["[pool-N-thread-N];run 3"]
+
+
+def test_threads_of_speedscope_are_groups():
+    threads = [
+        {
+            **{"type": "sampled", "name": name, "unit": "none"},
+            **{"startValue": 0, "endValue": 1, "samples": [[0]], "weights": [1]},
+        }
+        for name in ("pool-1-thread-7", "pool-2-thread-9")
+    ]
+    document = json.dumps({"shared": {"frames": [{"name": "run"}]}, "profiles": threads}).encode()
+    words = ["--from", "speedscope"]
+    assert convert("-", *words, "--threads", stdin=document) == ["[pool-N-thread-N];run 2"]
+
+
+@pytest.mark.parametrize("format", ["folded", "pprof"])
+def test_without_threads_there_are_no_groups(format):
+    plain = Profile.from_bytes(JOB, "folded")
+    data = plain.to_pprof() if format == "pprof" else JOB
+    done = hprofiler("convert", "-", "--threads", "-o", "-", "--to", "folded", stdin=data)
+    assert done.returncode == 2 and b"no stack starts with a thread frame" in done.stderr
 
 
 def test_names_stay_raw_unless_asked(tmp_path):

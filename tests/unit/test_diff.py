@@ -248,6 +248,28 @@ def test_fail_over_fails_by_nothing_that_too_few_processes_tell(tmp_path, before
     assert hprofiler(*stored, "--fail-over", "5%").returncode == 1, "files are taken at their word"
 
 
+def test_what_few_processes_hide_is_told(tmp_path):
+    """So noisy that nothing can fail."""
+    sides = {"a": (100, 600), "b": (400, 900)}
+    few, more = (
+        [
+            run_of(tmp_path / f"{side}{n}", *(f"main;hot {of}\nmain;cold {1000 - of}\n" for of in shares * n))
+            for side, shares in sides.items()
+        ]
+        for n in (1, 2)
+    )
+    done = hprofiler(*few, "--fail-over", "5%")
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("hprofiler: cannot tell whether hot grew (+30.0 points by itself, +30.0 with all")
+    points = re.search(r": with 2 processes on a side a change below ([0-9.]+) points may be chance$", line)
+    assert points and float(points[1]) > 30
+    assert hprofiler(*few, "--fail-over", "40%").stderr == "", "it grew by less"
+    assert hprofiler(*few).stderr == ""
+    done = hprofiler(*more, "--fail-over", "5%")
+    assert (done.returncode, done.stderr) == (0, ""), "four processes tell what is chance"
+
+
 def test_a_driver_does_not_keep_its_executors_from_failing(tmp_path):
     """What grew in a role of several processes has grown, whoever else is there once."""
 
@@ -364,7 +386,7 @@ def test_the_page_of_a_file_and_a_run_of_one_name(after, tmp_path):
     [
         (["nowhere", "."], 2, "nowhere does not exist"),
         ([".", "."], 2, "is no run folder: it has no run.json"),
-        (["README.md", "README.md"], 4, "cannot read: README.md"),
+        ([".ci/run", ".ci/run"], 4, "cannot read: .ci/run"),
         (["README.md", "README.md", "-o", "x.pdf"], 2, "ends with none of .svg .html"),
         (["README.md", "README.md", "-o", "no/such/x.svg"], 2, "no such folder"),
         (["README.md", "README.md", "--fail-over", "much"], 2, "'much' is not a share"),

@@ -5,9 +5,9 @@ import shutil
 import pytest
 
 from hprofiler._flamegraph import Profile
+from tests.needed import lacking
 
 MISSING = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 
 # `hot` is in 70 of 100 samples: 60 under itself (recursion), 10 elsewhere.
 TEXT = b"run;hot;step;hot 60\nrun;Hot.cold 20\nrun;other;hot 10\nidle 10\n"
@@ -15,6 +15,8 @@ TEXT = b"run;hot;step;hot 60\nrun;Hot.cold 20\nrun;other;hot 10\nidle 10\n"
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
+    if MISSING:
+        lacking(f"not installed: {', '.join(MISSING)}")
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 

@@ -154,6 +154,36 @@ def test_open_shows_the_page_in_the_browser(folder, tmp_path):
     assert (tmp_path / "shown").read_text().strip() == (folder / "report.html").as_uri()
 
 
+def test_to_look_at_a_page_changes_nothing(folder):
+    """What the run or an earlier report was made with stays."""
+    page = folder / "report.html"
+    with run_report(folder, "--threads") as command:
+        command.communicate(timeout=LONG)
+    page.write_bytes(page.read_bytes() + b"<!-- as it was made -->\n")
+    before = stamps(folder)
+    with run_report(folder, "--open") as command:
+        out, _ = command.communicate(timeout=LONG)
+    assert (command.returncode, out) == (0, f"{page}\n")
+    assert stamps(folder) == before
+    # Options of pictures, or none at all, make it again.
+    for words in (["--open", "--threads"], []):
+        page.write_bytes(b"as it was made")
+        with run_report(folder, *words) as command:
+            command.communicate(timeout=LONG)
+        assert page.read_bytes() != b"as it was made", words
+
+
+def stamps(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+def test_open_wants_a_run_folder(page):
+    (page.parent / "run.json").unlink()
+    with run_report(page.parent, "--open") as command:
+        out, err = command.communicate(timeout=LONG)
+    assert command.returncode != 0 and "no run folder" in err and not out
+
+
 def test_where_there_is_no_browser_open_names_the_page(folder):
     with run_report(folder, "--open") as command:
         _, err = command.communicate(timeout=LONG)

@@ -10,6 +10,7 @@ from selenium import webdriver
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
+from tests.needed import lacking
 from tests.viewer.browser import Viewer, browser_programs, chromium
 from tests.viewer.made_run import MadeHost, make_run, spark_run
 
@@ -21,7 +22,7 @@ SMALL = "a;b_[0];c_[j] 30\na;b_[j];b_[j];c_[j] 20\na;b_[j];d 30\nx;y 15\nx 5\n"
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
     missing = browser_programs()
     if missing:
-        pytest.skip(f"the viewer is tested in a real Chromium, and there is no {' and no '.join(missing)}")
+        lacking(f"the viewer is tested in a real Chromium, and there is no {' and no '.join(missing)}")
     with chromium(tmp_path_factory.mktemp("chromium")) as driver:
         yield driver
 

@@ -7,6 +7,7 @@ from typing import Iterator
 
 import pytest
 
+from tests.needed import lacking
 from tests.viewer.firefox import Firefox, firefox, firefox_program
 
 READY = """new Promise((ready) => {
@@ -27,7 +28,7 @@ DRAWN = """(() => {
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
     if firefox_program() is None:
-        pytest.skip("the viewer is tested in a real Firefox, too, and there is none")
+        lacking("the viewer is tested in a real Firefox, too, and there is none")
     with firefox(tmp_path_factory.mktemp("firefox")) as browser:
         yield browser
 

@@ -10,7 +10,7 @@ from hprofiler.errors import UsageError
 from hprofiler.measures import Column
 from hprofiler.report.diff.changes import Changes, MethodChange, compare
 from hprofiler.report.diff.page import TwoRuns
-from hprofiler.report.diff.several import WHY, told_apart
+from hprofiler.report.diff.several import WHY, fewest, hidden, told_apart
 from hprofiler.report.diff.sides import Listener, RunSource, Source, open_side
 from hprofiler.report.diff.texts import lines, record
 from hprofiler.store import replacing
@@ -22,6 +22,8 @@ __all__ = [
     "MethodChange",
     "TwoRuns",
     "compare_paths",
+    "fewest",
+    "hidden",
     "lines",
     "record",
     "told_apart",

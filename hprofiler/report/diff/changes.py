@@ -105,10 +105,15 @@ class Changes:
         What only fills the room that others left has not grown. Where nobody knows what noise is, the limit
         alone counts.
         """
+        return self._over(limit, lambda moved: moved.noise is None or moved.beyond)
 
+    def may_have_grown_over(self, limit: float) -> List[MethodChange]:
+        """Methods that would have grown by more than this part of the whole if it were not within noise."""
+        return self._over(limit, lambda moved: moved.noise is not None and not moved.beyond)
+
+    def _over(self, limit: float, counts: Callable[[Moved], bool]) -> List[MethodChange]:
         def over(moved: Moved, room: float = 1.0) -> bool:
-            known = moved.noise is None or moved.beyond
-            return known and moved.after - moved.before * room > limit * self.whole
+            return counts(moved) and moved.after - moved.before * room > limit * self.whole
 
         def grew(one: MethodChange) -> bool:
             if not over(one.own) and not over(one.total):

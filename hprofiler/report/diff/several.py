@@ -6,7 +6,7 @@ than what counting samples makes of them, in the same program on the same host.
 
 from __future__ import annotations
 
-from typing import List, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from hprofiler.report.diff.changes import Changes, MethodChange
 
@@ -26,6 +26,24 @@ def told_apart(
         return list(grown), []
     sure = [one for one in grown if _of_several(changes, one.name)]
     return sure, [one for one in grown if one not in sure]
+
+
+def hidden(changes: Changes, limit: float) -> Optional[Tuple[MethodChange, float]]:
+    """The method that grew the most by more than `limit`, and the noise that hides it, as parts of the whole.
+
+    Only where a run has fewer than `FEWEST` processes: the spread of more than that tells what is chance.
+    """
+    if changes.before.facts is None or changes.after.facts is None or fewest(changes) >= FEWEST:
+        return None
+    for one in changes.may_have_grown_over(limit):
+        moved = max(one.own, one.total, key=lambda moved: moved.change)
+        return one, (moved.noise or 0.0) / changes.whole
+    return None
+
+
+def fewest(changes: Changes) -> int:
+    """How many processes the side has that has fewer."""
+    return min(changes.before.spread.parts, changes.after.spread.parts)
 
 
 def _of_several(changes: Changes, name: str) -> bool:

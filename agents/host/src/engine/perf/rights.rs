@@ -30,7 +30,9 @@ impl Rights {
         Self {
             kernel: privileged || paranoid.is_some_and(|level| level <= 1),
             paranoid,
-            symbols: tells_addresses().unwrap_or(false),
+            symbols: File::open(KALLSYMS)
+                .and_then(tells_addresses)
+                .unwrap_or(false),
         }
     }
 
@@ -65,8 +67,8 @@ impl Rights {
 }
 
 /// To whom the kernel does not tell them all addresses are zero. (Some symbols are there on any kernel.)
-fn tells_addresses() -> io::Result<bool> {
-    let reader = BufReader::new(File::open(KALLSYMS)?.take(1 << 20));
+fn tells_addresses(symbols: impl Read) -> io::Result<bool> {
+    let reader = BufReader::new(symbols.take(1 << 20));
     for line in reader.lines().take(20_000) {
         let line = line?;
         let address = line.split(' ').next().unwrap_or_default();
@@ -75,4 +77,44 @@ fn tells_addresses() -> io::Result<bool> {
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HIDDEN: &str = "0000000000000000 T startup_64\n0000000000000000 T do_idle\n";
+    const TOLD: &str = "0000000000000000 A fixed_percpu_data\nffffffff81000000 T startup_64\n";
+
+    fn told(kernel: bool, paranoid: Option<i32>, table: &str) -> Option<String> {
+        let symbols = tells_addresses(table.as_bytes()).unwrap();
+        let rights = Rights {
+            kernel,
+            paranoid,
+            symbols,
+        };
+        rights.note().map(|note| note.text)
+    }
+
+    #[test]
+    fn where_the_kernel_hides_its_addresses_the_remedy_is_told() {
+        for table in [HIDDEN, ""] {
+            let note = told(true, Some(1), table).unwrap();
+            assert!(note.contains("kernel functions have no names"), "{note}");
+            assert!(note.contains("kernel.kptr_restrict to 0"), "{note}");
+        }
+        assert_eq!(told(true, Some(1), TOLD), None);
+    }
+
+    #[test]
+    fn without_samples_of_the_kernel_its_names_do_not_matter() {
+        for (level, word) in [(Some(2), "is 2"), (None, "not to be read")] {
+            let note = told(false, level, HIDDEN).unwrap();
+            assert!(
+                note.contains("kernel.perf_event_paranoid") && note.contains(word),
+                "{note}"
+            );
+            assert!(!note.contains("kptr_restrict"), "{note}");
+        }
+    }
 }
