@@ -97,13 +97,11 @@ export function loneFrames(one, other, whole, most) {
  * The profile that the picture of a comparison shows: a frame is as wide as both sides have it on average,
  * so that what only one of them has is there too.
  * @param {Sides} sides
- * @returns {Float64Array} self value of each node
+ * @param {Float64Array} self is filled with the self value of each node
  */
-export function averageSelf({ here, there, hereWhole, thereWhole }) {
-  const self = new Float64Array(here.count);
+export function averageSelf({ here, there, hereWhole, thereWhole }, self) {
   const [one, other] = [here.self[0], there.self[0]];
   for (let node = 0; node < self.length; node++) {
     self[node] = (one[node] / hereWhole + other[node] / thereWhole) / 2;
   }
-  return self;
 }

@@ -12,11 +12,13 @@ import { outermostOf } from "./outermost.js";
 import { Noise } from "./noise.js";
 import { plainOf, plainProfile } from "./plain.js";
 import { ProcessCosts } from "./process_costs.js";
-import { Profile } from "./profile.js";
+import { Profile, sumUp } from "./profile.js";
 import { SidesBox } from "./sides_box.js";
 
 /** @typedef {import("./context.js").Context} Context */
 /** @typedef {import("./context.js").View} View */
+/** @typedef {import("./compare.js").Sides} Sides */
+/** @typedef {import("./profile.js").Shape} Shape */
 /** @typedef {import("./sides_box.js").Pair} Pair */
 /** @typedef {import("./state.js").State} State */
 
@@ -37,6 +39,9 @@ export class CompareView {
     this.shown = "";
     /** Being read: what tells chance from change. @type {ProcessCosts | null} */
     this.costs = null;
+    /** What is drawn, and nothing else looks at: the next comparison takes its place. */
+    this.self = new Float64Array(0);
+    this.total = new Float64Array(0);
     const element = make("div");
     element.id = "compare";
     this.none = make("p", "none", NOTHING_ELSE);
@@ -78,7 +83,7 @@ export class CompareView {
     const [here, there] = [one, another].map((scope) => plainProfile(context.profileOf(scope), plain));
     const sides = sidesOf(here, there, state.normalize);
     const difference = new Difference(sides, state.normalize, one.label, another.label);
-    const profile = new Profile(plain.shape, here.event, averageSelf(sides));
+    const profile = this.average(sides, plain.shape);
     this.facts.textContent =
       `${quantity(here.sum(), here.event)} and ${quantity(there.sum(), here.event)}. ` +
       "A frame is as wide as both have it on average, so nothing that only one has is hidden.";
@@ -92,6 +97,20 @@ export class CompareView {
     if (this.costs) this.costs.stopped = true;
     this.costs = new ProcessCosts(context, one, another);
     void this.judge(this.costs, !state.normalize);
+  }
+
+  /**
+   * Its arrays are those of the comparison before: no picture of that is left.
+   * @param {Sides} sides
+   * @param {Shape} shape
+   */
+  average(sides, shape) {
+    if (this.self.length !== shape.count) {
+      this.self = new Float64Array(shape.count);
+      this.total = new Float64Array(shape.count);
+    }
+    averageSelf(sides, this.self);
+    return new Profile(shape, sides.here.event, this.self, sumUp(shape, this.self, this.total));
   }
 
   /**

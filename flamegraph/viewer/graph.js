@@ -302,8 +302,9 @@ export class Graph {
     this.draw();
   }
 
+  /** What is not on the page is drawn when it comes back. */
   redraw() {
-    if (this.pending) return;
+    if (this.pending || this.away) return;
     this.pending = requestAnimationFrame(() => this.draw());
   }
 

@@ -62,8 +62,10 @@ export class Merged {
  * @param {Profile} profile
  */
 export function mergedFromLeaves(profile) {
-  const entries = new Entries();
   const self = profile.self[0];
+  let count = 0;
+  for (let node = 1; node < profile.count; node++) if (self[node] > 0) count++;
+  const entries = new Entries(Math.max(1, count));
   for (let node = 1; node < profile.count; node++) {
     if (self[node] > 0) entries.push(node, self[node]);
   }

@@ -46,8 +46,13 @@ export class Profile {
     /** What the node itself costs, and with everything below it. */
     this.self = [self];
     this.total = [total];
-    /** Where the node begins, in units of the value. */
-    this.start = placeNodes(shape, total);
+    /** @type {Float64Array | null} */
+    this.placed = null;
+  }
+
+  /** Where each node begins, in units of the value. Found out for pictures alone: tables need no such array. */
+  get start() {
+    return (this.placed ??= placeNodes(this, this.total[0]));
   }
 
   /** The whole profile's total. */
@@ -93,10 +98,11 @@ export class Profile {
  * Totals from the leaves up.
  * @param {Shape} shape
  * @param {Float64Array} self
+ * @param {Float64Array} [total] is filled with them
  */
-export function sumUp(shape, self) {
+export function sumUp(shape, self, total = new Float64Array(self.length)) {
   const { count, parent } = shape;
-  const total = self.slice();
+  total.set(self);
   for (let node = count - 1; node > 0; node--) total[parent[node]] += total[node];
   return total;
 }
@@ -105,11 +111,10 @@ let scratch = new Float64Array(0);
 
 /**
  * Positions from the root down, children side by side from their parent's left edge.
- * @param {Shape} shape
+ * @param {{count: number, parent: Int32Array}} shape
  * @param {Float64Array} total
  */
-function placeNodes(shape, total) {
-  const { count, parent } = shape;
+function placeNodes({ count, parent }, total) {
   if (scratch.length < count) scratch = new Float64Array(count);
   const next = scratch;
   const start = new Float64Array(count);

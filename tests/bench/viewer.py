@@ -18,7 +18,7 @@ from tests.bench.commands import BenchError
 from tests.bench.core import FLAMEGRAPH_PL, ROUNDS
 from tests.bench.table import Row
 from tests.bench.viewer_cluster import LARGE, SMALL, Size
-from tests.bench.viewer_times import Times, time_page, use_ours, use_peer, use_views
+from tests.bench.viewer_times import Times, time_page, use_ours, use_peer, use_scopes, use_views
 from tests.exact import jfr_recordings
 from tests.viewer import made_profile, made_run
 
@@ -40,6 +40,7 @@ def rows() -> List[Row]:
     return [
         *_ours(Promise(LARGE, 12, 1500)),
         *_views(LARGE),
+        *_scopes(LARGE),
         *_ours(Promise(SMALL, 1, 300)),
         *_peers(LARGE),
         *_peers(SMALL),
@@ -74,6 +75,23 @@ def _views(size: Size) -> List[Row]:
     times = time_page(_run(size) / "report.html", 1, use_views)
     opened = ", ".join(f"{name} {times.median(name):.0f} ms" for name in times.taken if name != "open")
     return [Row("every view opened once, of the sum", f"{opened}; {_memory(times)}", "", None)]
+
+
+def _scopes(size: Size) -> List[Row]:
+    """Changes of scope in each view, one after the other in one browser, and what that leaves in memory."""
+    times = time_page(_run(size) / "report.html", 1, use_scopes)
+    rows = [
+        Row(
+            f"scope in {view}",
+            _told(times, view),
+            f"{ANSWERS_WITHIN} ms",
+            times.median(view) < ANSWERS_WITHIN,
+        )
+        for view in times.taken
+        if view != "open"
+    ]
+    holds = times.bytes < MOST_MEMORY * 10**6
+    return [*rows, Row("memory after that, at most", _memory(times), f"{MOST_MEMORY} MB", holds)]
 
 
 def _memory(times: Times) -> str:

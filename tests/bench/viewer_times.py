@@ -46,6 +46,7 @@ window.measure = (input, shown) => {
 };
 """
 HOVERED = "return !document.getElementById('tooltip').hidden"
+SCOPED = ("compare", "methods", "reversed", "sandwich", "graph")
 WORDS = ["Shuffle", "Writer", "insert", "netty"]
 
 
@@ -71,7 +72,7 @@ def time_page(page: Path, rounds: int, use: Callable[[Page, Times], None]) -> Ti
         with _browser() as browser:
             Page(browser.driver, WARM_UP)
             times.blank = browser.resident()
-            opened = Page(browser.driver, page.resolve().as_uri())
+            opened = Page(browser.driver, page.resolve().as_uri(), browser.resident)
             times.add("open", opened.milliseconds)
             use(opened, times)
             times.bytes = max(times.bytes, browser.resident())
@@ -119,8 +120,11 @@ def _browser() -> Iterator[Browser]:
 class Page:
     """A page that was opened; BenchError where it does not open in time."""
 
-    def __init__(self, driver: webdriver.Chrome, address: str) -> None:
+    def __init__(
+        self, driver: webdriver.Chrome, address: str, resident: Callable[[], int] = lambda: 0
+    ) -> None:
         self.driver = driver
+        self.resident = resident
         try:
             driver.get(address)
             self.milliseconds = self._measured("opened")
@@ -207,6 +211,18 @@ def use_views(page: Page, times: Times) -> None:
     for view in ("reversed", "methods", "sandwich", "hosts", "compare", "run"):
         shown = f"location.hash.includes('view={view}')"
         times.add(view, page.answer("click", shown, page.element(f"view-{view}").click))
+
+
+def use_scopes(page: Page, times: Times) -> None:
+    """Change the scope in every view that is of one, as a reader does who looks for a host."""
+    page.driver.execute_script("document.getElementById('explorer').scrollIntoView()")
+    names = [name for some in _scopes(page).values() for name in some]
+    for view in SCOPED:
+        shown = f"location.hash.includes('view={view}') || {view!r} === 'graph'"
+        page.answer("click", shown, page.element(f"view-{view}").click)
+        for name in names:
+            times.add(view, _choose(page, name))
+            times.bytes = max(times.bytes, page.resident())
 
 
 def use_peer(page: Page, times: Times) -> None:

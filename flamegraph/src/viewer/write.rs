@@ -12,7 +12,8 @@ use crate::walk::{Order, Step};
 use crate::wire::put_varint;
 
 const MAGIC: &[u8] = b"HPV3";
-const LEVEL: u32 = 6;
+/// 6 makes the data 1 % smaller, and its writing a third longer.
+const LEVEL: u32 = 4;
 
 impl ViewerWriter {
     /// Writes the data, the same bytes for the same profiles in the same order. If there are too many nodes the
