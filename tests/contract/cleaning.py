@@ -7,11 +7,11 @@ HASH = "0123456789abcdef"
 
 def listed(agent):
     """What a list has, by its ids."""
-    return {entry["id"]: entry for entry in leftovers(agent)["entries"]}
+    return {entry["id"]: entry for entry in list_event(agent)["entries"]}
 
 
-def leftovers(agent):
-    """The whole event."""
+def list_event(agent):
+    """All that a list tells."""
     agent.send("clean", kept=False, dry=True)
     return agent.expect("leftovers", 60)
 

@@ -222,7 +222,7 @@ def _under(pid: int, parents: dict, server: Sshd) -> bool:
     return bool(pid)
 
 
-def ended(agents: List[int], timeout: float = 60.0) -> bool:
+def agents_ended(agents: List[int], timeout: float = 60.0) -> bool:
     """Whether there were agents, and all of them end in time."""
     ends = [bool(select.select([agent], [], [], timeout)[0]) for agent in agents]
     for agent in agents:

@@ -12,9 +12,9 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Set
 import pytest
 
 from tests.contract.agent_driver import Agent
+from tests.contract.asking import chosen, sampling
 from tests.contract.conftest import OTHER_USER, as_user
 from tests.contract.perf_engine import FRAME_POINTERS, perfmap, processes
-from tests.contract.test_agent_doctor import chosen, sampling
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
 
@@ -35,7 +35,7 @@ class Seen(NamedTuple):
 
     made: Set[str]
     folders: Set[str]
-    removed: Set[str]
+    removed: List[str]
     signals: List[str]
     programs: List[str]
     other: List[str]
@@ -51,7 +51,7 @@ def paths(words: str) -> List[str]:
 
 
 def seen_by_the_kernel(trace: Path) -> Seen:
-    seen = Seen(set(), set(), set(), [], [], [])
+    seen = Seen(set(), set(), [], [], [], [])
     for line in whole_lines(trace.read_text(errors="replace")):
         call = _LINE.match(line)
         if call and not call["result"].startswith("-"):
@@ -80,7 +80,7 @@ def take(seen: Seen, call: str, words: str, pid: str) -> None:
     elif call in ("mkdir", "mkdirat"):
         seen.folders.add(names[0])
     elif call in ("rmdir", "unlink", "unlinkat"):
-        seen.removed.add(names[0])
+        seen.removed.append(names[0])
     elif call.startswith("rename"):  # whole or not at all: what was written is known by its last name
         seen.made.discard(names[0])
         seen.made.add(names[1])
@@ -133,7 +133,8 @@ def compare(agent: Any, seen: Seen, own: Path) -> None:
         told.setdefault(act["what"], set()).add(act["detail"])
     assert {path for path in seen.made if is_told(path)} == told.get("file", set())
     assert seen.folders == told.get("folder", set())
-    assert seen.removed == told.get("removed", set())
+    removed = [act["detail"] for act in agent.acts if act["what"] == "removed"]
+    assert sorted(seen.removed) == sorted(removed), "each once"
     compare_programs(sorted(told.get("program", set())), seen.programs, own)
     assert not seen.other
 
@@ -244,3 +245,22 @@ def test_an_agent_that_was_killed_has_told_all_and_so_has_the_one_that_cleans(
     seen = finished(agent)
     compare(agent, seen, private)
     assert any("stop" in act["detail"] for act in agent.acts if act["what"] == "attach")
+
+
+def test_a_folder_that_somebody_else_uses_is_emptied_and_each_file_is_told_once(traced, private):
+    folder = Path(f"/tmp/.hprofiler-run-77-{os.getpid()}-0")
+    folder.mkdir(mode=0o700)
+    try:
+        (folder / "7.log").write_text("ours")
+        (folder / "precious").write_text("theirs")
+        agent = traced()
+        agent.send("clean", kept=True, dry=True)
+        listed = agent.expect("leftovers")["entries"]
+        own = [one["id"] for one in listed if one["path"] == str(folder)]
+        agent.send("clean", kept=True, only=own)
+        cleaned = agent.expect("cleaned")
+        assert cleaned["removed"] == [f"{folder}/7.log"], cleaned
+        compare(agent, finished(agent), private)
+        assert os.listdir(folder) == ["precious"]
+    finally:
+        shutil.rmtree(folder)

@@ -17,9 +17,9 @@ from typing import Any, Callable, Dict, List, Set, Tuple
 import pytest
 
 from tests.contract.agent_driver import Agent, Event
+from tests.contract.asking import audited, chosen, sampling
 from tests.contract.conftest import OTHER_USER, as_user
 from tests.contract.perf_engine import FRAME_POINTERS, perfmap, processes
-from tests.contract.test_agent_doctor import chosen, sampling
 from tests.lab import attach, procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: kernel events")
@@ -66,14 +66,6 @@ def record(agent: Any, library: str, found: List[Event], **wanted: Any) -> None:
         pass
     agent.start()
     agent.collect()
-
-
-def audited(agent: Any) -> List[Event]:
-    """What was told since this was last called. An answer comes after what was done before."""
-    agent.send("list")
-    agent.expect("processes")
-    told, agent.acts = agent.acts, []
-    return list(told)
 
 
 @pytest.fixture

@@ -153,7 +153,7 @@ def test_jvms_that_a_user_may_not_look_into_are_counted(start_agent, burn):
     burn()
     cleaner = start_agent(user=OTHER_USER)
     cleaner.hello()
-    counts = {one["user"]: one["jvms"] for one in cleaning.leftovers(cleaner)["out_of_reach"]}
+    counts = {one["user"]: one["jvms"] for one in cleaning.list_event(cleaner)["out_of_reach"]}
     assert counts["root"] >= 1
 
 

@@ -13,7 +13,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import pytest
 
 from tests.burners.burner import Burner
-from tests.contract.agent_driver import FREQUENCY, Agent, Event, good
+from tests.contract.agent_driver import Agent, Event, good
+from tests.contract.asking import chosen, sampling
 from tests.contract.conftest import OTHER_USER, namespace_tmp
 from tests.contract.perf_engine import FRAME_POINTERS, perfmap, processes
 from tests.contract.test_agent_namespaces import OWN_TMP, burn_contained  # noqa: F401
@@ -24,16 +25,6 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of o
 
 NO_ATTACH = "-XX:+DisableAttachMechanism"
 WITHOUT_PERF_EVENTS = [sys.executable, str(Path(__file__).with_name("without_perf_events.py"))]
-
-
-def sampling(events: Sequence[str] = ("cpu",), engine: str = "auto", **more: Any) -> Dict[str, Any]:
-    intervals = dict.fromkeys(("alloc_interval", "lock_threshold", "wall_interval"))
-    fixed = {"frequency": FREQUENCY, "duration": 0.3, "keep_raw": False}
-    return {"engine": engine, "events": list(events), **fixed, **intervals, **more}
-
-
-def chosen(found: Sequence[Event]) -> List[Event]:
-    return [{key: one[key] for key in ("pid", "start_time", "label", "labels")} for one in found]
 
 
 class Both:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.contract.agent_driver import good, leftovers
 from tests.contract.conftest import OTHER_USER, as_burnt, found, is_profiled
+from tests.contract.kept import own_folders
 from tests.lab import attach
 
 LEASE = 15
@@ -28,11 +29,6 @@ def begin(agent, library, *burners, duration=60):
     assert len(ready) == len(burners), refused
     agent.start()
     assert all(is_profiled(burner.outer.pid) for burner in burners)
-
-
-def own_folders(agent):
-    """The run folders of this agent's session."""
-    return [path for path in leftovers(held=True) if f"/.hprofiler-run-{agent.process.pid}-" in path]
 
 
 def nothing_of_it(*burners):

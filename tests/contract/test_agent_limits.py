@@ -15,11 +15,10 @@ import pytest
 
 from tests.burners.counting import Truth
 from tests.contract.agent_driver import Agent, Event, good, wait_for
+from tests.contract.asking import audited, chosen, sampling
 from tests.contract.conftest import found, is_profiled
+from tests.contract.kept import own_folders
 from tests.contract.perf_engine import FRAME_POINTERS, perfmap
-from tests.contract.test_agent_care import audited
-from tests.contract.test_agent_doctor import chosen, sampling
-from tests.contract.test_agent_ends import own_folders
 from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: control groups, namespaces")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs and 
 SWAPPING_USER = OTHER_USER + 5
 """Nobody else's files are touched."""
 PLACES = ("/tmp", "/var/tmp", "/dev/shm")
+NAMES = (".hprofiler-*", ".attach_pid*")
 SECRET = b"only root may read this"
 
 SWAPPER = """
@@ -97,10 +99,17 @@ def swapped(victim: Path, tmp_path: Path) -> Iterator[Path]:
     swapper.wait()
     roots = [path for path in aside.rglob("*") if path.lstat().st_uid != SWAPPING_USER]
     shutil.rmtree(aside)
-    for path in (path for base in PLACES for path in Path(base).glob(".hprofiler-*")):
-        if path.lstat().st_uid == SWAPPING_USER:
-            path.unlink() if path.is_symlink() else shutil.rmtree(path)
+    sweep()
     assert not roots, "root made nothing that he has now"
+
+
+def sweep() -> None:
+    """Takes away what his agents left. What is others' may go while it is looked at."""
+    for path in (path for base in PLACES for name in NAMES for path in Path(base).glob(name)):
+        with contextlib.suppress(FileNotFoundError):
+            there = path.lstat()
+            if there.st_uid == SWAPPING_USER:
+                shutil.rmtree(path) if stat.S_ISDIR(there.st_mode) else path.unlink()
 
 
 def everything(agent: Any, library: str, burner: Any) -> bytes:

@@ -13,9 +13,9 @@ import pytest
 
 from tests.burners.burner import Burner
 from tests.contract.agent_driver import FREQUENCY, Agent
+from tests.contract.asking import chosen, sampling
 from tests.contract.conftest import found, namespace_tmp
 from tests.contract.perf_engine import prepare as prepare_perf
-from tests.contract.test_agent_doctor import chosen, sampling
 from tests.contract.test_agent_namespaces import contained
 from tests.lab import procs
 

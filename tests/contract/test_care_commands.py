@@ -88,11 +88,7 @@ def killed_while_it_records(burner: Burner, audit: Path, folder: Path, whom: str
     procs.wait_for(begun, procs.PATIENCE, "the begin of the recording in the audit")
     victim = started.pid
     if whom == "agent":
-        own = [
-            Path(f"/proc/{started.pid}/task/{task}/children")
-            for task in os.listdir(f"/proc/{started.pid}/task")
-        ]
-        (victim,) = {int(pid) for one in own for pid in one.read_text().split()}
+        (victim,) = set(procs.children(started.pid))
     os.kill(victim, 9)
     started.wait(2 * procs.PATIENCE)
     return started

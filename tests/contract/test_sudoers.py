@@ -33,7 +33,7 @@ def lines_of_the_docs() -> str:
     """For a user `prof` of our number, and this release's agent."""
     (block,) = re.findall(r"```sudoers\n(.*?)```", DOCS.read_text(), re.S)
     sha256 = resources.agents()[platform.machine()].sha256
-    return block.replace("SHA256", sha256).replace("1234", str(UID))
+    return block.replace("1234", str(UID)).replace("SHA256", sha256)  # a hash may hold 1234
 
 
 class Prof:

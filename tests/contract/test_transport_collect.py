@@ -19,7 +19,7 @@ from hprofiler.transports import LocalTransport
 from tests.burners.burner import Burner
 from tests.contract import real
 from tests.contract.real import Profiles, of_host, of_processes
-from tests.contract.sshd import SSHD, agents_of, ended, free_port
+from tests.contract.sshd import SSHD, agents_ended, agents_of, free_port
 
 pytestmark = [
     pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),
@@ -132,7 +132,7 @@ def test_a_host_that_freezes_in_the_middle_loses_its_own_part_only(site, burner)
             with contextlib.suppress(ProcessLookupError):  # it may have seen its connection close
                 os.kill(pid, signal.SIGCONT)
                 os.kill(pid, signal.SIGTERM)
-    assert ended(agents)
+    assert agents_ended(agents)
 
 
 def test_ctrl_c_keeps_what_was_recorded(site, burner):

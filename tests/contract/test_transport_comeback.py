@@ -22,7 +22,7 @@ from tests.contract.agent_driver import wait_for
 from tests.contract.conftest import as_burnt, is_profiled
 from tests.contract.kept import Kept, own_folders
 from tests.contract.real import Profiles, of_host, of_processes
-from tests.contract.sshd import SSHD, Site, agents_of, ended
+from tests.contract.sshd import SSHD, Site, agents_ended, agents_of
 
 pytestmark = [
     pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),
@@ -107,7 +107,7 @@ def test_the_session_is_killed(site, burner, become):
     agents = agents_of(server)
     server.kill_sessions()
     was_fetched(run, burner)
-    assert ended(agents)
+    assert agents_ended(agents)
     assert not is_profiled(burner.pid)
 
 
@@ -120,7 +120,7 @@ def test_the_host_is_away_for_a_while(site, burner):
     wait_for("a JVM that is let go", lambda: not is_profiled(burner.pid))
     server.start()
     was_fetched(run, burner)
-    assert ended(agents)
+    assert agents_ended(agents)
 
 
 def test_a_killed_agent_is_told_and_what_it_left_is_taken_away(site, burner):
@@ -216,7 +216,7 @@ def test_ended_at_once_nothing_is_kept(site, burner, monkeypatch):
     agents = agents_of(server)
     run.stop.request()
     run.stop.request()
-    assert ended(agents), "it was kept for a lease"
+    assert agents_ended(agents), "it was kept for a lease"
     run.end()
     assert not is_profiled(burner.pid)
 
