@@ -155,6 +155,8 @@ class ApiServer:
         self._server.shutdown()
         self._server.server_close()
         for process in self.running:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(1)  # a shell whose caller has let go takes its file away
             process.kill()
 
 
