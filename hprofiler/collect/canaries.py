@@ -47,9 +47,9 @@ class Canaries:
     ) -> Optional[str]:
         """Why processes of this kind are not to be recorded, "" where they may be.
 
-        Who asks first has one watched, `who`: `watch` gives the verdict, or None where nothing was learnt, and so
-        does this. Then the next who asks is the first again, `TRIES` times. A host that is lost meanwhile
-        speaks against the kind. The others wait; `check` raises where they shall wait no longer.
+        Who asks first has one watched, `who`: `watch` gives the verdict, or None where nothing was learnt,
+        and so does this. Then the next who asks is the first again, `TRIES` times. A host that is lost
+        meanwhile speaks against the kind. The others wait; `check` raises where they shall wait no longer.
         """
         with self._changed:
             while kind in self._under_way:
