@@ -225,6 +225,8 @@ def pieces(path: Path) -> Iterator[bytes]:
 def sudo_refusal(stderr: str) -> Optional[Tuple[str, str]]:
     """(reason, remedy) where `stderr` holds sudo's refusal to run the agent."""
     for line in stderr.splitlines():
+        if "unable to resolve host" in line:  # a warning, after which sudo goes on
+            continue
         if (
             line.startswith("sudo:")
             or "sudo: not found" in line

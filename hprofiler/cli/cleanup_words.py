@@ -102,10 +102,12 @@ def summary(left: Sequence[HostLeft], cleaned: Sequence[HostCleaned]) -> str:
     looked = [host for host in left if not (_failed(host.outcomes) and not host.entries)]
     parts = [_removed(cleaned)] if cleaned else []
     if not cleaned:
-        nothing = "nothing is to be removed" if states["ending"] or states["unknown"] else "nothing is left"
+        stays = states["used"] or states["ending"] or states["unknown"]
+        nothing = "nothing is to be removed" if stays else "nothing is left"
         parts = [f"{nothing} on {counted(len(looked), 'host')}"] if looked else []
     if states["used"]:
-        parts.append(f"{_things(states['used'])} in use")
+        # Also by an agent whose coordinator was killed a moment ago: until its lease ends it may come back.
+        parts.append(f"{_things(states['used'])} in use: clean up again when no session goes on there")
     if states["ending"]:
         wait = max(one.ends or 0 for one in entries if one.state == "ending")
         parts.append(f"{_things(states['ending'])} left over in {wait} s: clean up again then")

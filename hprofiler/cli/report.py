@@ -43,6 +43,8 @@ def _make(options: argparse.Namespace) -> int:
     _show(report.page, options)
     if report.empty:
         reason = f"nothing is left to show ({report.coverage}): there are no pictures, and the page says why"
+        if report.cut_off:
+            reason = "the run was cut off before anything of it was kept: record it again"
         print(f"hprofiler: {reason}", file=sys.stderr)
         return Exit.NOTHING
     return Exit.PARTIAL if report.problems else Exit.OK

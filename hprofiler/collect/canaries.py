@@ -43,13 +43,13 @@ class Canaries:
         self._in_vain: Counter[Kind] = Counter()
 
     def verdict(
-        self, kind: Kind, watch: Callable[[], Optional[str]], check: Callable[[], None]
+        self, kind: Kind, who: str, watch: Callable[[], Optional[str]], check: Callable[[], None]
     ) -> Optional[str]:
         """Why processes of this kind are not to be recorded, "" where they may be.
 
-        Who asks first has one watched: `watch` gives the verdict, or None where nothing was learnt, and so
-        does this. Then the next who asks is the first again, `TRIES` times. A host that is lost meanwhile
-        speaks against the kind. The others wait; `check` raises where they shall wait no longer.
+        Who asks first has one watched, `who`: `watch` gives the verdict, or None where nothing was learnt,
+        and so does this. Then the next who asks is the first again, `TRIES` times. A host that is lost
+        meanwhile speaks against the kind. The others wait; `check` raises where they shall wait no longer.
         """
         with self._changed:
             while kind in self._under_way:
@@ -62,7 +62,8 @@ class Canaries:
         try:
             learnt = watch()
         except HostError as lost:
-            learnt = f"none like it ({kind}) is recorded after the host of the first was lost: {lost.reason}"
+            first = f"the host of the first, {who}, was lost: {lost.reason}"
+            learnt = f"none like it ({kind}) is recorded after {first}"
             raise
         finally:
             self._learn(kind, learnt)
@@ -126,13 +127,14 @@ def clear(
 def _refusal(canaries: Canaries, lookout: Lookout, process: Process, kind: Kind) -> Optional[ProcessOutcome]:
     """Why a process is not recorded: what became of the first, which it may be itself; None where it is."""
     own: Optional[ProcessOutcome] = None
+    first = f"process {process.pid} of {lookout.name}"
 
     def watch() -> Optional[str]:
         nonlocal own
         own = lookout.watch(process, kind.engine)
-        return _meaning(lookout.name, process, kind, own)
+        return _meaning(first, kind, own)
 
-    why = canaries.verdict(kind, watch, lookout.check)
+    why = canaries.verdict(kind, first, watch, lookout.check)
     if own and own.status is Status.FAILED:
         reason = f"it went first (--canary): {own.reason}"
         return ProcessOutcome(process.pid, Status.FAILED, own.stage, reason, own.remedy or NO_CANARY)
@@ -142,11 +144,10 @@ def _refusal(canaries: Canaries, lookout: Lookout, process: Process, kind: Kind)
     return ProcessOutcome(process.pid, Status.FAILED, "prepare", why, NO_CANARY) if why else None
 
 
-def _meaning(host: str, process: Process, kind: Kind, outcome: ProcessOutcome) -> Optional[str]:
+def _meaning(first: str, kind: Kind, outcome: ProcessOutcome) -> Optional[str]:
     """What a canary's end means for all like it."""
     if outcome.status is not Status.FAILED:
         return ""
     if outcome.stage != "record":
         return None
-    first = f"process {process.pid} of {host}"
     return f"none like it ({kind}) is recorded after what became of the first, {first}: {outcome.reason}"

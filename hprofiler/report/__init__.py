@@ -81,13 +81,14 @@ class Report:
     """What was made: `page` shows all `events`, which are in the order in which they were asked for.
 
     `coverage` is a phrase such as "37 of 40 processes on 9 of 10 hosts"; `problems` are the stored
-    profiles that could not be used.
+    profiles that could not be used. `cut_off` is a run that ended before anything of it was told.
     """
 
     page: Path
     events: Tuple[EventReport, ...]
     coverage: str
     problems: Tuple[Outcome, ...]
+    cut_off: bool
 
     @property
     def empty(self) -> bool:
@@ -115,7 +116,7 @@ def make_report(folder: Path, raw_names: bool = False, threads: bool = False, tr
             f"the profiles of processes are in {folder / 'hosts'}: `hprofiler convert` reads them",
         ) from error
     covered, _ = coverage(facts, _lost(facts, problems))
-    return Report(run_folder.page_path, tuple(gathered), covered, tuple(problems))
+    return Report(run_folder.page_path, tuple(gathered), covered, tuple(problems), not facts.hosts)
 
 
 def _make(folder: RunFolder, facts: RunFacts, names: Names) -> Tuple[List[EventReport], List[Outcome]]:

@@ -202,6 +202,7 @@ SUDO = {
     "sudo: a password is required": "sudo refused to run the agent: sudo: a password is required",
     "sudo: sorry, you must have a tty to run sudo": "you must have a tty",
     "eve is not in the sudoers file.": "is not in the sudoers file",
+    "sudo: unable to resolve host n2\nsudo: a password is required": "the agent: sudo: a password",
 }
 
 

@@ -14,6 +14,7 @@ from hprofiler.model import Status
 from tests.unit.stand_in import ANY, Fleet, StandIns
 
 KIND = Kind("x86_64", "17", "async-profiler")
+FIRST = "process 7 of n1"
 
 
 @pytest.fixture
@@ -29,10 +30,10 @@ def nothing() -> None:
 
 def test_one_canary_speaks_for_its_kind():
     canaries = Canaries()
-    assert canaries.verdict(KIND, lambda: None, nothing) is None
-    assert canaries.verdict(KIND, lambda: "it died", nothing) == "it died"
-    assert canaries.verdict(KIND, lambda: pytest.fail("watched again"), nothing) == "it died"
-    assert canaries.verdict(KIND._replace(engine="perf"), lambda: "", nothing) == ""
+    assert canaries.verdict(KIND, FIRST, lambda: None, nothing) is None
+    assert canaries.verdict(KIND, FIRST, lambda: "it died", nothing) == "it died"
+    assert canaries.verdict(KIND, FIRST, lambda: pytest.fail("watched again"), nothing) == "it died"
+    assert canaries.verdict(KIND._replace(engine="perf"), FIRST, lambda: "", nothing) == ""
 
 
 def test_the_others_wait_for_it():
@@ -44,11 +45,11 @@ def test_the_others_wait_for_it():
         assert over.wait(30)
         return "it died"
 
-    first = threading.Thread(target=lambda: told.append(canaries.verdict(KIND, watch, nothing)))
+    first = threading.Thread(target=lambda: told.append(canaries.verdict(KIND, FIRST, watch, nothing)))
     first.start()
     assert begun.wait(30)
     second = threading.Thread(
-        target=lambda: told.append(canaries.verdict(KIND, lambda: "not asked", nothing))
+        target=lambda: told.append(canaries.verdict(KIND, FIRST, lambda: "not asked", nothing))
     )
     second.start()
     assert not told
@@ -61,16 +62,18 @@ def test_the_others_wait_for_it():
 def test_a_host_that_is_lost_speaks_against_the_kind():
     canaries = Canaries()
     with pytest.raises(HostError):
-        canaries.verdict(KIND, lambda: (_ for _ in ()).throw(HostError("prepare", "timed out")), nothing)
-    why = canaries.verdict(KIND, lambda: pytest.fail("watched again"), nothing)
+        canaries.verdict(
+            KIND, FIRST, lambda: (_ for _ in ()).throw(HostError("prepare", "timed out")), nothing
+        )
+    why = canaries.verdict(KIND, FIRST, lambda: pytest.fail("watched again"), nothing)
     assert why is not None and "was lost: timed out" in why
 
 
 def test_what_cannot_be_recorded_is_not_tried_for_ever():
     canaries = Canaries()
     for _ in range(TRIES):
-        assert canaries.verdict(KIND, lambda: None, nothing) is None
-    why = canaries.verdict(KIND, lambda: pytest.fail("watched again"), nothing)
+        assert canaries.verdict(KIND, FIRST, lambda: None, nothing) is None
+    why = canaries.verdict(KIND, FIRST, lambda: pytest.fail("watched again"), nothing)
     assert why is not None and f"{TRIES} were tried" in why
 
 
@@ -214,4 +217,5 @@ def test_who_cannot_be_recorded_is_no_canary(stand_ins):
 def test_a_host_that_is_lost_with_its_canary(stand_ins):
     flock = Flock(stand_ins, {7: "17"}, ("lost", ""))
     assert flock.canaries == [7] and not flock.recorded
-    assert any("the host of the first was lost" in reason for reason in flock.reasons)
+    first = f"the host of the first, process {flock.canaries[0]} of "
+    assert any(first in reason and ", was lost: " in reason for reason in flock.reasons)

@@ -82,7 +82,8 @@ def test_with_yes_it_is_removed_without_a_question(run):
     assert out.splitlines()[-3:] == [
         "a: stopped the profiler in pid 7",
         "a: removed /tmp/.hprofiler-0",
-        "removed 2 things on 1 host (4.0 MB); 1 thing is in use",
+        "removed 2 things on 1 host (4.0 MB); "
+        "1 thing is in use: clean up again when no session goes on there",
     ]
 
 
@@ -119,7 +120,7 @@ def test_what_is_left_over_soon_is_neither_nothing_nor_removed(run):
     assert (code, err) == (Exit.PARTIAL, "")
     assert out.splitlines()[-1].split("; ") == [
         "nothing is to be removed on 2 hosts",
-        "1 thing is in use",
+        "1 thing is in use: clean up again when no session goes on there",
         "1 thing is left over in 25 s: clean up again then",
     ]
 

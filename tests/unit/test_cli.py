@@ -232,6 +232,13 @@ def test_report_tells_what_is_no_longer_in_the_pictures(tmp_path):
     assert not list(folder.path.rglob("*.svg")) and not list(folder.path.rglob("*.folded"))
 
 
+def test_report_of_a_run_whose_coordinator_was_killed_says_so(tmp_path):
+    (tmp_path / "run.json").write_text('{"format": 2}')
+    done = hprofiler("report", tmp_path)
+    assert done.returncode == 4
+    assert b"the run was cut off before anything of it was kept: record it again" in done.stderr
+
+
 @pytest.mark.parametrize(
     "words", ["selectors", "selectors --json", "completion bash", "--version", "--help", "convert --help"]
 )

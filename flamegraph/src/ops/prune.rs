@@ -78,6 +78,8 @@ impl Profile {
         let left_out = self.left_out(shares, kept);
         let mut copy = Rebuild::of(self);
         let mut nodes = vec![ROOT; self.tree.len()];
+        // For each host the frame that stands for what is left out below it, once it is made.
+        let mut remainders = vec![ROOT; self.tree.len()];
         let mut origins = vec![Some(ROOT)];
         copy.add_selves(ROOT, ROOT)?;
         // Nodes without any value are dropped, not counted.
@@ -88,8 +90,12 @@ impl Profile {
             let (new, origin) = if kept[node as usize] || lonely {
                 (copy.child(parent, self.tree.frame(node))?, Some(node))
             } else {
-                let name = remainder_name(left_out.frames[host as usize]);
-                (copy.child_named(parent, &name, Kind::Plain)?, None)
+                let remainder = &mut remainders[host as usize];
+                if *remainder == ROOT {
+                    let name = remainder_name(left_out.frames[host as usize]);
+                    *remainder = copy.child_named(parent, &name, Kind::Plain)?;
+                }
+                (*remainder, None)
             };
             if new as usize == origins.len() {
                 origins.push(origin);

@@ -53,7 +53,19 @@ impl ViewerWriter {
         let mut order: Vec<Node> = self.union.tree.nodes().collect();
         // What stands for others already is put together with what comes to it.
         order.retain(|&node| !self.stands_for_others(node));
-        order.sort_unstable_by_key(|&node| (Reverse(shares[node as usize]), node));
+        // Each node brings at most one frame for what is left out below it, so half as many as there is room for
+        // fit in any case, and more than there is room for never do: the order matters only between.
+        let by_share = |&node: &Node| (Reverse(shares[node as usize]), node);
+        let sure = most.saturating_sub(2) / 2;
+        if most < order.len() {
+            order.select_nth_unstable_by_key(most, by_share);
+            order.truncate(most);
+        }
+        if sure < order.len() {
+            order.select_nth_unstable_by_key(sure, by_share);
+            order[sure..].sort_unstable_by_key(by_share);
+            order[..sure].sort_unstable();
+        }
         let mut kept = vec![false; shares.len()];
         for &node in &order[..self.fitting(&order, most)] {
             kept[node as usize] = true;
@@ -61,7 +73,7 @@ impl ViewerWriter {
         kept
     }
 
-    /// How many of the nodes, in this order, there is room for. A parent comes before its children.
+    /// How many of the nodes, in this order, there is room for. A parent must come before its children.
     fn fitting(&self, order: &[Node], most: usize) -> usize {
         let tree = &self.union.tree;
         let mut left_out = vec![0u32; tree.len()];

@@ -7,7 +7,6 @@ use crate::wire::{put_varint, Numbers};
 pub(super) struct Column {
     /// Which of the writer's events it counts.
     pub(super) event: usize,
-    entries: usize,
     /// For each entry how far its node is from the one before, and its value.
     bytes: Vec<u8>,
 }
@@ -15,19 +14,7 @@ pub(super) struct Column {
 impl Column {
     /// Amounts of one node are added up.
     pub(super) fn of(event: usize, amounts: impl IntoIterator<Item = (Node, u64)>) -> Column {
-        let mut amounts: Vec<_> = amounts
-            .into_iter()
-            .filter(|&(_, amount)| amount > 0)
-            .collect();
-        amounts.sort_unstable_by_key(|&(node, _)| node);
-        amounts.dedup_by(|next, sum| {
-            let same = next.0 == sum.0;
-            if same {
-                // A profile's total fits in 63 bits.
-                sum.1 = sum.1.saturating_add(next.1);
-            }
-            same
-        });
+        let amounts = sorted(amounts);
         let mut bytes = Vec::new();
         let mut before = 0;
         for &(node, amount) in &amounts {
@@ -36,16 +23,7 @@ impl Column {
             before = node;
         }
         bytes.shrink_to_fit();
-        Column {
-            event,
-            entries: amounts.len(),
-            bytes,
-        }
-    }
-
-    /// How many nodes it has values of.
-    pub(super) fn len(&self) -> usize {
-        self.entries
+        Column { event, bytes }
     }
 
     /// Nodes, ascending, and their values.
@@ -60,10 +38,34 @@ impl Column {
 
     /// The same values at other nodes: `went` says where each went.
     pub(super) fn moved(&self, went: &[Node]) -> Column {
-        let entries = self.entries();
-        Column::of(
-            self.event,
-            entries.map(|(node, amount)| (went[node as usize], amount)),
-        )
+        Column::of(self.event, self.entries_at(went))
     }
+
+    /// The entries at other nodes, ascending by these.
+    pub(super) fn moved_entries(&self, went: &[Node]) -> Vec<(Node, u64)> {
+        sorted(self.entries_at(went))
+    }
+
+    fn entries_at<'a>(&'a self, went: &'a [Node]) -> impl Iterator<Item = (Node, u64)> + 'a {
+        let entries = self.entries();
+        entries.map(|(node, amount)| (went[node as usize], amount))
+    }
+}
+
+/// Amounts by node, ascending, each node once; nothing where there is none.
+fn sorted(amounts: impl IntoIterator<Item = (Node, u64)>) -> Vec<(Node, u64)> {
+    let mut amounts: Vec<_> = amounts
+        .into_iter()
+        .filter(|&(_, amount)| amount > 0)
+        .collect();
+    amounts.sort_unstable_by_key(|&(node, _)| node);
+    amounts.dedup_by(|next, sum| {
+        let same = next.0 == sum.0;
+        if same {
+            // A profile's total fits in 63 bits.
+            sum.1 = sum.1.saturating_add(next.1);
+        }
+        same
+    });
+    amounts
 }

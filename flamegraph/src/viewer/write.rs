@@ -1,11 +1,14 @@
 //! The tree and the columns as bytes.
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
+use std::panic::resume_unwind;
+use std::sync::mpsc::{sync_channel, SyncSender};
+use std::thread;
 
 use flate2::write::ZlibEncoder;
 use flate2::Compression;
 
-use super::{Column, ViewerWriter};
+use super::ViewerWriter;
 use crate::error::Result;
 use crate::tree::{Node, ROOT};
 use crate::walk::{Order, Step};
@@ -14,21 +17,27 @@ use crate::wire::put_varint;
 const MAGIC: &[u8] = b"HPV3";
 /// 6 makes the data 1 % smaller, and its writing a third longer.
 const LEVEL: u32 = 4;
+/// Most pieces that wait to be compressed.
+const MOST_PIECES: usize = 64;
 
 impl ViewerWriter {
     /// Writes the data, the same bytes for the same profiles in the same order. If there are too many nodes the
     /// thinnest subtrees are put together first, each parent's into one frame `(N smaller frames)`; totals stay
     /// exact.
-    pub fn finish(&mut self, out: impl Write) -> Result<()> {
+    pub fn finish(&mut self, mut out: impl Write) -> Result<()> {
         self.keep_most(self.most_nodes)?;
-        let mut out = ZlibEncoder::new(out, Compression::new(LEVEL));
+        out.write_all(&deflated(|pieces| self.write(pieces))?)?;
+        out.flush()?;
+        Ok(())
+    }
+
+    fn write(&self, out: &mut impl Write) -> Result<()> {
         let mut head = MAGIC.to_vec();
         let (frames, modules) = self.put_tables(&mut head);
         out.write_all(&head)?;
-        let order = self.write_tree(&frames, &mut out)?;
-        self.write_columns(&order, &mut out)?;
+        let order = self.write_tree(&frames, out)?;
+        self.write_columns(&order, out)?;
         out.write_all(&modules)?;
-        out.finish()?.flush()?;
         Ok(())
     }
 
@@ -92,22 +101,58 @@ impl ViewerWriter {
         put_varint(&mut head, self.columns.len() as u64);
         out.write_all(&head)?;
         for column in &self.columns {
-            write_column(&column.moved(numbers), out)?;
+            write_column(&column.moved_entries(numbers), out)?;
         }
         Ok(())
     }
 }
 
-fn write_column(column: &Column, out: &mut impl Write) -> Result<()> {
+/// What is written, compressed; a thread of its own does it meanwhile.
+fn deflated(write: impl FnOnce(&mut Pieces) -> Result<()>) -> Result<Vec<u8>> {
+    thread::scope(|scope| {
+        let (sender, pieces) = sync_channel::<Vec<u8>>(MOST_PIECES);
+        let deflate = move || -> io::Result<Vec<u8>> {
+            let mut out = ZlibEncoder::new(Vec::new(), Compression::new(LEVEL));
+            for piece in pieces {
+                out.write_all(&piece)?;
+            }
+            out.finish()
+        };
+        let compressed = thread::Builder::new().spawn_scoped(scope, deflate)?;
+        let written = write(&mut Pieces(sender));
+        let compressed = compressed
+            .join()
+            .unwrap_or_else(|panic| resume_unwind(panic))?;
+        written?;
+        Ok(compressed)
+    })
+}
+
+/// Hands what is written to whoever compresses it.
+struct Pieces(SyncSender<Vec<u8>>);
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = self.0.send(bytes.to_vec());
+        sent.map_err(|_| io::Error::from(ErrorKind::BrokenPipe))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn write_column(entries: &[(Node, u64)], out: &mut impl Write) -> Result<()> {
     let (mut nodes, mut values) = (Vec::new(), Vec::new());
     let mut before = 0;
-    for (node, value) in column.entries() {
+    for &(node, value) in entries {
         put_varint(&mut nodes, u64::from(node - before));
         put_varint(&mut values, value);
         before = node;
     }
     let mut head = Vec::new();
-    put_varint(&mut head, column.len() as u64);
+    put_varint(&mut head, entries.len() as u64);
     out.write_all(&head)?;
     write_piece(out, &nodes)?;
     write_piece(out, &values)
