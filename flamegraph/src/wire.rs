@@ -24,6 +24,11 @@ impl<'a> Fields<'a> {
         Fields { rest: message }
     }
 
+    /// What is still to be read.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     fn read(&mut self) -> Option<(u64, Value<'a>)> {
         let key = self.varint()?;
         let value = match key & 7 {

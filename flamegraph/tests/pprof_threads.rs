@@ -105,3 +105,37 @@ fn a_sample_with_labels_without_end_is_refused_at_once() {
         "{refused}"
     );
 }
+
+/// Fields of one sample with value 1, by what stands behind one another.
+fn sample(fields: &[&[u8]]) -> Vec<u8> {
+    piece(2, &fields.concat())
+}
+
+#[test]
+fn labels_count_wherever_they_stand_in_a_sample() {
+    let texts = [
+        "", "samples", "count", "thread", "main", "other", "host", "h1",
+    ];
+    let main = piece(3, &[1 << 3, 3, 2 << 3, 4]);
+    let other = piece(3, &[1 << 3, 3, 2 << 3, 5]);
+    let host = piece(3, &[1 << 3, 6, 2 << 3, 7]);
+    let value = &[2 << 3, 1][..];
+    let mut message = piece(1, &[1 << 3, 1, 2 << 3, 2]);
+    for fields in [
+        &[value, &host, &main][..],
+        &[value, &host, &main],
+        &[&host, &main, value],
+        &[&host, &main, value],
+        &[value, &host],
+        &[value, &main, &host],
+        &[&main, value, &host],
+        &[value, &host, &other],
+        &[&host, &other, value],
+    ] {
+        message.extend(sample(fields));
+    }
+    for text in texts {
+        message.extend(piece(6, text.as_bytes()));
+    }
+    assert_eq!(folded(&message, Threads::Each), " 1\n[main] 6\n[other] 2\n");
+}

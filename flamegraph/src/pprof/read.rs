@@ -43,13 +43,16 @@ fn add_samples(
     let mut common = Common::default();
     for found in samples(message) {
         let (number, bytes) = found?;
-        sample.read(bytes, number)?;
-        threads
-            .take_from(&mut sample.labels, number)
-            .and_then(|thread| thread.map_or(Ok(()), |root| adder.set_root(root)))
-            .and_then(|()| adder.add(&sample))
+        if sample.read(bytes, number)? {
+            threads
+                .take_from(&mut sample.labels, number)
+                .and_then(|thread| thread.map_or(Ok(()), |root| adder.set_root(root)))
+                .map_err(|error| at_sample(error, number))?;
+            common.add(&sample.labels, number)?;
+        }
+        adder
+            .add(&sample)
             .map_err(|error| at_sample(error, number))?;
-        common.add(&sample.labels, number)?;
     }
     Ok(common.labels.unwrap_or_default())
 }

@@ -1,7 +1,7 @@
 //! The samples of a pprof message, decoded one by one into memory that is used again.
 
 use super::tables::{check_inner_bytes, damaged, Locations};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frames::{Frame, Kind};
 use crate::limits::Limits;
 use crate::profile::Profile;
@@ -22,62 +22,98 @@ pub(super) struct Sample<'a> {
     locations: Vec<u64>,
     values: Vec<i64>,
     pub(super) labels: Vec<&'a [u8]>,
+    /// The labels as they stand in the message, if nothing stands behind them.
+    label_bytes: &'a [u8],
 }
 
 impl<'a> Sample<'a> {
-    /// Takes the place of the sample before.
-    pub(super) fn read(&mut self, bytes: &'a [u8], number: usize) -> Result<()> {
+    /// Takes the place of the sample before. Says whether the labels are other ones; most samples have the same as
+    /// the one before, and then `labels` stays as it was left.
+    pub(super) fn read(&mut self, bytes: &'a [u8], number: usize) -> Result<bool> {
         check_inner_bytes(bytes, "sample", number)?;
-        let wrong = |what: &str| damaged(format!("sample {number}: {what}"));
         self.packed = &[];
         self.locations.clear();
         self.values.clear();
-        self.labels.clear();
-        for found in Fields::of(bytes) {
-            let (field, value) = found.map_err(|_| wrong("damaged or truncated"))?;
-            match (field, value) {
-                (sample_field::LOCATION, Value::Number(id)) => {
-                    self.unpack(number)?;
-                    self.locations.push(id);
+        let mut label_bytes: Option<&[u8]> = None;
+        let mut fields = Fields::of(bytes);
+        loop {
+            let rest = fields.rest();
+            if label_bytes.is_none() && !rest.is_empty() && rest == self.label_bytes {
+                self.unpack_beside(number)?;
+                return Ok(false);
+            }
+            let Some(found) = fields.next() else { break };
+            let (field, value) = found.map_err(|_| wrong(number, "damaged or truncated"))?;
+            match label_bytes {
+                None if field == sample_field::LABEL => {
+                    self.labels.clear();
+                    label_bytes = Some(rest);
                 }
-                (sample_field::LOCATION, Value::Bytes(packed)) => {
-                    let is_only = self.packed.is_empty() && self.locations.is_empty();
-                    if !is_only {
-                        self.unpack(number)?;
-                    }
-                    self.packed = packed;
-                }
-                (sample_field::VALUE, Value::Number(value)) => self.values.push(value as i64),
-                (sample_field::VALUE, Value::Bytes(packed)) => {
-                    for value in Numbers::of(packed) {
-                        let value = value.ok_or_else(|| wrong("a damaged value"))?;
-                        self.values.push(value as i64);
-                    }
-                }
-                (sample_field::LABEL, Value::Bytes(_)) if self.labels.len() == MOST_LABELS => {
-                    return Err(wrong(&format!("more than {MOST_LABELS} labels")));
-                }
-                (sample_field::LABEL, Value::Bytes(label)) => self.labels.push(label),
-                (sample_field::LOCATION..=sample_field::LABEL, _) => {
-                    return Err(wrong("a field of another type"));
-                }
+                Some(_) if field != sample_field::LABEL => label_bytes = Some(&[]),
                 _ => {}
             }
+            self.take(field, value, number)?;
         }
-        if !self.locations.is_empty() {
-            self.unpack(number)?;
+        if label_bytes.is_none() {
+            self.labels.clear();
+        }
+        self.label_bytes = label_bytes.unwrap_or_default();
+        self.unpack_beside(number)?;
+        Ok(true)
+    }
+
+    fn take(&mut self, field: u64, value: Value<'a>, number: usize) -> Result<()> {
+        match (field, value) {
+            (sample_field::LOCATION, Value::Number(id)) => {
+                self.unpack(number)?;
+                self.locations.push(id);
+            }
+            (sample_field::LOCATION, Value::Bytes(packed)) => {
+                let is_only = self.packed.is_empty() && self.locations.is_empty();
+                if !is_only {
+                    self.unpack(number)?;
+                }
+                self.packed = packed;
+            }
+            (sample_field::VALUE, Value::Number(value)) => self.values.push(value as i64),
+            (sample_field::VALUE, Value::Bytes(packed)) => {
+                for value in Numbers::of(packed) {
+                    let value = value.ok_or_else(|| wrong(number, "a damaged value"))?;
+                    self.values.push(value as i64);
+                }
+            }
+            (sample_field::LABEL, Value::Bytes(_)) if self.labels.len() == MOST_LABELS => {
+                return Err(wrong(number, &format!("more than {MOST_LABELS} labels")));
+            }
+            (sample_field::LABEL, Value::Bytes(label)) => self.labels.push(label),
+            (sample_field::LOCATION..=sample_field::LABEL, _) => {
+                return Err(wrong(number, "a field of another type"));
+            }
+            _ => {}
         }
         Ok(())
+    }
+
+    /// Moves what is packed to the locations that stand one by one, if there are any.
+    fn unpack_beside(&mut self, number: usize) -> Result<()> {
+        if self.locations.is_empty() {
+            return Ok(());
+        }
+        self.unpack(number)
     }
 
     /// Moves what is packed to the locations that stand one by one.
     fn unpack(&mut self, number: usize) -> Result<()> {
         for id in Numbers::of(std::mem::take(&mut self.packed)) {
-            let wrong = || damaged(format!("sample {number}: a damaged location"));
-            self.locations.push(id.ok_or_else(wrong)?);
+            let id = id.ok_or_else(|| wrong(number, "a damaged location"))?;
+            self.locations.push(id);
         }
         Ok(())
     }
+}
+
+fn wrong(number: usize, what: &str) -> Error {
+    damaged(format!("sample {number}: {what}"))
 }
 
 /// The way to one location of a stack.
