@@ -104,7 +104,9 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn pprof_and_speedscope_lose_nothing(stacks in stacks(), labels in labels()) {
+    fn pprof_and_speedscope_lose_nothing(mut stacks in stacks(), labels in labels()) {
+        // A stack without any value leaves names behind, which samples cannot carry.
+        stacks.retain(|&(_, one, other)| one > 0 || other > 0);
         let profile = profile(&stacks, &labels);
         let pprof = through(&profile, WriteFormat::Pprof);
         prop_assert_eq!(content(&pprof), content(&profile));
