@@ -151,6 +151,11 @@ impl Frames {
         &self.text[span(&self.ends, name)]
     }
 
+    /// All names, by their numbers.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
+        (0..self.len() as u32).map(|name| self.name(name))
+    }
+
     /// The name of a number, if there is one.
     pub(crate) fn get(&self, name: usize) -> Option<&str> {
         (name < self.len()).then(|| self.name(name as u32))

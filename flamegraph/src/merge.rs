@@ -250,11 +250,12 @@ fn union_of_trees(sides: &mut [Side<'_>]) -> Result<Tree> {
 }
 
 impl Nodes {
-    /// A profile's nodes in preorder, children by name, names numbered in byte order.
-    pub(crate) fn in_order(profile: &Profile) -> Result<Nodes> {
+    /// A profile's nodes in preorder, children by name, names numbered in byte order; and where each node went.
+    pub(crate) fn in_order(profile: &Profile) -> Result<(Nodes, Vec<Node>)> {
         let (frames, names) = sorted_names(&profile.frames)?;
         let (mut parents, mut new_frames) = (vec![ROOT], vec![Frame::ROOT]);
         let mut from = vec![ROOT];
+        let mut went = vec![ROOT; profile.tree.len()];
         let mut path = Vec::new();
         for step in Order::of(profile).walk() {
             match step {
@@ -263,6 +264,7 @@ impl Nodes {
                     let frame = profile.tree.frame(node);
                     parents.push(path[path.len() - 1]);
                     new_frames.push(Frame::new(names[frame.name() as usize], frame.kind()));
+                    went[node as usize] = from.len() as Node;
                     path.push(from.len() as Node);
                     from.push(node);
                 }
@@ -276,11 +278,12 @@ impl Nodes {
             from.iter().map(|&node| selves[node as usize]).collect()
         });
         let columns = columns.collect();
-        Ok(Nodes {
+        let nodes = Nodes {
             frames,
             tree: Tree::of(parents, new_frames),
             columns,
-        })
+        };
+        Ok((nodes, went))
     }
 }
 

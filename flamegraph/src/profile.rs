@@ -299,13 +299,20 @@ impl Profile {
 
     /// The same profile with its nodes in the order that [`is_ordered`](Profile::is_ordered) means.
     pub(crate) fn into_ordered(mut self) -> Result<Profile> {
-        if !self.is_ordered() {
-            let nodes = Nodes::in_order(&self)?;
-            self.set_nodes(nodes);
-            self.tiers = None;
-        }
-        self.ordered = Some((self.frames.len(), self.tree.len()));
+        self.put_in_order()?;
         Ok(self)
+    }
+
+    /// Puts the nodes in that order; returns where each went, if they did not stand so already.
+    pub(crate) fn put_in_order(&mut self) -> Result<Option<Vec<Node>>> {
+        if self.is_ordered() {
+            self.ordered = Some((self.frames.len(), self.tree.len()));
+            return Ok(None);
+        }
+        let (nodes, went) = Nodes::in_order(self)?;
+        self.set_nodes(nodes);
+        self.tiers = None;
+        Ok(Some(went))
     }
 
     /// Makes every node of `other` exist here; returns for each of its nodes the one here.

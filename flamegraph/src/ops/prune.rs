@@ -21,7 +21,7 @@ pub enum Keep {
 pub(crate) const ONE: u64 = 1 << 63;
 
 /// The name of the frame that stands for `count` frames left out.
-fn remainder_name(count: u64) -> String {
+pub(crate) fn remainder_name(count: u64) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("({count} smaller frame{plural})")
 }
@@ -53,7 +53,7 @@ impl Profile {
             Keep::Frames(count) => largest(&shares, count),
         };
         kept[ROOT as usize] = true;
-        Ok(self.with_remainders(&shares, &kept)?.0)
+        self.with_remainders(&shares, &kept)
     }
 
     /// For each node the part its total is of the whole, in the value in which that is largest.
@@ -69,13 +69,9 @@ impl Profile {
         largest
     }
 
-    /// A copy of the nodes kept, with frames that stand for the others, and for each node the one it went to.
-    pub(crate) fn with_remainders(
-        &self,
-        shares: &[u64],
-        kept: &[bool],
-    ) -> Result<(Profile, Vec<Node>)> {
-        let left_out = self.left_out(shares, kept);
+    /// A copy of the nodes kept, with frames that stand for the others.
+    fn with_remainders(&self, shares: &[u64], kept: &[bool]) -> Result<Profile> {
+        let left_out = LeftOut::of(self, shares, kept);
         let mut copy = Rebuild::of(self);
         let mut nodes = vec![ROOT; self.tree.len()];
         // For each host the frame that stands for what is left out below it, once it is made.
@@ -85,14 +81,13 @@ impl Profile {
         // Nodes without any value are dropped, not counted.
         for node in self.tree.nodes().filter(|&node| shares[node as usize] > 0) {
             let host = left_out.host[node as usize];
-            let lonely = left_out.nodes[host as usize] == 1;
             let parent = nodes[host as usize];
-            let (new, origin) = if kept[node as usize] || lonely {
+            let (new, origin) = if kept[node as usize] || !left_out.has_remainder(host) {
                 (copy.child(parent, self.tree.frame(node))?, Some(node))
             } else {
                 let remainder = &mut remainders[host as usize];
                 if *remainder == ROOT {
-                    let name = remainder_name(left_out.frames[host as usize]);
+                    let name = remainder_name(left_out.frames(host));
                     *remainder = copy.child_named(parent, &name, Kind::Plain)?;
                 }
                 (*remainder, None)
@@ -105,17 +100,33 @@ impl Profile {
         }
         let mut pruned = copy.finish();
         pruned.tiers = self.tiers.as_ref().map(|tiers| tiers.taken_over(&origins));
-        Ok((pruned, nodes))
+        Ok(pruned)
     }
+}
 
-    fn left_out(&self, shares: &[u64], kept: &[bool]) -> LeftOut {
+/// Where the nodes go that are left out.
+pub(crate) struct LeftOut {
+    /// For each node its nearest ancestor that is kept.
+    host: Vec<Node>,
+    /// For each that is, how many nodes are left out below it ...
+    nodes: Vec<u32>,
+    /// ... and how many frames these stand for: what was left out before counts as what it was.
+    frames: Vec<u64>,
+}
+
+impl LeftOut {
+    /// Nodes without a share are not counted.
+    pub(crate) fn of(profile: &Profile, shares: &[u64], kept: &[bool]) -> LeftOut {
+        let tree = &profile.tree;
+        let counts = profile.frames.all().map(smaller_frames);
+        let counts: Vec<u64> = counts.map(|count| count.unwrap_or(1)).collect();
         let mut out = LeftOut {
-            host: vec![ROOT; self.tree.len()],
-            nodes: vec![0; self.tree.len()],
-            frames: vec![0; self.tree.len()],
+            host: vec![ROOT; tree.len()],
+            nodes: vec![0; tree.len()],
+            frames: vec![0; tree.len()],
         };
-        for node in self.tree.nodes() {
-            let parent = self.tree.parent(node) as usize;
+        for node in tree.nodes() {
+            let parent = tree.parent(node) as usize;
             let host = if kept[parent] {
                 parent as Node
             } else {
@@ -123,22 +134,28 @@ impl Profile {
             };
             out.host[node as usize] = host;
             if !kept[node as usize] && shares[node as usize] > 0 {
-                let name = self.frames.name_of(self.tree.frame(node));
                 out.nodes[host as usize] += 1;
                 let frames = &mut out.frames[host as usize];
-                *frames = u64::saturating_add(*frames, smaller_frames(name).unwrap_or(1));
+                *frames = frames.saturating_add(counts[tree.frame(node).name() as usize]);
             }
         }
         out
     }
-}
 
-/// For each node its nearest ancestor that is kept; for each that is, how many nodes are left out below it
-/// and how many frames these stand for (what was left out before counts as what it was).
-struct LeftOut {
-    host: Vec<Node>,
-    nodes: Vec<u64>,
-    frames: Vec<u64>,
+    /// The nearest ancestor that is kept.
+    pub(crate) fn host(&self, node: Node) -> Node {
+        self.host[node as usize]
+    }
+
+    /// Whether a frame stands below it for what is left out: a node that is left out alone stays.
+    pub(crate) fn has_remainder(&self, host: Node) -> bool {
+        self.nodes[host as usize] > 1
+    }
+
+    /// How many frames are left out below it.
+    pub(crate) fn frames(&self, host: Node) -> u64 {
+        self.frames[host as usize]
+    }
 }
 
 /// The nodes with the largest shares. A parent has no less than its children and a smaller number, so

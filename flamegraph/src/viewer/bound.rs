@@ -1,25 +1,24 @@
 //! A tree of no more nodes than a browser can hold, with exact totals.
 
-use std::cmp::Reverse;
-
+use super::thinned::thinned;
 use super::{Column, ViewerWriter};
 use crate::error::Result;
 use crate::ops::prune::{smaller_frames, ONE};
 use crate::tree::{Node, ROOT};
+use crate::walk::deal;
 
 impl ViewerWriter {
-    /// Puts the thinnest subtrees together, so that there are at most this many nodes.
+    /// Puts the nodes in order, and the thinnest subtrees together, so that there are at most this many nodes.
     pub(super) fn keep_most(&mut self, most: usize) -> Result<()> {
+        self.put_in_order()?;
         if self.union.tree.len() <= most {
             return Ok(());
         }
         let shares = self.shares();
         let kept = self.largest(&shares, most);
-        let (union, went) = self.union.with_remainders(&shares, &kept)?;
-        for column in &mut self.columns {
-            *column = column.moved(&went);
-        }
+        let (union, went) = thinned(&self.union, &shares, &kept)?;
         self.union = union;
+        self.move_columns(&went);
         Ok(())
     }
 
@@ -50,25 +49,22 @@ impl ViewerWriter {
 
     /// The nodes with the largest shares: as many as there is room for beside the frames that stand for the rest.
     fn largest(&self, shares: &[u64], most: usize) -> Vec<bool> {
-        let mut order: Vec<Node> = self.union.tree.nodes().collect();
+        let tree = &self.union.tree;
         // What stands for others already is put together with what comes to it.
-        order.retain(|&node| !self.stands_for_others(node));
-        // Each node brings at most one frame for what is left out below it, so half as many as there is room for
-        // fit in any case, and more than there is room for never do: the order matters only between.
-        let by_share = |&node: &Node| (Reverse(shares[node as usize]), node);
-        let sure = most.saturating_sub(2) / 2;
-        if most < order.len() {
-            order.select_nth_unstable_by_key(most, by_share);
-            order.truncate(most);
-        }
-        if sure < order.len() {
-            order.select_nth_unstable_by_key(sure, by_share);
-            order[sure..].sort_unstable_by_key(by_share);
-            order[..sure].sort_unstable();
-        }
+        let stands = self.union.frames.all().map(smaller_frames);
+        let stands: Vec<bool> = stands.map(|count| count.is_some()).collect();
+        let counts =
+            |&node: &Node| shares[node as usize] > 0 && !stands[tree.frame(node).name() as usize];
+        let size = |node: Node| SIZES - 1 - size_of_share(shares[node as usize]);
+        let (order, _) = deal(tree.nodes().filter(counts), SIZES, size);
         let mut kept = vec![false; shares.len()];
         for &node in &order[..self.fitting(&order, most)] {
             kept[node as usize] = true;
+        }
+        // What is below something that stands for others goes with it.
+        for node in tree.nodes() {
+            let parent = tree.parent(node);
+            kept[node as usize] &= parent == ROOT || kept[parent as usize];
         }
         kept
     }
@@ -81,21 +77,27 @@ impl ViewerWriter {
             left_out[tree.parent(node) as usize] += 1;
         }
         // The root, and one frame for what is left out below it.
-        let (mut nodes, mut fitting) = (2, 0);
-        for (&node, count) in order.iter().zip(1..) {
+        let mut nodes = 2;
+        let fits = |&node: &Node| {
             nodes += 1 + usize::from(left_out[node as usize] > 0);
             let siblings = &mut left_out[tree.parent(node) as usize];
             *siblings -= 1;
             nodes -= usize::from(*siblings == 0);
-            if nodes <= most {
-                fitting = count;
-            }
-        }
-        fitting
+            nodes <= most
+        };
+        // A node never makes room for another, so the first that does not fit is the end.
+        order.iter().copied().take_while(fits).count()
     }
+}
 
-    fn stands_for_others(&self, node: Node) -> bool {
-        let frame = self.union.tree.frame(node);
-        smaller_frames(self.union.frames.name_of(frame)).is_some()
-    }
+/// Sizes that are told apart: shares within a thousandth of one another are alike.
+const SIZES: usize = 1 << 16;
+/// Of a share's bits behind the first, as many as count.
+const SIZE_BITS: u32 = 10;
+
+/// Grows with the share.
+fn size_of_share(share: u64) -> usize {
+    let first = u64::BITS - 1 - share.max(1).leading_zeros();
+    let behind = share.max(1) << (u64::BITS - 1 - first) << 1 >> (u64::BITS - SIZE_BITS);
+    (first as usize) << SIZE_BITS | behind as usize
 }

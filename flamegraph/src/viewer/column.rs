@@ -36,19 +36,19 @@ impl Column {
         })
     }
 
-    /// The same values at other nodes: `went` says where each went.
-    pub(super) fn moved(&self, went: &[Node]) -> Column {
-        Column::of(self.event, self.entries_at(went))
-    }
-
-    /// The entries at other nodes, ascending by these.
-    pub(super) fn moved_entries(&self, went: &[Node]) -> Vec<(Node, u64)> {
-        sorted(self.entries_at(went))
-    }
-
-    fn entries_at<'a>(&'a self, went: &'a [Node]) -> impl Iterator<Item = (Node, u64)> + 'a {
+    /// The same values at other nodes: `went` says where each went, of so many as there are now.
+    pub(super) fn moved(&self, went: &[Node], nodes: usize) -> Column {
         let entries = self.entries();
-        entries.map(|(node, amount)| (went[node as usize], amount))
+        let moved = entries.map(|(node, amount)| (went[node as usize], amount));
+        if self.bytes.len() < nodes / 4 {
+            return Column::of(self.event, moved);
+        }
+        // Of many nodes: to lay them out costs less than to sort them.
+        let mut amounts = vec![0u64; nodes];
+        for (node, amount) in moved {
+            add_to(&mut amounts[node as usize], amount);
+        }
+        Column::of(self.event, (0..).zip(amounts))
     }
 }
 
@@ -62,10 +62,14 @@ fn sorted(amounts: impl IntoIterator<Item = (Node, u64)>) -> Vec<(Node, u64)> {
     amounts.dedup_by(|next, sum| {
         let same = next.0 == sum.0;
         if same {
-            // A profile's total fits in 63 bits.
-            sum.1 = sum.1.saturating_add(next.1);
+            add_to(&mut sum.1, next.1);
         }
         same
     });
     amounts
+}
+
+/// A profile's total fits in 63 bits.
+fn add_to(sum: &mut u64, amount: u64) {
+    *sum = sum.saturating_add(amount);
 }

@@ -3,6 +3,7 @@
 
 mod bound;
 mod column;
+mod thinned;
 mod write;
 
 use std::collections::HashMap;
@@ -11,6 +12,7 @@ use foldhash::fast::RandomState;
 
 use crate::error::Result;
 use crate::frames::Frame;
+use crate::merge::Nodes;
 use crate::profile::Profile;
 use crate::tree::{Node, ROOT};
 use crate::values::ValueType;
@@ -134,10 +136,53 @@ impl ViewerWriter {
         Ok(())
     }
 
+    /// Puts the union's nodes in order.
+    fn put_in_order(&mut self) -> Result<()> {
+        if let Some(went) = self.union.put_in_order()? {
+            self.move_columns(&went);
+        }
+        Ok(())
+    }
+
+    /// Follows the union's nodes to where they went.
+    fn move_columns(&mut self, went: &[Node]) {
+        for column in &mut self.columns {
+            *column = column.moved(went, self.union.tree.len());
+        }
+    }
+
     /// Makes every node that has a total exist in the union; frames of threads only with `thread_frames`.
     fn graft(&mut self, profile: &Profile, value: usize, thread_frames: bool) -> Result<Grafted> {
         profile.check_value(value)?;
         let totals = profile.node_totals(value);
+        let is_first = self.union.tree.len() == 1 && self.union.frames.len() == 0;
+        let nodes = if is_first && thread_frames && is_as_the_union_is(profile, &totals) {
+            self.take_over(profile)
+        } else {
+            self.find_all(profile, &totals, thread_frames)?
+        };
+        let event = self.event(&profile.values()[value]);
+        Ok(Grafted { nodes, event })
+    }
+
+    /// Begins the union as a copy; returns where its nodes are.
+    fn take_over(&mut self, profile: &Profile) -> Vec<Node> {
+        self.union.modules.clone_from(&profile.modules);
+        self.union.set_nodes(Nodes {
+            frames: profile.frames.clone(),
+            tree: profile.tree.clone(),
+            columns: Vec::new(),
+        });
+        (0..profile.tree.len() as Node).collect()
+    }
+
+    /// Where the nodes that have a total are in the union, in which they are made if they are not there.
+    fn find_all(
+        &mut self,
+        profile: &Profile,
+        totals: &[i64],
+        thread_frames: bool,
+    ) -> Result<Vec<Node>> {
         let tree = &profile.tree;
         self.union.modules.make_room_for(&profile.modules);
         let mut names = vec![UNKNOWN; profile.frames.len()];
@@ -152,8 +197,7 @@ impl ViewerWriter {
                 self.union.child(parent, frame)?
             };
         }
-        let event = self.event(&profile.values()[value]);
-        Ok(Grafted { nodes, event })
+        Ok(nodes)
     }
 
     /// The union's frame for one of a profile, with what is known of its names so far.
@@ -174,6 +218,16 @@ impl ViewerWriter {
             self.events.len() - 1
         })
     }
+}
+
+/// Whether the nodes stand in order, every one has a total, and every name a node.
+fn is_as_the_union_is(profile: &Profile, totals: &[i64]) -> bool {
+    let mut used = vec![false; profile.frames.len()];
+    for node in profile.tree.nodes() {
+        used[profile.tree.frame(node).name() as usize] = true;
+    }
+    let has_totals = totals.iter().skip(1).all(|&total| total > 0);
+    has_totals && used.into_iter().all(|used| used) && profile.is_ordered()
 }
 
 /// The names of the `most` heaviest groups, and for each node the index of its group: one more than the last is

@@ -81,6 +81,7 @@ impl Data {
         assert_eq!((frame_of.len(), children.len()), (count - 1, count));
         let mut stacks: Vec<String> = vec![String::new()];
         let mut open = vec![(0, children[0])];
+        let mut before_in = BTreeMap::new();
         for (node, frame) in (1..).zip(frame_of) {
             while open.last().unwrap().1 == 0 {
                 open.pop();
@@ -88,6 +89,8 @@ impl Data {
             let (parent, left) = open.last_mut().unwrap();
             *left -= 1;
             stacks.push(format!("{}/{}", stacks[*parent], frames[frame]));
+            let before = before_in.insert(*parent, frame);
+            assert!(before.is_none_or(|before| before < frame));
             open.push((node, children[node]));
         }
         assert!(open.iter().all(|&(_, left)| left == 0));
@@ -270,6 +273,54 @@ fn first_level(few: &[Stacks], all: &[Stacks]) -> std::result::Result<(), String
         }
     }
     Ok(())
+}
+
+/// The total of each stack: what it has itself, and all that it begins.
+fn totals(column: &Stacks) -> Stacks {
+    let mut totals = Stacks::new();
+    for (stack, value) in column {
+        let ends = stack.match_indices('/').map(|(end, _)| end);
+        for end in ends.chain([stack.len()]) {
+            *totals.entry(stack[..end].to_string()).or_default() += value;
+        }
+    }
+    totals
+}
+
+#[test]
+fn names_that_only_look_like_those_of_the_rest_change_no_total() {
+    let look_alike = |seed: u64| {
+        let mut profile = Profile::new(vec![ValueType::samples()]);
+        for number in 0..300u64 {
+            let dice = (number * 7919 + seed * 104_729) % 1009;
+            let path = (0..1 + dice % 7).map(|depth| match (dice >> depth) % 4 {
+                0 => format!("({} smaller frames)", 1 + dice % 3),
+                other => format!("{}{other}", if dice % 2 == 0 { '!' } else { 'x' }),
+            });
+            let amount = 1 + (1000 / (1 + dice)) as i64;
+            profile
+                .add_stack(&path.collect::<Vec<_>>(), &[amount])
+                .unwrap();
+        }
+        profile
+    };
+    for most in [2, 5, 20, 60, 150] {
+        let (mut writer, mut whole) = (ViewerWriter::with_most(most), ViewerWriter::new());
+        for seed in 0..3 {
+            writer.add(&look_alike(seed), 0).unwrap();
+            whole.add(&look_alike(seed), 0).unwrap();
+        }
+        let (few, all) = (told(&mut writer), told(&mut whole));
+        assert!(few.nodes <= most, "{} of {most}", few.nodes);
+        for (few, all) in few.columns.iter().zip(&all.columns) {
+            assert_eq!(sum(few), sum(all));
+            let all = totals(all);
+            for (stack, total) in totals(few) {
+                let is_real = !stack.contains("smaller");
+                assert!(!is_real || all[&stack] == total, "{stack}: {total}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -8,10 +8,8 @@ use std::thread;
 use flate2::write::ZlibEncoder;
 use flate2::Compression;
 
-use super::ViewerWriter;
+use super::{Column, ViewerWriter};
 use crate::error::Result;
-use crate::tree::{Node, ROOT};
-use crate::walk::{Order, Step};
 use crate::wire::put_varint;
 
 const MAGIC: &[u8] = b"HPV3";
@@ -35,8 +33,8 @@ impl ViewerWriter {
         let mut head = MAGIC.to_vec();
         let (frames, modules) = self.put_tables(&mut head);
         out.write_all(&head)?;
-        let order = self.write_tree(&frames, out)?;
-        self.write_columns(&order, out)?;
+        self.write_tree(&frames, out)?;
+        self.write_columns(out)?;
         out.write_all(&modules)?;
         Ok(())
     }
@@ -44,64 +42,54 @@ impl ViewerWriter {
     /// Names and frames in name order; returns each frame's number in the data, by frame index, and the names' modules.
     fn put_tables(&self, head: &mut Vec<u8>) -> (Vec<u32>, Vec<u8>) {
         let frames = &self.union.frames;
-        let ranks = frames.ranks();
-        let mut by_rank = vec![0; ranks.len()];
-        for (name, &rank) in (0..).zip(&ranks) {
-            by_rank[rank as usize] = name;
-        }
-        put_varint(head, by_rank.len() as u64);
+        put_varint(head, frames.len() as u64);
         let mut before: &[u8] = b"";
-        for &name in &by_rank {
-            let name = frames.name(name).as_bytes();
+        for name in frames.all().map(str::as_bytes) {
             let same = before.iter().zip(name).take_while(|(a, b)| a == b).count();
             put_varint(head, same as u64);
             put_piece(head, &name[same..]);
             before = name;
         }
-        let names = by_rank.iter().map(|&name| frames.name(name));
-        let modules = self.union.modules.table_of(&names.collect::<Vec<_>>());
-        let mut used = self.union.used_frames();
-        used.sort_unstable_by_key(|frame| (ranks[frame.name() as usize], frame.kind()));
+        let modules = self
+            .union
+            .modules
+            .table_of(&frames.all().collect::<Vec<_>>());
+        let used = self.union.used_frames();
         put_varint(head, used.len() as u64);
         let mut numbers = vec![0; frames.index_len()];
         for (number, frame) in (0..).zip(used) {
             numbers[frame.index()] = number;
-            put_varint(head, u64::from(ranks[frame.name() as usize]));
+            put_varint(head, u64::from(frame.name()));
             put_varint(head, frame.kind() as u64);
         }
         (numbers, modules)
     }
 
-    /// The tree; returns each node's number in the data.
-    fn write_tree(&self, frames: &[u32], out: &mut impl Write) -> Result<Vec<Node>> {
+    fn write_tree(&self, frames: &[u32], out: &mut impl Write) -> Result<()> {
         let tree = &self.union.tree;
-        let order = Order::of(&self.union);
-        let (mut kinds, mut children) = (Vec::new(), Vec::new());
-        let mut numbers = vec![ROOT; tree.len()];
-        let mut next = 0;
-        for step in order.walk() {
-            let Step::Enter(node) = step else { continue };
-            if node != ROOT {
-                put_varint(&mut kinds, u64::from(frames[tree.frame(node).index()]));
-            }
-            put_varint(&mut children, u64::from(order.child_count(node)));
-            numbers[node as usize] = next;
-            next += 1;
+        let mut counts = vec![0u32; tree.len()];
+        let mut numbers = Vec::with_capacity(2 * tree.len());
+        for node in tree.nodes() {
+            counts[tree.parent(node) as usize] += 1;
+            put_varint(&mut numbers, u64::from(frames[tree.frame(node).index()]));
+        }
+        let mut children = Vec::with_capacity(counts.len());
+        for count in counts {
+            put_varint(&mut children, u64::from(count));
         }
         let mut head = Vec::new();
-        put_varint(&mut head, u64::from(next));
+        put_varint(&mut head, tree.len() as u64);
         out.write_all(&head)?;
-        write_piece(out, &kinds)?;
-        write_piece(out, &children)?;
-        Ok(numbers)
+        write_piece(out, &numbers)?;
+        write_piece(out, &children)
     }
 
-    fn write_columns(&self, numbers: &[Node], out: &mut impl Write) -> Result<()> {
+    fn write_columns(&self, out: &mut impl Write) -> Result<()> {
         let mut head = Vec::new();
         put_varint(&mut head, self.columns.len() as u64);
         out.write_all(&head)?;
         for column in &self.columns {
-            write_column(&column.moved_entries(numbers), out)?;
+            write_column(column, out)?;
         }
         Ok(())
     }
@@ -143,16 +131,17 @@ impl Write for Pieces {
     }
 }
 
-fn write_column(entries: &[(Node, u64)], out: &mut impl Write) -> Result<()> {
+fn write_column(column: &Column, out: &mut impl Write) -> Result<()> {
     let (mut nodes, mut values) = (Vec::new(), Vec::new());
-    let mut before = 0;
-    for &(node, value) in entries {
+    let (mut before, mut count) = (0, 0);
+    for (node, value) in column.entries() {
         put_varint(&mut nodes, u64::from(node - before));
         put_varint(&mut values, value);
         before = node;
+        count += 1;
     }
     let mut head = Vec::new();
-    put_varint(&mut head, entries.len() as u64);
+    put_varint(&mut head, count);
     out.write_all(&head)?;
     write_piece(out, &nodes)?;
     write_piece(out, &values)
