@@ -101,6 +101,24 @@ def test_each_host_says_for_itself(stand_ins):
     assert verdict(list(checked.values())) is Exit.PARTIAL
 
 
+@pytest.mark.parametrize(
+    ("engine", "event", "meant"),
+    [
+        ("async-profiler", "aloc", "if you mean alloc"),
+        ("async-profiler", "nosuch", "choose of cpu"),
+        ("async-profiler", "sched:sched_switch", None),
+        ("perf", "nosuch", None),
+    ],
+)
+def test_an_event_that_may_be_a_function_is_told_with_what_may_be_meant(stand_ins, engine, event, meant):
+    told = {**CHECKED, "processes": [{**VERDICT, "engine": engine, "sources": {event: event}}]}
+    body = f"hello(); found(7); read(); say('checked', **{told!r}); read()"
+    (one,) = check_by(stand_ins, {"a": body})["a"].verdicts
+    doubts = [finding for finding in one.findings if finding.about == "event"]
+    assert [finding.severity for finding in doubts] == (["warning"] if meant else [])
+    assert all(event in finding.text and meant in finding.remedy for finding in doubts)
+
+
 @pytest.mark.parametrize(("forced", "code"), [(False, Exit.NOTHING), (True, Exit.OK)])
 def test_on_a_busy_host_nothing_would_be_recorded(stand_ins, forced, code):
     body = f"HOST['load'] = 1e6; hello(); found(7); read(); say('checked', **{CHECKED!r}); read()"
