@@ -62,10 +62,14 @@ class PlainLines:
         self._seeking = Seeking(_SEEKING_SAID, self._print)
 
     def __call__(self, progress: HostProgress) -> None:
+        if progress.stage == "stop":
+            self._print([progress.detail])
+            return
         if self._seeking.hear(progress) and progress.stage != "failed":
             self._print([f"{progress.host}: {progress.detail}"])
         step = (progress.host, progress.stage + (progress.detail if progress.stage == "canary" else ""))
-        if progress.stage not in TOLD or step in self._said:
+        nobody = progress.stage == "record" and not progress.processes
+        if progress.stage not in TOLD or step in self._said or nobody:
             return
         self._said.add(step)
         words = WORDS.get(progress.stage, progress.stage)
@@ -117,6 +121,9 @@ class LiveDisplay:
     def __call__(self, progress: HostProgress) -> None:
         from rich.text import Text
 
+        if progress.stage == "stop":
+            self._progress.console.print(progress.detail)
+            return
         self._seeking.hear(progress)
         if progress.stage != "lost":  # one that is sought has passed what it had passed
             self._stage[progress.host] = progress.stage

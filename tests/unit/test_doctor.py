@@ -235,8 +235,8 @@ def test_the_kinds_of_which_one_goes_before_are_told(asked, words):
 
 def test_a_host_on_which_nothing_can_be_seen_says_so():
     nothing, one = Found(0, (), ()), Found(3, (), (Ignored(7, "of another"),))
-    assert idle_reason(nothing, Host("a", "a")).endswith("none to be seen but hprofiler's own)")
-    assert idle_reason(one, Host("a", "a")).endswith("(3 searched; left out: 7 (of another))")
+    assert idle_reason(nothing, Host("a", "a")).endswith("none to be seen but those of this connection)")
+    assert idle_reason(one, Host("a", "a")).endswith("(3 processes searched; left out: 7 (of another))")
     line = Outcome("a", Status.IDLE, "find", idle_reason(one, Host("a", "a")))
     words = shown(HostChecked(Host("a", "a"), ignored=one.ignored, outcomes=(line,)))
     assert words.count("of another") == 1
