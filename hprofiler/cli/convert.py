@@ -47,7 +47,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int) -> None:
-    """Which of several events is in an output with room for one. Each has one count, beside that of its periods."""
+    """Which of several events is in an output with room for one. Each has one count beside its periods."""
     if options.to not in _OF_ONE_VALUE and (options.to or not options.output.endswith(_ENDINGS_OF_ONE)):
         return
     name = profile.values[written][0]
