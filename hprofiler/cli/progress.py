@@ -68,12 +68,11 @@ class PlainLines:
         if self._seeking.hear(progress) and progress.stage != "failed":
             self._print([f"{progress.host}: {progress.detail}"])
         step = (progress.host, progress.stage + (progress.detail if progress.stage == "canary" else ""))
-        nobody = progress.stage == "record" and not progress.processes
-        if progress.stage not in TOLD or step in self._said or nobody:
+        if progress.stage not in TOLD or step in self._said:
             return
         self._said.add(step)
         words = WORDS.get(progress.stage, progress.stage)
-        counted = "1 process" if progress.processes == 1 else f"{progress.processes} processes"
+        counted = "1 process" if progress.processes == 1 else f"{progress.processes or 'no'} processes"
         processes = f" {counted}" if progress.stage == "record" else ""
         detail = f": {progress.detail}" if progress.detail else ""
         self._print([f"{progress.host}: {words}{processes}{detail}"])

@@ -173,7 +173,7 @@ class _RecordingVisit(Visit):
         self.processes = len(ready)
         if not ready:
             self._end(session)
-            self.tell("done")
+            self.tell("done", "nothing was recorded")
             return None
         return session
 

@@ -70,6 +70,7 @@ def test_the_agent_is_told(stand_ins):
         Care(agent_cpu=0.25),
     )
     assert [line.reason for line in result.outcomes if line.pid == 7] == ["0.25"]
+    assert [step.detail for step in fleet.progress if step.stage == "done"] == ["nothing was recorded"]
 
 
 def test_doctor_asks_for_the_same(stand_ins):

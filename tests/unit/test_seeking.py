@@ -68,13 +68,13 @@ def test_a_log_has_it_and_that_it_is_there_again(capfd: pytest.CaptureFixture[st
     assert SOUGHT.fullmatch(sought)
 
 
-def test_a_log_has_that_the_run_is_stopped_and_no_recording_of_nobody(
+def test_a_log_has_that_the_run_is_stopped_and_who_records_nobody(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     log = PlainLines()
     log(HostProgress("host3", "record", "", 0))
     log(HostProgress("", "stop", "stopping"))
-    assert capfd.readouterr().err == "stopping\n"
+    assert capfd.readouterr().err == "host3: recording no processes\nstopping\n"
 
 
 def test_the_live_display_has_it_and_the_host_stays_where_it_was() -> None:
@@ -91,3 +91,5 @@ def test_the_live_display_has_it_and_the_host_stays_where_it_was() -> None:
     display(AGAIN)
     while shown.get(timeout=PATIENCE):
         pass
+    display(HostProgress("", "stop", "stopping"))
+    assert "stopping" in console.file.getvalue() and progress.tasks[0].completed == 1
