@@ -5,12 +5,15 @@ The value columns are part of the wire (`agents/PROTOCOL.md`): a profile with ot
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Dict, Iterable, List, Mapping, Tuple
 
 Column = Tuple[str, str]
 
 _BYTE_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+# A method of Java; events of processors have names such as MEM_LOAD_RETIRED.L3_MISS.
+_METHOD = re.compile(r"(?:[\w$]+\.)*[A-Z][\w$]*\.[a-z_$*<][\w$*<>]*")
 _SMALL_TIMES = ((1e3, "ms"), (1e6, "µs"), (1e9, "ns"))
 
 
@@ -153,7 +156,9 @@ def measure_of(event: str) -> Measure:
         title=event,
         share_of=event,
         verb="happen in",
-        none=f"ran the whole time without one sample of {event}",
+        none=f"ran the whole time without one call of {event}: nobody called it, or there is no such method"
+        if _METHOD.fullmatch(event)
+        else f"ran the whole time without one sample of {event}",
     )
 
 

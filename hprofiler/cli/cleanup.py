@@ -106,7 +106,10 @@ def _agreed(options: argparse.Namespace, wanted: Sequence[Tuple[Host, Sequence[L
     things = words.counted(sum(len(entries) for _, entries in wanted), "thing")
     question = f"Remove {things} on {words.counted(len(wanted), 'host')}? [y/N] "
     print(question, end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    agreed = sys.stdin.readline().strip().lower() in ("y", "yes")
+    if not agreed:
+        print("nothing was removed", file=sys.stderr)
+    return agreed
 
 
 def _failed(hosts: Sequence[Tuple[Outcome, ...]]) -> List[Outcome]:

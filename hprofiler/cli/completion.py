@@ -8,7 +8,8 @@ from typing import Dict
 from hprofiler.cli.exits import Exit
 from hprofiler.cli.kubernetes_options import VIAS
 from hprofiler.cli.parser import VERBS, option_strings
-from hprofiler.cli.sampling_options import ENGINES, EVENTS
+from hprofiler.cli.sampling_options import ENGINES
+from hprofiler.events import OWN
 from hprofiler.resolvers.kubernetes.asked import KINDS
 
 FILE_OPTIONS = (
@@ -53,7 +54,7 @@ _hprofiler() {{
       return ;;
     -e|--event)
       local first=${{word%"${{word##*,}}"}}
-      COMPREPLY=($(compgen -P "$first" -W "{" ".join(EVENTS)}" -- "${{word##*,}}"))
+      COMPREPLY=($(compgen -P "$first" -W "{" ".join(OWN)}" -- "${{word##*,}}"))
       return ;;
     --engine) COMPREPLY=($(compgen -W "{" ".join(ENGINES)}" -- "$word")); return ;;
     --via) COMPREPLY=($(compgen -W "{" ".join(VIAS)}" -- "$word")); return ;;
@@ -90,7 +91,7 @@ def _fish(by_verb: Dict[str, str]) -> str:
     pods = " ".join(PODS + kind for kind in WORKLOADS.split())
     lines.append(f'complete -c hprofiler -s j -l selector -x -a "{names} {pods}"')
     lines.append(f'complete -c hprofiler -l match -x -a "{names}"')
-    lines.append(f"complete -c hprofiler -s e -l event -x -a '{' '.join(EVENTS)}'")
+    lines.append(f"complete -c hprofiler -s e -l event -x -a '{' '.join(OWN)}'")
     lines.append(f"complete -c hprofiler -l engine -x -a '{' '.join(ENGINES)}'")
     lines.append(f"complete -c hprofiler -l via -x -a '{' '.join(VIAS)}'")
     return "\n".join(lines) + "\n"

@@ -20,6 +20,10 @@ from hprofiler.errors import ProfileError, UsageError
 if TYPE_CHECKING:
     from hprofiler._flamegraph import Diff, Profile
 
+# What has room for one value.
+_OF_ONE_VALUE = ("folded", "svg")
+_ENDINGS_OF_ONE = tuple(f".{name}" for name in _OF_ONE_VALUE)
+
 
 def command(options: argparse.Namespace) -> int:
     _check(options)
@@ -36,9 +40,24 @@ def command(options: argparse.Namespace) -> int:
     both = [name for name, _ in shaped.values] == ["before", "after"]
     if not both:
         convert_svg.check_one_sided(options)
+        _warn_of_others(options, shaped, value)
     _warn_of_total(options, total)
     _write(partial(shaped.write, value=None if both else value, **picture), options)
     return Exit.OK
+
+
+def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int) -> None:
+    """Which of several events is in an output with room for one. Each has one count beside its periods."""
+    if options.to not in _OF_ONE_VALUE and (options.to or not options.output.endswith(_ENDINGS_OF_ONE)):
+        return
+    name = profile.values[written][0]
+    others = [
+        other
+        for index, (other, unit) in enumerate(profile.values)
+        if unit == "count" and not other.endswith("_period") and other != name and profile.total(index)
+    ]
+    if others:
+        warn(f"of several events {name} is written; another with --value: {', '.join(others)}")
 
 
 def _warn_of_total(options: argparse.Namespace, total: int) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, List, Optional
 from hprofiler.cli import audited, kubernetes_options, yarn_options
 from hprofiler.cli.sampling_options import chosen_events
 from hprofiler.errors import UsageError
+from hprofiler.events import doubt_of
 from hprofiler.model import Sampling, Selector
 
 if TYPE_CHECKING:
@@ -77,6 +78,13 @@ def print_notes(located: Located) -> None:
         print(f"note: {note}", file=sys.stderr)
     if len(located.notes) > NOTES_SHOWN:
         print(f"note: … and {len(located.notes) - NOTES_SHOWN} more such notes", file=sys.stderr)
+
+
+def print_doubts(sampling: Sampling) -> None:
+    """Of which events nobody can say yet whether they can be had, on stderr. perf tries its events first."""
+    for doubt in map(doubt_of, sampling.events if sampling.engine != "perf" else ()):
+        if doubt:
+            print(f"note: {doubt.text}; {doubt.remedy}", file=sys.stderr)
 
 
 def sampling(options: argparse.Namespace) -> Sampling:

@@ -58,7 +58,17 @@ class Parser(argparse.ArgumentParser):
     """
 
     def error(self, message: str) -> NoReturn:
+        message = message.replace("ignored explicit argument", "it takes no value, and was given")
+        if message.startswith("unrecognized arguments: "):
+            message += self._meant(message.split(": ", 1)[1].split()[0])
         self.exit(2, f"hprofiler: {message}\n  see `{self.prog} --help`\n")
+
+    def _meant(self, word: str) -> str:
+        """The option that is most like an unknown one, in brackets."""
+        from difflib import get_close_matches
+
+        near = get_close_matches(word.partition("=")[0], self._option_string_actions, n=1, cutoff=0.8)
+        return f" (did you mean {near[0]}?)" if word.startswith("--") and near else ""
 
     def print_help(self, file: Any = None) -> None:
         print(self.format_help(), end="", file=file)

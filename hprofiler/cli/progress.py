@@ -62,6 +62,9 @@ class PlainLines:
         self._seeking = Seeking(_SEEKING_SAID, self._print)
 
     def __call__(self, progress: HostProgress) -> None:
+        if progress.stage == "stop":
+            self._print([progress.detail])
+            return
         if self._seeking.hear(progress) and progress.stage != "failed":
             self._print([f"{progress.host}: {progress.detail}"])
         step = (progress.host, progress.stage + (progress.detail if progress.stage == "canary" else ""))
@@ -69,7 +72,7 @@ class PlainLines:
             return
         self._said.add(step)
         words = WORDS.get(progress.stage, progress.stage)
-        counted = "1 process" if progress.processes == 1 else f"{progress.processes} processes"
+        counted = "1 process" if progress.processes == 1 else f"{progress.processes or 'no'} processes"
         processes = f" {counted}" if progress.stage == "record" else ""
         detail = f": {progress.detail}" if progress.detail else ""
         self._print([f"{progress.host}: {words}{processes}{detail}"])
@@ -117,6 +120,9 @@ class LiveDisplay:
     def __call__(self, progress: HostProgress) -> None:
         from rich.text import Text
 
+        if progress.stage == "stop":
+            self._progress.console.print(progress.detail)
+            return
         self._seeking.hear(progress)
         if progress.stage != "lost":  # one that is sought has passed what it had passed
             self._stage[progress.host] = progress.stage

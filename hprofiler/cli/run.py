@@ -40,6 +40,7 @@ def record(options: argparse.Namespace, located: Located, selector: Selector, re
     from hprofiler.run import RunRequest, run
 
     sampling = chosen.sampling(options)
+    chosen.print_doubts(sampling)
     request = RunRequest(
         located,
         selector,

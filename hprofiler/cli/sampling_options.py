@@ -7,8 +7,8 @@ import re
 from typing import Tuple
 
 from hprofiler.cli import numbers
+from hprofiler.events import OWN
 
-EVENTS = ("cpu", "alloc", "live", "lock", "wall", "nativemem", "offcpu")
 ENGINES = ("auto", "async-profiler", "perf")
 MOST_EVENTS = 16
 
@@ -41,7 +41,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         dest="events",
         type=events,
         metavar="EVENT,…",
-        help=f"what to sample, all at once (default cpu): {', '.join(EVENTS)}, or any other event that the "
+        help=f"what to sample, all at once (default cpu): {', '.join(OWN)}, or any other event that the "
         "engine knows, say page-faults, cache-misses, sched:sched_switch or a Java method a.b.C.m",
     )
     group.add_argument(
@@ -98,9 +98,9 @@ def events(text: str) -> Tuple[str, ...]:
     for name in names:
         if not _EVENT.fullmatch(name):
             raise argparse.ArgumentTypeError(
-                f"{name!r} is no event; there are {', '.join(EVENTS)}, and others such as page-faults"
+                f"{name!r} is no event; there are {', '.join(OWN)}, and others such as page-faults"
             )
-    twice = [name for name in EVENTS + tuple(names) if names.count(name) > 1]
+    twice = [name for name in OWN + tuple(names) if names.count(name) > 1]
     if twice:
         raise argparse.ArgumentTypeError(f"{twice[0]} is given twice in {text!r}")
     if len(names) > MOST_EVENTS:

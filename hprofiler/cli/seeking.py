@@ -46,9 +46,9 @@ class Seeking:
             self._saying = False
 
     def _lines(self) -> List[str]:
-        """ "host3: the connection was lost, seeking it (12 s of 30)"."""
+        """ "host3: the connection was lost; looking for its agent (12 s of 30)"."""
         now = time.monotonic()
         return [
-            f"{host}: {reason}, seeking it ({min(now - since, seconds):.0f} s of {seconds:.0f})"
+            f"{host}: {reason}; looking for its agent ({min(now - since, seconds):.0f} s of {seconds:.0f})"
             for host, (reason, since, seconds) in self._lost.items()
         ]

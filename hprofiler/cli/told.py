@@ -42,13 +42,16 @@ def print_degraded(results: Sequence[HostResult]) -> None:
 
 
 def print_reasons(results: Sequence[HostResult]) -> None:
-    """Why recorded processes were recorded as they were; each reason by itself, for it is shared by many."""
+    """Why recorded processes were recorded as they were; each reason by itself, for it is shared by many.
+
+    What there is to do is about the first: why a better engine was not taken.
+    """
     _print_notes(
-        replace(one, reason=reason)
+        replace(one, reason=reason, remedy="" if number else one.remedy)
         for host in results
         for one in host.outcomes
         if one.status is Status.OK and one.pid and one.reason
-        for reason in one.reason.split("; ")
+        for number, reason in enumerate(one.reason.split("; "))
     )
 
 

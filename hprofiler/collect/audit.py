@@ -207,7 +207,7 @@ class _Audited:
         return getattr(self._transport, name)
 
     def connect(self) -> None:
-        self._note("connect", self._transport.host.address)
+        self._note("connect", self._transport.destination())
         self._transport.connect()
 
     def open(self, command: str) -> Any:

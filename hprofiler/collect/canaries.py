@@ -64,7 +64,8 @@ class Canaries:
         except HostError as lost:
             first = f"the host of the first, {who}, was lost: {lost.reason}"
             learnt = f"none like it ({kind}) is recorded after {first}"
-            raise
+            reason = f"{lost.reason}; {who} was being recorded before the others (--canary)"
+            raise type(lost)(lost.stage, reason, lost.remedy) from lost
         finally:
             self._learn(kind, learnt)
         return learnt

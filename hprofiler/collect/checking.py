@@ -14,6 +14,7 @@ from hprofiler.collect.crew import Crew, Listener, Reach, silent
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit, idle_reason, visit_all
 from hprofiler.errors import HostError
+from hprofiler.events import doubt_of
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selector, Status
 
 SKEW = 1.0
@@ -102,9 +103,10 @@ class _CheckingVisit(Visit):
             self._care.agent_cpu,
         )
         self._clock_ahead = ahead(checked.time, asked, time.time())
-        self._found, self._checked = found, checked
+        processes = tuple(_doubted(one) for one in checked.processes)
+        self._found, self._checked = found, replace(checked, processes=processes)
         if found.processes and not self._care.busy:
-            self._checked = self._unless_busy(checked)
+            self._checked = self._unless_busy(self._checked)
         self.finish(session)
         self.tell("done" if found.processes else "idle")
 
@@ -137,6 +139,14 @@ class _CheckingVisit(Visit):
 def _failed(one: CheckedProcess, why: HostError) -> CheckedProcess:
     outcome = ProcessOutcome(one.outcome.pid, Status.FAILED, why.stage, why.reason, why.remedy)
     return replace(one, outcome=outcome, engine="", sources={})
+
+
+def _doubted(one: CheckedProcess) -> CheckedProcess:
+    """With a word of events that async-profiler will look for in the process; perf's were tried out."""
+    if one.engine != "async-profiler":
+        return one
+    doubts = [doubt for doubt in map(doubt_of, one.sources) if doubt]
+    return replace(one, findings=(*one.findings, *(Finding("warning", "event", *doubt) for doubt in doubts)))
 
 
 def ahead(there: float, asked: float, answered: float) -> float:

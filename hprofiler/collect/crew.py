@@ -35,7 +35,7 @@ class Reach:
 class HostProgress:
     """One step of one host: an outcome's `stage`, or `wait` (for the others), `idle`, `failed`, `done`.
 
-    A host that is `lost` is sought for so many `seconds`.
+    A host that is `lost` is sought for so many `seconds`. `stop` is of no host: the user ends the run.
     """
 
     host: str

@@ -23,7 +23,7 @@ from hprofiler.collect import canaries, libraries
 from hprofiler.collect.canaries import Canaries, Cleared
 from hprofiler.collect.care import USUAL, Care, refuse_busy
 from hprofiler.collect.comeback import Comeback
-from hprofiler.collect.crew import Crew, Listener, Reach, silent
+from hprofiler.collect.crew import Crew, HostProgress, Listener, Reach, silent
 from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.ledger import Ledger, first_failure
@@ -43,6 +43,7 @@ from hprofiler.model import (
 
 _LATE = 1.0
 _CANARY_STEPS = 3  # as of any recording: it is prepared, started, and recorded
+_STOPPING = "stopping: what was recorded is fetched; once more ends at once"
 _FROM_THE_NODE = "go by SSH to the node and its perf: --via ssh"
 
 
@@ -70,6 +71,7 @@ def collect(
         for visit in visits:
             visit.stop(level)
         gate.open()
+        crew.listener(HostProgress("", "stop", _STOPPING if level < AT_ONCE else "ending at once"))
 
     visit_all(visits, crew, on_stop)
     return [visit.result() for visit in visits]
@@ -151,6 +153,7 @@ class _RecordingVisit(Visit):
         session = self.open_session()
         if former:
             self._take_away(session, former)
+        self._tell_no_limit()
         found = self.find(session, self._selector)
         if not found.processes:
             self._idle(session, found)
@@ -170,9 +173,16 @@ class _RecordingVisit(Visit):
         self.processes = len(ready)
         if not ready:
             self._end(session)
-            self.tell("done")
+            self.tell("done", "nothing was recorded")
             return None
         return session
+
+    def _tell_no_limit(self) -> None:
+        if self.facts and self._care.agent_cpu > self.facts.cpus > 0:
+            reason = f"--agent-cpu {self._care.agent_cpu:g} limits nothing: the host has {self.facts.cpus}"
+            line = Outcome(self.host.name, Status.DEGRADED, "prepare", reason, "ask for fewer processors")
+            if line not in self.outcomes:  # of a connection before
+                self.outcomes.append(line)
 
     def _take_away(self, session: AgentSession, former: Trace) -> None:
         """What an agent left; that something of it stays keeps nobody from recording."""

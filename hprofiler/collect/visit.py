@@ -293,7 +293,7 @@ def idle_reason(found: Found, host: Host) -> str:
     count = len(host.containers)
     where = f" in {'its container' if count == 1 else f'any of its {count} containers'}" if count else ""
     ignored = f"; left out: {found.ignored[0].pid} ({found.ignored[0].reason})" if found.ignored else ""
-    looked = (
-        f"{found.searched} searched" if found.searched else "there are none to be seen but hprofiler's own"
-    )
+    looked = f"{found.searched} {'process' if found.searched == 1 else 'processes'} searched"
+    if not found.searched:
+        looked = "there are none to be seen but those of this connection"
     return f"no process matches{where} ({looked}{ignored})"

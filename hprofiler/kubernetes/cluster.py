@@ -37,13 +37,17 @@ Params = Mapping[str, str]
 
 
 class Cluster:
-    """Asks and commands; from any thread. `namespace` is the context's, `server` its address for messages."""
+    """Asks and commands; from any thread.
+
+    `namespace` and `user` (a name or None) are the context's, `server` its address for messages.
+    """
 
     def __init__(self, access: Access) -> None:
         """Raises HprofilerError for a configuration that makes no sense, and a login that fails."""
         configuration = configured(access.kubeconfig, access.context)
         self.namespace: str = configuration.single.namespace
         self.server = _shown(configuration.single.cluster.server)
+        self.user = configuration.single.context.user
         self._name = configuration.cluster.get("tls-server-name")
         self._timeout = access.timeout
         self._client = _client(configuration, access.timeout)

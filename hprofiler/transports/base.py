@@ -74,6 +74,9 @@ class Transport(Protocol):
     bytes_sent: int
     bytes_received: int
 
+    def destination(self) -> str:
+        """As whom and where to `connect` goes, for the record. Raises as `connect` does."""
+
     def connect(self) -> None:
         """Raises HostError with stage "connect", the reason and the remedy."""
 

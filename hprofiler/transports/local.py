@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -28,6 +29,13 @@ class LocalTransport:
         self._lock = threading.Lock()
         self._channels: list[_LocalChannel] = []
         self._closed = False
+
+    def destination(self) -> str:
+        uid = os.geteuid()
+        try:
+            return f"{pwd.getpwuid(uid).pw_name} on this machine"
+        except KeyError:
+            return f"uid {uid} on this machine"
 
     def connect(self) -> None:
         """Nothing to do: we are here."""

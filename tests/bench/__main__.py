@@ -12,7 +12,7 @@ from typing import Callable, Dict, List
 from tests.bench import __doc__ as usage
 from tests.bench import core, core_readers, engines, kubernetes, many_hosts, one_jvm, start_up, viewer, yarn
 from tests.bench.commands import BenchError
-from tests.bench.table import Row, markdown
+from tests.bench.table import Row, markdown, without_verdict
 from tests.lab import cache, hosts
 
 BENCHES: Dict[str, Callable[[], List[Row]]] = {
@@ -62,6 +62,9 @@ def main() -> int:
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(table, encoding="utf-8")
     print(table)
+    untold = without_verdict(rows)
+    if untold:
+        print(f"without a verdict (not measured, or too noisy to tell): {', '.join(untold)}")
     return 0 if all(row.holds is not False for row in rows) else 1
 
 

@@ -8,7 +8,7 @@ from typing import List, Optional, Sequence
 
 @dataclass(frozen=True)
 class Row:
-    """One measured promise. `holds` is None where nothing was promised."""
+    """One measured promise. `holds` is None where nothing was promised ("") and where nobody can tell."""
 
     what: str
     measured: str
@@ -25,6 +25,11 @@ def markdown(rows: Sequence[Row], machine: str) -> str:
     cells += [[row.what, row.measured, row.promised, VERDICT[row.holds]] for row in rows]
     widths = [max(len(line[column]) for line in cells) for column in range(4)]
     return f"{machine}\n\n" + "".join(_line(line, widths) for line in cells)
+
+
+def without_verdict(rows: Sequence[Row]) -> List[str]:
+    """Promises of which this run does not tell whether they hold: not measured, or too noisy."""
+    return [row.what for row in rows if row.promised and row.holds is None]
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

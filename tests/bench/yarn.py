@@ -21,6 +21,7 @@ from tests.lab.yarn.software import Unavailable, software
 from tests.unit.yarn_server import APP, Server, application_paths, container, executor, spark_paths
 
 ROUNDS = 3
+MOST_REQUESTS = 5
 
 
 def rows() -> List[Row]:
@@ -37,7 +38,9 @@ def _resolving() -> Row:
         requests = len(server.asked) / ROUNDS
     seconds = statistics.median(times)
     measured = f"{seconds:.2f} s, {requests:g} requests (median of {ROUNDS})"
-    return Row("resolving 1,000 containers on 500 nodes", measured, "under 2 s, 5 requests", seconds < 2)
+    holds = seconds < 2 and requests <= MOST_REQUESTS
+    promised = f"under 2 s, {MOST_REQUESTS} requests"
+    return Row("resolving 1,000 containers on 500 nodes", measured, promised, holds)
 
 
 def _until_sampling() -> Row:

@@ -182,6 +182,7 @@ def test_into_a_jvm_that_somebody_else_profiles_nothing_is_loaded(both, burn, li
     checked = both.agree(burner)
     assert checked["engine"] == "perf", checked
     assert "is at work in process" in checked["reason"] and "so nothing else is" in checked["reason"], checked
+    assert "stop it first (asprof stop)" in checked["remedy"], checked
     maps = Path(f"/proc/{burner.outer.pid}/maps").read_text()
     assert str(theirs) in maps and "/.hprofiler-" not in maps
     assert "is running" in attach.profiling_status(burner.outer.pid, str(theirs))

@@ -183,12 +183,22 @@ def test_without_perf_events_a_timer_takes_their_place(agent, library, burn):
 
 def test_an_event_that_cannot_be_had_says_why(agent, library, burn):
     burner = burn()
-    agent.prepare(library, found(agent, burner), events=["no-such-event"])
+    agent.prepare(library, found(agent, burner), events=["no_such_event"])
     agent.send("start")
     outcome = agent.collect().outcomes[burner.outer.pid]
     assert (outcome["status"], outcome["stage"]) == ("failed", "start")
-    assert "Unsupported event type" in outcome["reason"], outcome
+    assert "for no_such_event: Unsupported event type" in outcome["reason"], outcome
+    assert outcome["remedy"].startswith("no_such_event is none of async-profiler's events")
     assert not is_profiled(burner.outer.pid)
+
+
+def test_an_event_that_no_function_can_be_is_refused_before_anything_is_loaded(agent, library, burn):
+    burner = burn()
+    _, refused = agent.prepare(library, found(agent, burner), events=["page-fault"])
+    outcome = refused[burner.outer.pid]
+    assert (outcome["status"], outcome["stage"]) == ("failed", "prepare")
+    assert "no event page-fault" in outcome["reason"], outcome
+    assert "libasyncProfiler" not in Path(f"/proc/{burner.outer.pid}/maps").read_text()
 
 
 def test_a_jvm_on_musl_finds_the_same_file_the_next_time(agent, library, burn, tmp_path):

@@ -108,7 +108,7 @@ def test_no_match_anywhere_says_what_was_searched_and_where(coordinator: Coordin
     for name in ALL.split(","):
         (outcome,) = result.host(name)["outcomes"]
         assert outcome["status"] == "idle"
-        assert re.search(r"\d+ searched", outcome["reason"])
+        assert re.search(r"\d+ process(es)? searched", outcome["reason"])
 
 
 def test_a_misspelt_name_lists_its_neighbours(coordinator: Coordinator) -> None:

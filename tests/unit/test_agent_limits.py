@@ -9,6 +9,7 @@ import pytest
 from hprofiler.cli import care_options, numbers
 from hprofiler.cli.parser import parse
 from hprofiler.collect import AGENT_CPU, Care, check_only, collect
+from hprofiler.model import Status
 from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
 
 
@@ -44,6 +45,15 @@ def test_less_of_a_processor_and_more_processes_have_more_time():
     assert slow.folding(30, 0) == 600
 
 
+@pytest.mark.parametrize(("cores", "told"), [(99.0, True), (2.0, False)])
+def test_more_processors_than_there_are_are_told_to_be_no_limit(stand_ins, cores, told):
+    body = "hello(); found(); read()"
+    fleet = Fleet(stand_ins, 20, {"a": body})
+    (result,) = collect(fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, care=Care(agent_cpu=cores))
+    reasons = [line.reason for line in result.outcomes if line.status is Status.DEGRADED]
+    assert reasons == (["--agent-cpu 99 limits nothing: the host has 2"] if told else [])
+
+
 def test_the_agent_is_told(stand_ins):
     refusal = "say('outcome', pid=7, status='failed', stage='prepare', reason=str(asked), remedy='')"
     body = "hello(); found(7); asked = prepare_request()['agent_cpu']; " + refusal
@@ -60,6 +70,7 @@ def test_the_agent_is_told(stand_ins):
         Care(agent_cpu=0.25),
     )
     assert [line.reason for line in result.outcomes if line.pid == 7] == ["0.25"]
+    assert [step.detail for step in fleet.progress if step.stage == "done"] == ["nothing was recorded"]
 
 
 def test_doctor_asks_for_the_same(stand_ins):

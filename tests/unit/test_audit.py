@@ -64,6 +64,7 @@ def test_what_was_done_is_recorded_in_its_order(stand_ins):
     assert {line["host"] for line in found} == {"a"} and {line["run"] for line in found} == {"r"}
     whats = [(line["by"], line["what"]) for line in found]
     assert whats[:2] == [("coordinator", "connect"), ("coordinator", "command")]
+    assert found[0]["detail"].endswith(" on this machine"), "as whom and where to"
     requests = [line["detail"].split()[0] for line in found if line["what"] == "request"]
     assert requests[0] == "hello" and requests[-1] == "bye"
     assert {"find", "put", "prepare", "start"} <= set(requests)

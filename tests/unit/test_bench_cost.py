@@ -7,6 +7,7 @@ import random
 import pytest
 
 from tests.bench.cost import estimate, percent_lost, verdict
+from tests.bench.table import Row, without_verdict
 
 
 def test_no_noise_is_no_doubt() -> None:
@@ -41,3 +42,12 @@ def test_a_wide_interval_reaches_far() -> None:
 )
 def test_verdicts(lost: float, noise: float, holds: object) -> None:
     assert verdict(lost, noise, 2) is holds
+
+
+def test_a_promise_that_nobody_could_measure_is_named() -> None:
+    rows = [
+        Row("a", "1 s", "2 s", True),
+        Row("b", "not measured: no Spark", "3 s", None),
+        Row("c", "9", "", None),
+    ]
+    assert without_verdict(rows) == ["b"]

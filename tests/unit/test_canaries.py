@@ -61,7 +61,7 @@ def test_the_others_wait_for_it():
 
 def test_a_host_that_is_lost_speaks_against_the_kind():
     canaries = Canaries()
-    with pytest.raises(HostError):
+    with pytest.raises(HostError, match=f"timed out; {FIRST} was being recorded before the others"):
         canaries.verdict(
             KIND, FIRST, lambda: (_ for _ in ()).throw(HostError("prepare", "timed out")), nothing
         )

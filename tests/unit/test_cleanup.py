@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import select
 import sys
 import tty
 
@@ -143,9 +144,12 @@ def test_on_a_terminal_the_user_is_asked(run, monkeypatch, answer, code):
             monkeypatch.setattr(sys, "stdin", stdin)
             monkeypatch.setattr(sys, "stderr", stderr)
             got, out, _ = run(a=host(PROFILER, PRIVATE))
-        shown = os.read(keyboard.fileno(), 4096).decode()
+        last, shown = "[y/N] " if code is Exit.OK else "nothing was removed", ""
+        while last not in shown and select.select([keyboard], [], [], 30)[0]:
+            shown += os.read(keyboard.fileno(), 4096).decode()
     assert got is code and "Remove 2 things on 1 host? [y/N]" in shown
     assert ("removed" in out) is (code is Exit.OK)
+    assert ("nothing was removed" in shown) is (code is not Exit.OK)
 
 
 def test_what_the_visit_itself_brought_is_taken_away_and_not_told(run, tmp_path):

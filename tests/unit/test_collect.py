@@ -52,7 +52,7 @@ def test_a_good_host(fleet):
 
 BAD = {
     "gone": ("sys.exit(9)", Status.FAILED, "connect", "status 9"),
-    "idle": ("hello(); found(); read()", Status.IDLE, "find", "no process matches (9 searched)"),
+    "idle": ("hello(); found(); read()", Status.IDLE, "find", "no process matches (9 processes searched)"),
     "liar": ("hello(); read(); out(b'?\\n'); read()", Status.FAILED, "find", "protocol"),
     "torn": (
         "hello(); found(7); prepared(7); recording(7); os.kill(os.getpid(), 9)",
@@ -239,6 +239,8 @@ def test_the_first_stop_keeps_what_was_recorded(fleet):
     stop_when(hosts, "record")
     result = hosts.collect()["one"]
     assert line(result, 7)[0] is Status.OK and hosts.sink.sizes == {("one", 7, "cpu"): 4}
+    (told,) = [step.detail for step in hosts.progress if step.stage == "stop"]
+    assert "once more ends at once" in told
 
 
 def test_a_stop_before_anything_was_recorded_ends_at_once(fleet):

@@ -105,7 +105,7 @@ def test_nothing_at_all_is_idle(look):
     (line,) = look([]).outcomes
     assert line.status is Status.IDLE
     assert line.reason.startswith(
-        "no process matches in any of its 2 containers (9 searched; left out: 9 (Python worker)"
+        "no process matches in any of its 2 containers (9 processes searched; left out: 9 (Python worker)"
     )
 
 

@@ -395,3 +395,22 @@ def test_stdin_may_be_a_socket(words):
         done = subprocess.run(command, stdin=theirs, capture_output=True, env=environment)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"match" in done.stdout
+
+
+SEVERAL = b"""java 1 [000] 1.0: 7 page-faults:
+\t1 main (/x)
+
+java 1 [000] 2.0: 9 cpu-clock:
+\t1 main (/x)
+\t2 root (/x)
+
+"""
+
+
+def test_which_of_several_events_is_written_is_told():
+    done = hprofiler("convert", "-", "-o", "-", "--to", "folded", stdin=SEVERAL)
+    assert (done.returncode, done.stdout) == (0, b"java;main 7\n")
+    note = b"hprofiler: of several events page-faults is written; another with --value: cpu-clock\n"
+    assert done.stderr == note
+    assert convert("-", "--value", "cpu-clock", stdin=SEVERAL) == ["java;root;main 9"]
+    assert hprofiler("convert", "-", "-o", "-", "--to", "json", stdin=SEVERAL).stderr == b"", "it has all"

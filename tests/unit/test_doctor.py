@@ -101,6 +101,24 @@ def test_each_host_says_for_itself(stand_ins):
     assert verdict(list(checked.values())) is Exit.PARTIAL
 
 
+@pytest.mark.parametrize(
+    ("engine", "event", "meant"),
+    [
+        ("async-profiler", "aloc", "if you mean alloc"),
+        ("async-profiler", "nosuch", "choose of cpu"),
+        ("async-profiler", "sched:sched_switch", None),
+        ("perf", "nosuch", None),
+    ],
+)
+def test_an_event_that_may_be_a_function_is_told_with_what_may_be_meant(stand_ins, engine, event, meant):
+    told = {**CHECKED, "processes": [{**VERDICT, "engine": engine, "sources": {event: event}}]}
+    body = f"hello(); found(7); read(); say('checked', **{told!r}); read()"
+    (one,) = check_by(stand_ins, {"a": body})["a"].verdicts
+    doubts = [finding for finding in one.findings if finding.about == "event"]
+    assert [finding.severity for finding in doubts] == (["warning"] if meant else [])
+    assert all(event in finding.text and meant in finding.remedy for finding in doubts)
+
+
 @pytest.mark.parametrize(("forced", "code"), [(False, Exit.NOTHING), (True, Exit.OK)])
 def test_on_a_busy_host_nothing_would_be_recorded(stand_ins, forced, code):
     body = f"HOST['load'] = 1e6; hello(); found(7); read(); say('checked', **{CHECKED!r}); read()"
@@ -217,8 +235,8 @@ def test_the_kinds_of_which_one_goes_before_are_told(asked, words):
 
 def test_a_host_on_which_nothing_can_be_seen_says_so():
     nothing, one = Found(0, (), ()), Found(3, (), (Ignored(7, "of another"),))
-    assert idle_reason(nothing, Host("a", "a")).endswith("none to be seen but hprofiler's own)")
-    assert idle_reason(one, Host("a", "a")).endswith("(3 searched; left out: 7 (of another))")
+    assert idle_reason(nothing, Host("a", "a")).endswith("none to be seen but those of this connection)")
+    assert idle_reason(one, Host("a", "a")).endswith("(3 processes searched; left out: 7 (of another))")
     line = Outcome("a", Status.IDLE, "find", idle_reason(one, Host("a", "a")))
     words = shown(HostChecked(Host("a", "a"), ignored=one.ignored, outcomes=(line,)))
     assert words.count("of another") == 1

@@ -64,6 +64,17 @@ def test_who_is_missing_has_a_reason_were_it_a_note(tmp_path):
     )
 
 
+def test_what_is_one_reason_is_counted_once(tmp_path):
+    """A host's own reason is that of the processes that were lost with it; pids make no other reason."""
+    lost = MadeHost("n1").fails("failed", "the agent was ended by a signal")
+    lost.fails("failed", "lost with its host: the agent was ended by a signal", pid=7)
+    refused = MadeHost("n2", {1: f"{JOB} 90000\n"})
+    for pid in (502, 535):
+        refused.fails("failed", f"process {pid} belongs to yarn", pid=pid)
+    (text,) = [one for one in texts(of(make_run(tmp_path / "run", [lost, refused]))) if "missing here" in one]
+    assert text.endswith("missing here: process 502 belongs to yarn (2 times), and 1 other reason."), text
+
+
 def test_a_method_that_is_called_like_a_word_is_marked_where_it_stands(tmp_path):
     folder = run_of(tmp_path, "time 900\nother 100\n")
     (answer, *_) = of(folder)

@@ -20,7 +20,7 @@ PATIENCE = 30
 LOST = HostProgress("host3", "lost", "the connection was lost", 1, 30.0)
 AGAIN = HostProgress("host3", "fetch", "connected again after 12 s", 1)
 # How many seconds are over is for the machine's load to say.
-SOUGHT = re.compile(r"host3: the connection was lost, seeking it \(\d+ s of 30\)")
+SOUGHT = re.compile(r"host3: the connection was lost; looking for its agent \(\d+ s of 30\)")
 
 
 def seeking(every: float) -> Tuple[Seeking, SimpleQueue[List[str]]]:
@@ -33,7 +33,7 @@ def test_it_is_said_again_and_again_until_the_host_is_found() -> None:
     assert not sought.hear(LOST)
     for _ in range(3):
         (line,) = said.get(timeout=PATIENCE)
-        assert line.startswith("host3: the connection was lost, seeking it (") and line.endswith(" s of 30)")
+        assert SOUGHT.fullmatch(line), line
     assert sought.hear(AGAIN)
     while said.get(timeout=PATIENCE):
         pass
@@ -68,6 +68,15 @@ def test_a_log_has_it_and_that_it_is_there_again(capfd: pytest.CaptureFixture[st
     assert SOUGHT.fullmatch(sought)
 
 
+def test_a_log_has_that_the_run_is_stopped_and_who_records_nobody(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    log = PlainLines()
+    log(HostProgress("host3", "record", "", 0))
+    log(HostProgress("", "stop", "stopping"))
+    assert capfd.readouterr().err == "host3: recording no processes\nstopping\n"
+
+
 def test_the_live_display_has_it_and_the_host_stays_where_it_was() -> None:
     console = Console(file=io.StringIO(), width=200)
     progress = Progress(TextColumn("{task.fields[note]}"), console=console, auto_refresh=False)
@@ -82,3 +91,5 @@ def test_the_live_display_has_it_and_the_host_stays_where_it_was() -> None:
     display(AGAIN)
     while shown.get(timeout=PATIENCE):
         pass
+    display(HostProgress("", "stop", "stopping"))
+    assert "stopping" in console.file.getvalue() and progress.tasks[0].completed == 1

@@ -9,6 +9,7 @@ import pytest
 
 from hprofiler.errors import HostError
 from hprofiler.model import Host
+from hprofiler.transports.ssh.connector import SshConnector
 from hprofiler.transports.ssh.options import SshOptions
 from hprofiler.transports.ssh.route import RouteFinder
 
@@ -115,3 +116,22 @@ def test_nonsense_is_an_error_of_the_host_with_a_remedy(find, config):
     with pytest.raises(HostError) as caught:
         find(config)
     assert caught.value.stage == "connect" and "ssh_config" in caught.value.remedy
+
+
+def test_as_whom_and_where_to_a_connection_goes(tmp_path):
+    """For the record: as ssh_config and the options say it together."""
+    file = tmp_path / "config"
+    file.write_text(
+        "Host n1\n HostName 10.77.0.11\n Port 2200\n User prof\n"
+        "Host far\n HostName ::1\n User eve\n ProxyJump n1\nHost odd\n User eve\n ProxyCommand nc %h %p\n"
+    )
+
+    def destination(host: Host, **options) -> str:
+        with SshConnector(SshOptions(config_path=file, **options)) as connector:
+            return connector.transport(host).destination()
+
+    assert destination(N1) == "prof@10.77.0.11:2200"
+    assert destination(Host("n1", "n1", user="zoe"), port=7) == "zoe@10.77.0.11:7"
+    assert destination(Host("n2", "n2")) == f"{getpass.getuser()}@n2:22"
+    assert destination(Host("far", "far")) == "eve@[::1]:22 through prof@10.77.0.11:2200"
+    assert destination(Host("odd", "odd")) == "eve@odd:22 through its ProxyCommand"

@@ -46,6 +46,19 @@ def test_reasons_of_what_went_well_are_told_once(
     assert capsys.readouterr().err.splitlines() == told
 
 
+def test_why_a_better_engine_was_not_taken_is_told_with_what_to_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    reason = "not by async-profiler: another is at work; perf 6.1"
+    line = Outcome("n1", Status.OK, "record", reason, "stop it first", 7)
+    print_reasons([HostResult(Host("n1", "n1"), None, (), (line,))])
+    assert capsys.readouterr().err.splitlines() == [
+        "note: n1 pid 7: not by async-profiler: another is at work",
+        "    stop it first",
+        "note: n1 pid 7: perf 6.1",
+    ]
+
+
 def test_what_differs_in_details_is_one_note(capsys: pytest.CaptureFixture[str]) -> None:
     lines = [
         Outcome(

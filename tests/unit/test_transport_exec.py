@@ -49,6 +49,8 @@ def test_a_command_and_its_streams(transport: ExecTransport, server: ApiServer) 
     ((path, query),) = server.asked
     assert path == "/api/v1/namespaces/ns/pods/pod/exec"
     assert query["container"] == ["main"] and query["command"][:2] == ["sh", "-c"]
+    assert transport.destination().startswith(f"exec into ns/pod/main by {server.scheme}://")
+    assert transport.destination().endswith(" as me")
 
 
 @pytest.mark.parametrize(("kept", "left"), [(0, b""), (4, b"4567"), (100, b"01234567")])

@@ -122,10 +122,12 @@ pub fn remark(head: &ProfileHead, named: bool) -> Option<Note> {
     Some(Note::plain(format!("no {what}{why}")))
 }
 
-/// Whether a result is as good as was asked for, and what to do where it is not.
+/// Whether a result is as good as was asked for, and what to do where it is not. By another engine than the first it may
+/// be good, and the user may want to mend what kept that one from it.
 pub fn judge(pid: i32, notes: Vec<Note>) -> Outcome {
     let degraded = notes.iter().any(|note| note.degraded);
-    let remedies = notes.iter().map(|note| note.remedy.clone());
+    let told = notes.iter().filter(|note| degraded || !note.why.is_empty());
+    let remedies = each_once(told.map(|note| note.remedy.clone()));
     Outcome {
         pid: Some(pid),
         status: match degraded {
@@ -133,10 +135,7 @@ pub fn judge(pid: i32, notes: Vec<Note>) -> Outcome {
             false => Status::Ok,
         },
         stage: Stage::Record,
-        remedy: match degraded {
-            true => each_once(remedies),
-            false => String::new(),
-        },
+        remedy: remedies,
         reason: reason(notes),
     }
 }
@@ -238,6 +237,6 @@ mod tests {
         assert_eq!(outcome.reason, reason);
         assert_eq!(outcome.remedy, "restart it; use x");
         let well = judge(7, vec![Note::plain("not by x").because(no_attach())]);
-        assert_eq!((well.status, well.remedy.as_str()), (Status::Ok, ""));
+        assert_eq!((well.status, &*well.remedy), (Status::Ok, "restart it"));
     }
 }

@@ -25,6 +25,8 @@ _CORES = 0.05
 _TIMES = 2.0
 _POINTS = 0.05
 _LONGEST_REASON = 200
+_LOST = "lost with its host: "
+_PROCESS = re.compile(r"\bprocess [0-9]+")
 
 _BROKEN = re.compile(
     r"(\d{1,3}) % of the stacks(?: \(([^)]*)\))? are broken: the JVM keeps no frame pointers"
@@ -71,26 +73,37 @@ def _failed(host: HostFacts) -> bool:
 
 
 def _told_missing(host: HostFacts) -> List[Outcome]:
-    """What failed there, and what is said of processes that are not recorded, were it a note."""
+    """What failed there, and what is said of processes that are not recorded, were it a note.
+
+    Where processes are lost with their host they say why, and the host has nothing to add.
+    """
     recorded = {one.pid for one in host.recordings}
+    lost = any(one.reason.startswith(_LOST) for one in host.outcomes)
     return [
         one
         for one in host.outcomes
-        if one.status is Status.FAILED
+        if (one.status is Status.FAILED and not (lost and one.pid is None))
         or (one.status is Status.DEGRADED and one.pid is not None and one.pid not in recorded)
     ]
 
 
 def _because(subject: Subject) -> str:
     outcomes = [one for host in (subject.facts.hosts if subject.facts else ()) for one in _told_missing(host)]
-    reasons = Counter(one.reason for one in (*outcomes, *subject.problems) if one.reason)
+    told = [one.reason for one in (*outcomes, *subject.problems) if one.reason]
+    reasons = Counter(map(_alike, told))
     if not reasons:
         return ""
-    ((reason, times),) = reasons.most_common(1)
+    ((most, times),) = reasons.most_common(1)
+    reason = next(reason for reason in told if _alike(reason) == most)
     others = f", and {counted(len(reasons) - 1, 'other reasons')}" if len(reasons) > 1 else ""
     often = f" ({times} times)" if times > 1 else ""
     cut = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"
     return f": {cut}{often}{others}"
+
+
+def _alike(reason: str) -> str:
+    """What reasons have in common that are one to tell: a number of a process makes no other of it."""
+    return _PROCESS.sub("process …", reason)
 
 
 def unlike(subject: Subject) -> List[Finding]:

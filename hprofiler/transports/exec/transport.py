@@ -68,6 +68,12 @@ class ExecTransport:
         # Hears what is done without being asked for, as ("command", its words), before it is done.
         self.told: Callable[[str, str], None] = lambda what, detail: None
 
+    def destination(self) -> str:
+        name = self._cluster.user
+        return f"exec into {'/'.join(self._where)} by {self._cluster.server}" + (
+            f" as {name}" if name else ""
+        )
+
     def connect(self) -> None:
         """Each command has a connection of its own; only a debug container has to be there before."""
         if self._debugging is None:

@@ -43,6 +43,12 @@ class Route:
         """The far end in words for a message."""
         return self.hostname if self.port == 22 else f"{self.hostname} port {self.port}"
 
+    @property
+    def login(self) -> str:
+        """As whom and where to: `user@host:port`."""
+        host = f"[{self.hostname}]" if ":" in self.hostname else self.hostname
+        return f"{self.user}@{host}:{self.port}"
+
 
 class RouteFinder:
     """Reads ssh_config once, and answers for any number of hosts; from any thread."""

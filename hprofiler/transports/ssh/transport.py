@@ -30,7 +30,14 @@ _LOST = "the connection was lost"
 class SshTransport:
     """Made by `SshConnector.transport`."""
 
-    def __init__(self, host: Host, options: SshOptions, connect: Connect, attempt: Attempt) -> None:
+    def __init__(
+        self,
+        host: Host,
+        options: SshOptions,
+        connect: Connect,
+        attempt: Attempt,
+        destination: Callable[[Host], str],
+    ) -> None:
         self.host = host
         self.become = options.become
         self.leaves_nothing = False
@@ -40,7 +47,11 @@ class SshTransport:
         self._timeout = options.timeout
         self._connect = connect
         self._attempt = attempt
+        self._destination = destination
         self._link: Optional[paramiko.Transport] = None
+
+    def destination(self) -> str:
+        return self._destination(self.host)
 
     def connect(self) -> None:
         self._link = self._connect(self.host, self._attempt)

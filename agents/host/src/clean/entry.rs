@@ -102,7 +102,10 @@ impl Entry {
             pid: None,
             user,
             seconds: Some(now.saturating_sub(u64::try_from(stat.st_mtime).unwrap_or(0))),
-            bytes: u64::try_from(stat.st_size).ok(),
+            // How much a folder holds only who may look into it knows.
+            bytes: u64::try_from(stat.st_size)
+                .ok()
+                .filter(|_| kind != Kind::Folder),
             state: State::Left,
             ends: None,
             reason: String::new(),
@@ -118,7 +121,11 @@ impl Entry {
     /// What to do about what only its own user removes.
     pub fn of_another_user(&self) -> String {
         let user = &self.user;
-        format!("it is {user}'s: clean up as that user (--user {user})")
+        let by_sudo = match user.as_str() {
+            "root" => ", or --become sudo",
+            _ => "",
+        };
+        format!("it is {user}'s: clean up as that user (--user {user}{by_sudo})")
     }
 
     /// Judged by the agent whose it is.

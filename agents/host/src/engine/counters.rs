@@ -38,6 +38,11 @@ pub fn refuse_missing(event: &str) -> Result<(), Failure> {
     }
 }
 
+/// Whether it is the name of a counter that both engines know.
+pub fn is_hardware(event: &str) -> bool {
+    NAMES.iter().any(|(name, ..)| *name == event)
+}
+
 /// Why an event without a counter is refused.
 pub fn none(event: &str) -> Failure {
     Failure::new(

@@ -1,6 +1,6 @@
 //! Which events async-profiler takes, and which of them go into one recording.
 
-use crate::engine::counters::refuse_missing;
+use crate::engine::counters::{is_hardware, refuse_missing};
 use crate::outcome::Failure;
 
 /// Events that have an argument of their own, so that all of them go into one recording.
@@ -19,6 +19,9 @@ const OF_PERF: [&str; 9] = [
     "minor-faults",
     "bpf-output",
 ];
+
+/// Others with a hyphen, of which it knows more, are counters of hardware. No function has one in its name.
+const WITH_HYPHEN: [&str; 2] = ["context-switches", "page-faults"];
 
 /// Of these events those that one recording on this machine has, in their order, and why not the others.
 pub fn possible(asked: &[String]) -> (Vec<String>, Vec<Failure>) {
@@ -55,13 +58,19 @@ fn refuse(event: &str) -> Result<(), Failure> {
         ));
     }
     let pattern = event.contains(':') && event.contains(['*', '?']);
-    if pattern || OF_PERF.contains(&event) {
+    if pattern || OF_PERF.contains(&event) || is_unknown(event) {
         return Err(Failure::new(
             format!("async-profiler has no event {event}"),
             format!("choose another, or see whether --engine perf has it: -e {event}"),
         ));
     }
     refuse_missing(event)
+}
+
+/// Whether the profiler would look for a function that no program has.
+fn is_unknown(event: &str) -> bool {
+    let word = event.contains('-') && !event.contains([':', '/', '.']);
+    word && !WITH_HYPHEN.contains(&event) && !is_hardware(event)
 }
 
 /// Take out the events for which there is no place beside the counted one, and say so of each.
@@ -104,6 +113,9 @@ mod tests {
             ("ctimer page-faults", "page-faults"),
             ("minor-faults", ""),
             ("sched:*", ""),
+            ("page-fault off-cpu", ""),
+            ("context-switches", "context-switches"),
+            ("sched:a-b", "sched:a-b"),
             ("java.util.HashMap.*", "java.util.HashMap.*"),
         ] {
             let (possible, refused) = of(asked);

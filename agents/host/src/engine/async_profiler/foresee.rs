@@ -59,7 +59,7 @@ pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foresee
             }
         }
         None => Foreseen {
-            unable: Some(start_failure(target.pid, perf_events.why())),
+            unable: Some(start_failure(target.pid, &plan.events, perf_events.why())),
             ..Foreseen::default()
         },
     })

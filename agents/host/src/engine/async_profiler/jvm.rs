@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::fd::AsFd;
 
 use super::commands;
+use super::events::counted;
 use super::loading::{bases, refuse_others, stage_and_load};
 use super::place::Place;
 use super::plan::{Choice, Plan};
@@ -156,7 +157,7 @@ impl Jvm {
                 break;
             }
         }
-        Err(start_failure(self.target.pid, &refused))
+        Err(start_failure(self.target.pid, &plan.events, &refused))
     }
 
     fn explain(&self, reply: &Reply) -> String {
@@ -239,16 +240,22 @@ impl Jvm {
     }
 }
 
-pub fn start_failure(pid: i32, reason: &str) -> Failure {
+pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
+    let event = counted(events).unwrap_or_default();
+    let unknown = format!("{event} is none of async-profiler's events and no function in the process: choose another event");
     let remedy = match reason {
         text if text.contains("already started") => {
             "another profiling session began just before; wait for its end, or run hprofiler cleanup if it was broken off"
         }
         text if text.contains("ulimit") => "raise the JVM's limit of open files",
+        text if text.contains("Unsupported event type") && !event.is_empty() => &unknown,
         _ => "choose another event, or see what async-profiler says",
     };
     Failure::new(
-        format!("async-profiler does not start in process {pid}: {reason}"),
+        format!(
+            "async-profiler does not start in process {pid} for {}: {reason}",
+            events.join(", ")
+        ),
         remedy,
     )
 }
