@@ -127,6 +127,8 @@ fn labels_count_wherever_they_stand_in_a_sample() {
         &[&host, &main, value],
         &[&host, &main, value],
         &[value, &host],
+        &[value],
+        &[value],
         &[value, &main, &host],
         &[&main, value, &host],
         &[value, &host, &other],
@@ -137,5 +139,13 @@ fn labels_count_wherever_they_stand_in_a_sample() {
     for text in texts {
         message.extend(piece(6, text.as_bytes()));
     }
-    assert_eq!(folded(&message, Threads::Each), " 1\n[main] 6\n[other] 2\n");
+    let options = ReadOptions {
+        threads: Threads::Each,
+        ..ReadOptions::default()
+    };
+    let profile = read(&message, &options).unwrap();
+    assert!(profile.labels().is_empty(), "two samples have none");
+    let mut out = Vec::new();
+    profile.write_folded(&mut out, 0, true).unwrap();
+    assert_eq!(out, b" 3\n[main] 6\n[other] 2\n");
 }

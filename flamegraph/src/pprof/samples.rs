@@ -24,6 +24,8 @@ pub(super) struct Sample<'a> {
     pub(super) labels: Vec<&'a [u8]>,
     /// The labels as they stand in the message, if nothing stands behind them.
     label_bytes: &'a [u8],
+    /// There is none.
+    is_unlabelled: bool,
 }
 
 impl<'a> Sample<'a> {
@@ -54,12 +56,13 @@ impl<'a> Sample<'a> {
             }
             self.take(field, value, number)?;
         }
-        if label_bytes.is_none() {
+        let was_unlabelled = std::mem::replace(&mut self.is_unlabelled, label_bytes.is_none());
+        if self.is_unlabelled {
             self.labels.clear();
         }
         self.label_bytes = label_bytes.unwrap_or_default();
         self.unpack_beside(number)?;
-        Ok(true)
+        Ok(!(was_unlabelled && self.is_unlabelled))
     }
 
     fn take(&mut self, field: u64, value: Value<'a>, number: usize) -> Result<()> {
