@@ -196,7 +196,7 @@ export class Graph {
     this.selected = -1;
     this.point(-1, 0, 0);
     if (still) this.jump(node);
-    else this.glide(this.profile.start[node], this.profile.start[node] + this.profile.total[0][node]);
+    else this.glide(this.profile, node);
     this.events.moved();
   }
 
@@ -214,16 +214,18 @@ export class Graph {
   aim(profile, node) {
     cancelAnimationFrame(this.animation);
     this.zoomed = node;
-    this.from = profile.start[node];
+    this.from = profile.startOf(node);
     this.to = this.from + profile.total[0][node];
   }
 
   /**
-   * @param {number} from
-   * @param {number} to
+   * @param {Profile} profile
+   * @param {number} node
    */
-  glide(from, to) {
+  glide(profile, node) {
     cancelAnimationFrame(this.animation);
+    const from = profile.startOf(node);
+    const to = from + profile.total[0][node];
     const begin = { from: this.from, to: this.to, time: performance.now() };
     const step = (/** @type {number} */ now) => {
       const t = Math.min(1, Math.max(0, (now - begin.time) / ZOOM_MILLISECONDS));
@@ -401,8 +403,9 @@ export class Graph {
     const { profile } = this;
     if (!profile || node < 0 || node >= profile.count) return null;
     const scale = this.width / (this.to - this.from);
-    const left = Math.max(0, (profile.start[node] - this.from) * scale);
-    const right = Math.min(this.width, (profile.start[node] + profile.total[0][node] - this.from) * scale);
+    const start = profile.startOf(node);
+    const left = Math.max(0, (start - this.from) * scale);
+    const right = Math.min(this.width, (start + profile.total[0][node] - this.from) * scale);
     const y = this.top(profile.depth[node]);
     return right <= left || y + ROW <= 0 || y >= this.height ? null : { x: left, y, width: right - left };
   }
