@@ -279,8 +279,8 @@ export function outwards(profile) {
  */
 export function inwards(profile) {
   const { end } = profile;
-  const total = profile.total[0];
   return (node, _, next) => {
+    const total = profile.total[0]; // where the numbers are changes
     for (let child = node + 1; child < end[node]; child = end[child]) {
       if (total[child] > 0) next(child, total[child]);
     }

@@ -43,9 +43,18 @@ export class Profile {
     this.event = event;
     /** @type {ValueType[]} */
     this.values = [{ type: event.type, unit: event.unit }];
-    /** What the node itself costs, and with everything below it. */
-    this.self = [self];
-    this.total = [total];
+    /** @type {{self: Float64Array[], total: Float64Array[]}} */
+    this.own = { self: [self], total: [total] };
+  }
+
+  /** What each node itself costs. */
+  get self() {
+    return this.own.self;
+  }
+
+  /** What each node costs with everything below it. */
+  get total() {
+    return this.own.total;
   }
 
   /**

@@ -3,9 +3,10 @@
 
 import { tellClasses } from "./families.js";
 import { inOrder } from "./format.js";
-import { Profile } from "./profile.js";
+import { LentProfile, Places } from "./lent.js";
 
 /** @typedef {import("./data.js").PageInfo} PageInfo */
+/** @typedef {import("./profile.js").Profile} Profile */
 /** @typedef {import("./tree.js").Tree} Tree */
 
 /**
@@ -22,9 +23,8 @@ import { Profile } from "./profile.js";
  * @property {Scope | null} of what a rest is the rest of
  */
 
-/** How many profiles are kept: of 1,000,000 nodes each takes 24 MB. The whole cluster's are the longest to make. */
+/** How many profiles have their numbers at once: of 1,000,000 nodes each takes 16 MB. */
 const KEPT = 4;
-const WHOLE = / (?:\d+\/)?(?:sum|mean)$/;
 const SECTION_OF = { sum: "Cluster", mean: "Cluster", host: "Hosts", rest: "Cluster", process: "Processes", label: "", thread: "Threads" };
 
 export class Scopes {
@@ -35,8 +35,9 @@ export class Scopes {
   constructor(page, tree) {
     this.page = page;
     this.tree = tree;
-    /** @type {Map<string, Profile>} least recently used first */
-    this.kept = new Map();
+    /** @type {Map<string, LentProfile>} */
+    this.profiles = new Map();
+    this.places = new Places(KEPT);
     /** Sum of each column, NaN until it was read once. */
     this.sums = new Float64Array(page.columns.length).fill(NaN);
     /** Sums of the processes by event and threads. @type {Map<string, Float64Array>} */
@@ -324,7 +325,7 @@ export class Scopes {
   }
 
   /**
-   * The tree with the numbers of a scope. A few are kept.
+   * The tree with the numbers of a scope: of the same scope always the same profile.
    * @param {Scope} scope
    * @param {number} event
    * @param {number} thread -1 for all
@@ -332,13 +333,8 @@ export class Scopes {
    */
   profileOf(scope, event, thread = -1) {
     const key = `${event} ${thread} ${scope.key}`;
-    const profile = this.kept.get(key) ?? this.makeProfile(scope, event, thread);
-    this.kept.delete(key);
-    this.kept.set(key, profile);
-    if (this.kept.size > KEPT) {
-      const keys = [...this.kept.keys()].slice(0, -1);
-      this.kept.delete(keys.find((one) => !WHOLE.test(one)) ?? keys[0]);
-    }
+    const profile = this.profiles.get(key) ?? this.makeProfile(scope, event, thread);
+    this.profiles.set(key, profile);
     return profile;
   }
 
@@ -348,12 +344,14 @@ export class Scopes {
    * @param {number} thread
    */
   makeProfile(scope, event, thread) {
-    const self = new Float64Array(this.tree.count);
-    for (const { column, weight } of this.columns(scope, event, thread)) {
-      this.sums[column] = this.tree.addTo(column, weight, self);
-    }
-    tellClasses(this.tree.kind, self, this.page.events[event].type);
-    return new Profile(this.tree, this.page.events[event], self);
+    const info = this.page.events[event];
+    const fill = (/** @type {Float64Array} */ self) => {
+      for (const { column, weight } of this.columns(scope, event, thread)) {
+        this.sums[column] = this.tree.addTo(column, weight, self);
+      }
+      tellClasses(this.tree.kind, self, info.type);
+    };
+    return new LentProfile(this.tree, info, this.places, fill, scope.kind === "sum" || scope.kind === "mean");
   }
 }
 
