@@ -53,33 +53,28 @@ export class MethodsView {
   /** @param {Profile} profile */
   read(profile) {
     const { context } = this;
-    const outermost = outermostOf(context.tree);
     this.profile = profile;
-    this.methods = collectMethods(profile, outermost).sort((a, b) => b.total - a.total || b.self - a.self);
+    this.methods = collectMethods(profile, outermostOf(context.tree)).sort((a, b) => b.total - a.total || b.self - a.self);
     const key = `${context.event} ${context.thread} ${context.scope.run}`;
     if (key === this.hostsKey) return;
     this.hostsKey = key;
     if (this.hosts) this.hosts.stopped = true;
-    this.hosts = new HostShares(context, this.methodsOfRun(outermost), outermost);
+    this.hosts = new HostShares(context, this.methodsOfRun());
     if (this.hosts.hosts.length < 2) this.hosts = null;
     else void this.readHosts(this.hosts);
   }
 
-  /**
-   * The methods of all hosts, whichever scope is shown.
-   * @param {Uint8Array} outermost
-   */
-  methodsOfRun(outermost) {
-    const { context } = this;
-    const { run, kind } = context.scope;
-    const all = kind === "sum" || kind === "mean" ? null : context.scopes.parse(`${run}/sum`);
-    return all ? collectMethods(context.profileOf(all), outermost) : this.methods;
+  /** Tells the methods of all hosts, whichever scope is shown. */
+  methodsOfRun() {
+    const { tree, scopes, event, thread, scope } = this.context;
+    const all = scopes.sumOfRun(scope.run);
+    return () => collectMethods(scopes.profileOf(all, event, thread), outermostOf(tree));
   }
 
   /** @param {HostShares} hosts */
   async readHosts(hosts) {
-    await hosts.read();
-    if (this.hosts === hosts && this.context.state.view === "methods") this.render(this.context.state);
+    const done = await hosts.read();
+    if (done && this.context.state.view === "methods") this.render(this.context.state);
   }
 
   /** @param {State} state */
