@@ -23,9 +23,12 @@ export class Combobox {
     this.label = "";
     /** @type {Option[]} */
     this.listed = [];
+    /** All there are, and what is searched of each, while the list is shown. @type {{option: Option, text: string}[]} */
+    this.all = [];
     this.active = -1;
     this.input = document.createElement("input");
     this.list = make("ul");
+    this.more = this.heading("");
     this.build(element, label);
     this.listen();
   }
@@ -103,21 +106,32 @@ export class Combobox {
   /** @param {string} typed */
   open(typed) {
     const words = searchable(typed).split(/\s+/).filter(Boolean);
-    const fitting = this.options().filter(({ label, section }) => {
-      const text = searchable(`${section} ${label}`);
-      return words.every((word) => text.includes(word));
-    });
-    this.listed = fitting.slice(0, MOST_OPTIONS);
-    this.list.replaceChildren(...this.items(fitting.length - this.listed.length));
+    if (this.list.hidden) {
+      this.all = this.options().map((option) => ({ option, text: searchable(`${option.section} ${option.label}`) }));
+    }
+    const fitting = this.all.filter(({ text }) => words.every((word) => text.includes(word)));
+    this.fill(fitting.slice(0, MOST_OPTIONS).map(({ option }) => option));
+    const left = fitting.length - this.listed.length;
+    this.more.textContent = `${left} more: type to find them`;
+    this.more.hidden = left === 0;
     this.list.hidden = false;
     this.input.setAttribute("aria-expanded", "true");
-    this.active = -1;
     const current = this.listed.findIndex((option) => option.id === this.current);
     this.point(typed || current < 0 ? 0 : current);
   }
 
-  /** @param {number} left how many more there are */
-  items(left) {
+  /**
+   * A letter more often leaves the list as it is; to make all of it anew takes time, and much memory for a while.
+   * @param {Option[]} options
+   */
+  fill(options) {
+    const { listed } = this;
+    const same = options.length === listed.length && options.every((option, index) => option === listed[index]);
+    this.listed = options;
+    if (!same || this.list.hidden) this.list.replaceChildren(...this.items(), this.more);
+  }
+
+  items() {
     const items = [];
     let section = "";
     for (const [index, option] of this.listed.entries()) {
@@ -126,7 +140,6 @@ export class Combobox {
       items.push(this.item(option, index));
     }
     if (this.listed.length === 0) items.push(this.heading("Nothing of that name"));
-    if (left > 0) items.push(this.heading(`${left} more: type to find them`));
     return items;
   }
 
@@ -195,6 +208,7 @@ export class Combobox {
   close() {
     this.list.hidden = true;
     this.list.replaceChildren();
+    this.all = [];
     this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");
     this.input.value = this.label;
