@@ -274,9 +274,15 @@ export class Graph {
     const same = width === this.width && height === this.height && this.canvas.width === Math.round(width * ratio);
     const shown = width > 0 && this.away;
     this.away = width === 0;
-    if (width === 0 || this.unrolled || (same && !shown)) return false;
+    if (this.away) this.release();
+    if (this.away || this.unrolled || (same && !shown)) return false;
     this.resize(width, height);
     return true;
+  }
+
+  /** A picture that nobody sees needs no room: a canvas takes several megabytes, also where it is hidden. */
+  release() {
+    this.canvas.width = this.canvas.height = 1;
   }
 
   /**

@@ -24,7 +24,7 @@ import { LentProfile, Places } from "./lent.js";
  */
 
 /** How many profiles have their numbers at once: of 1,000,000 nodes each takes 16 MB. */
-const KEPT = 4;
+const KEPT = 3;
 const SECTION_OF = { sum: "Cluster", mean: "Cluster", host: "Hosts", rest: "Cluster", process: "Processes", label: "", thread: "Threads" };
 
 export class Scopes {
