@@ -34,7 +34,7 @@ export class Places {
    * @param {LentProfile} profile
    */
   of(profile) {
-    let place = this.places.find((one) => one.profile === profile);
+    let place = this.held(profile);
     if (!place) {
       place = this.free(profile.count);
       place.profile = null;
@@ -45,6 +45,14 @@ export class Places {
     }
     place.used = ++this.clock;
     return place;
+  }
+
+  /**
+   * The profile's numbers where it has them.
+   * @param {LentProfile} profile
+   */
+  held(profile) {
+    return this.places.find((one) => one.profile === profile) ?? null;
   }
 
   /**

@@ -346,12 +346,33 @@ export class Scopes {
   makeProfile(scope, event, thread) {
     const info = this.page.events[event];
     const fill = (/** @type {Float64Array} */ self) => {
+      if (scope.of && this.subtract(scope.run, scope.of, event, thread, self)) return;
       for (const { column, weight } of this.columns(scope, event, thread)) {
         this.sums[column] = this.tree.addTo(column, weight, self);
       }
       tellClasses(this.tree.kind, self, info.type);
     };
     return new LentProfile(this.tree, info, this.places, fill, scope.kind === "sum" || scope.kind === "mean");
+  }
+
+  /**
+   * A rest is all less what it is the rest of: quickly told where both have their numbers, which are whole.
+   * @param {number} run
+   * @param {Scope} of
+   * @param {number} event
+   * @param {number} thread
+   * @param {Float64Array} self is filled with the self value of each node
+   * @returns {boolean} whether it was
+   */
+  subtract(run, of, event, thread, self) {
+    const [all, part] = [this.sumOfRun(run), of].map((scope) => {
+      const profile = this.profiles.get(`${event} ${thread} ${scope.key}`);
+      return profile ? this.places.held(profile) : null;
+    });
+    if (!all || !part || !Number.isSafeInteger(all.total[0][0])) return false;
+    const [[whole], [one]] = [all.self, part.self];
+    for (let node = 0; node < self.length; node++) self[node] = whole[node] - one[node];
+    return true;
   }
 }
 
