@@ -11,6 +11,7 @@ from selenium.webdriver.common.keys import Keys
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
+from tests.viewer.choosing import choose_scope
 from tests.viewer.conftest import prefer
 from tests.viewer.made_run import MadeHost, make_run
 from tests.viewer.seeing import (
@@ -69,6 +70,16 @@ def test_a_host_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
     assert names(viewer, "changes", 5)[0] == "d"
     assert viewer.text("only-there").splitlines()[1:] == ["75.0 % d called by a"]
     assert viewer.text("only-here").splitlines()[1:] == ["20.0 % b called by b ← a"]
+
+
+def test_the_rest_is_the_same_whatever_was_shown_before(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare", HOT)
+    by_link = rows_by_name(viewer), viewer.text("only-there"), viewer.text("only-here")
+    show(viewer, page, "graph")
+    choose_scope(viewer, "hot")
+    viewer.element("view-compare").click()
+    assert box(viewer, "compare-with") == "All but hot"
+    assert (rows_by_name(viewer), viewer.text("only-there"), viewer.text("only-here")) == by_link
 
 
 def test_a_comparison_has_no_amounts_of_its_own(viewer: Viewer, page: Path) -> None:
