@@ -117,7 +117,7 @@ class Runs {
   add({ count, nodes, values }, weight) {
     const from = this.count;
     this.count += count;
-    if (this.count > this.nodes.length) this.widen(this.count * 2);
+    if (this.count > this.nodes.length) this.widen(Math.ceil(this.count * 1.5));
     for (let i = 0; i < count; i++) {
       this.nodes[from + i] = nodes[i];
       this.values[from + i] = values[i] * weight;
@@ -130,13 +130,15 @@ class Runs {
     const { nodes, values } = this;
     this.nodes = new Int32Array(room);
     this.values = new Float64Array(room);
-    this.spare = { nodes: new Int32Array(room), values: new Float64Array(room) };
     this.nodes.set(nodes);
     this.values.set(values);
   }
 
   /** Puts neighbours together until there is one. */
   merge() {
+    const room = this.nodes.length;
+    const few = this.ends.length < 2 || this.spare.nodes.length >= room;
+    if (!few) this.spare = { nodes: new Int32Array(room), values: new Float64Array(room) };
     while (this.ends.length > 1) {
       /** @type {number[]} */
       const ends = [];
