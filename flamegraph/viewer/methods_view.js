@@ -41,6 +41,10 @@ export class MethodsView {
     this.hostsKey = "";
     /** @type {HostShares | null} */
     this.hosts = null;
+    /** What the columns were made for, and they. @type {unknown[]} */
+    this.madeFor = [];
+    /** @type {MethodColumn[]} */
+    this.columns = [];
   }
 
   /** @param {State} state */
@@ -83,15 +87,28 @@ export class MethodsView {
     if (!profile) return;
     const { matches } = this.context;
     const listed = matches ? methods.filter((method) => matches.names[method.name]) : methods;
-    this.table.show(this.columns(profile, state.sort), listed, state.sort, state.rows);
+    this.prepareColumns(profile, /total|hosts/.test(state.sort) ? "total" : "self");
+    this.table.show(this.columns, listed, state.sort, state.rows);
+  }
+
+  /**
+   * Columns stay the same as long as they say the same.
+   * @param {Profile} profile
+   * @param {"self" | "total"} of which share of the hosts is told
+   */
+  prepareColumns(profile, of) {
+    const madeFor = [profile, of, this.hosts, this.hosts?.done];
+    if (madeFor.every((one, at) => one === this.madeFor[at])) return;
+    this.madeFor = madeFor;
+    this.columns = this.makeColumns(profile, of);
   }
 
   /**
    * @param {Profile} profile
-   * @param {string} sort
+   * @param {"self" | "total"} of
    * @returns {MethodColumn[]}
    */
-  columns(profile, sort) {
+  makeColumns(profile, of) {
     const longest = this.methods.reduce((most, method) => Math.max(most, method.self), 1);
     const whole = profile.sum();
     /** @type {MethodColumn[]} */
@@ -112,16 +129,15 @@ export class MethodsView {
         cell: (method) => [this.nameButton(profile.names[method.name])],
       },
     ];
-    return columns.concat(this.hosts ? this.hostColumns(this.hosts, sort) : [kindColumn(profile)]);
+    return columns.concat(this.hosts ? this.hostColumns(this.hosts, of) : [kindColumn(profile)]);
   }
 
   /**
    * @param {HostShares} hosts
-   * @param {string} sort tells whether the shares are of totals or of the methods' own
+   * @param {"self" | "total"} of
    * @returns {MethodColumn[]}
    */
-  hostColumns(hosts, sort) {
-    const of = /total|hosts/.test(sort) ? "total" : "self";
+  hostColumns(hosts, of) {
     const spread = (/** @type {Method} */ method) => hosts.spreadOf(method, of);
     const name = (/** @type {Spread} */ one) => this.context.page.hosts[hosts.hosts[one.where]].name;
     return [

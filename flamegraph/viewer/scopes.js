@@ -277,7 +277,10 @@ export class Scopes {
   amount(scope, event, thread = -1) {
     const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
     let all = 0;
-    sums.forEach((sum, process) => (all += sum > 0 && this.holds(scope, process) ? sum : 0));
+    // To hand a number to a function makes an object of it, and lists ask this of every scope there is.
+    for (let process = 0; process < sums.length; process++) {
+      if (sums[process] > 0 && this.holds(scope, process)) all += sums[process];
+    }
     return scope.kind === "mean" ? all / Math.max(1, this.busyHosts(scope, event, thread)) : all;
   }
 
@@ -289,7 +292,10 @@ export class Scopes {
    */
   has(scope, event, thread) {
     const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
-    return sums.some((sum, process) => sum > 0 && this.holds(scope, process));
+    for (let process = 0; process < sums.length; process++) {
+      if (sums[process] > 0 && this.holds(scope, process)) return true;
+    }
+    return false;
   }
 
   /**
