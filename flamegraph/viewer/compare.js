@@ -98,17 +98,15 @@ export function loneFrames(one, other, whole, most) {
 }
 
 /**
- * The profile that the picture of a comparison shows: a frame is as wide as both sides have it on average,
+ * The totals that the picture of a comparison shows: a frame is as wide as both sides have it on average,
  * so that what only one of them has is there too.
  * @param {Sides} sides
- * @param {Float64Array} self is filled with the self value of each node
- * @param {Float64Array} total is filled with it and all below
+ * @param {Float64Array} total is filled with that of each node
  */
-export function fillAverage({ here, there, hereWhole, thereWhole }, self, total) {
-  const [[oneSelf], [otherSelf], [one], [other]] = [here.self, there.self, here.total, there.total];
+export function fillAverage({ here, there, hereWhole, thereWhole }, total) {
+  const [[one], [other]] = [here.total, there.total];
   const [half, otherHalf] = [0.5 / hereWhole, 0.5 / thereWhole];
-  for (let node = 0; node < self.length; node++) {
-    self[node] = oneSelf[node] * half + otherSelf[node] * otherHalf;
+  for (let node = 0; node < total.length; node++) {
     total[node] = one[node] * half + other[node] * otherHalf;
   }
 }

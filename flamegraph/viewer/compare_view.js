@@ -23,6 +23,7 @@ import { inTurns } from "./turns.js";
 /** @typedef {import("./sides_box.js").Pair} Pair */
 /** @typedef {import("./state.js").State} State */
 
+const NO_SELF = new Float64Array(0);
 const NOTHING_ELSE = "There is nothing to compare with: all that was recorded is one process. “hprofiler diff BEFORE AFTER” compares two runs.";
 
 /** From so many nodes on the lists come after the picture. */
@@ -48,7 +49,6 @@ export class CompareView {
     /** Being made: its lists. @type {Iterator<void> | null} */
     this.work = null;
     /** What is drawn, and nothing else looks at: the next comparison takes its place. */
-    this.self = new Float64Array(0);
     this.total = new Float64Array(0);
     const element = make("div");
     element.id = "compare";
@@ -142,17 +142,15 @@ export class CompareView {
   }
 
   /**
-   * Its arrays are those of the comparison before: no picture of that is left.
+   * Its array is that of the comparison before: no picture of that is left. What a frame costs itself is told of each
+   * side, not of both.
    * @param {Sides} sides
    * @param {Shape} shape
    */
   average(sides, shape) {
-    if (this.self.length !== shape.count) {
-      this.self = new Float64Array(shape.count);
-      this.total = new Float64Array(shape.count);
-    }
-    fillAverage(sides, this.self, this.total);
-    return new Profile(shape, sides.here.event, this.self, this.total);
+    if (this.total.length !== shape.count) this.total = new Float64Array(shape.count);
+    fillAverage(sides, this.total);
+    return new Profile(shape, sides.here.event, NO_SELF, this.total);
   }
 
   /**

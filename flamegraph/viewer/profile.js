@@ -119,6 +119,8 @@ export class Profile {
 export function sumUp(shape, self, total = new Float64Array(self.length)) {
   const { count, parent } = shape;
   total.set(self);
-  for (let node = count - 1; node > 0; node--) total[parent[node]] += total[node];
+  for (let node = count - 1; node > 0; node--) {
+    if (total[node] !== 0) total[parent[node]] += total[node]; // most scopes have nothing of most nodes
+  }
   return total;
 }
