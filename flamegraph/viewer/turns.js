@@ -27,8 +27,8 @@ export async function inTurns(work, stopped) {
  */
 function isLeft(work) {
   const begin = performance.now();
-  while (performance.now() - begin < TURN) {
+  do {
     if (work.next().done) return false;
-  }
+  } while (performance.now() - begin < TURN);
   return true;
 }
