@@ -80,6 +80,10 @@ export class CompareView {
     this.changes.update(state);
   }
 
+  leave() {
+    plainOf(this.context.tree).places.clear();
+  }
+
   /**
    * @param {Pair} pair
    * @param {State} state

@@ -280,6 +280,19 @@ export class Graph {
     return true;
   }
 
+  /** It is not on the page from now on: it draws nothing, and no numbers are read for it. */
+  leave() {
+    this.away = true;
+    cancelAnimationFrame(this.pending);
+    this.pending = 0;
+    this.release();
+  }
+
+  /** It may be on the page again, and of the size that it had. */
+  arrive() {
+    if (this.away) this.follow();
+  }
+
   /** A picture that nobody sees needs no room: a canvas takes several megabytes, also where it is hidden. */
   release() {
     this.canvas.width = this.canvas.height = 1;

@@ -55,6 +55,11 @@ export class Places {
     return this.places.find((one) => one.profile === profile) ?? null;
   }
 
+  /** Takes all of them away; whoever is asked for its numbers reads them anew. */
+  clear() {
+    this.places = [];
+  }
+
   /**
    * A new place, or that of the profile that was not used for longest; rather one that is soon read again.
    * @param {number} count of nodes
