@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 from hprofiler.report import make_report
 from tests.viewer.browser import Viewer
@@ -85,3 +86,16 @@ def test_a_letter_that_leaves_out_nothing_leaves_the_list_alone(viewer: Viewer, 
     assert [one.text.splitlines()[0] for one in narrowed] == ["n1"]
     viewer.element("scope-input").send_keys(" ")
     assert viewer.driver.execute_script(listed) == narrowed
+
+
+def test_a_long_list_is_made_as_one_walks_along_it(viewer: Viewer, tmp_path: Path) -> None:
+    hosts = [MadeHost(f"node{number:03}", {number: "a;b 10\n"}) for number in range(1, 121)]
+    viewer.open(make_report(make_run(tmp_path / "run", hosts).path).page)
+    viewer.element("scope-input").click()
+    made = "return document.querySelectorAll('#scope-list .option').length"
+    assert viewer.driver.execute_script(made) < 60
+    viewer.press(*[Keys.PAGE_DOWN] * 9)
+    viewer.until("return document.querySelector('#scope-list .active').textContent.startsWith('node089')")
+    viewer.until(f"document.getElementById('scope-list').scrollTop = 1e6; {made} === 200")
+    viewer.press(Keys.ENTER)
+    viewer.until("return location.hash.includes('scope=host%3A88')")
