@@ -17,8 +17,8 @@
  */
 
 /**
- * Calls `next` with each node, and its amount, that stands one level further out or in.
- * @typedef {(node: number, amount: number, next: (node: number, amount: number) => void) => void} Step
+ * Adds to `next` each node, with its amount, that stands one level further out or in.
+ * @typedef {(node: number, amount: number, next: Entries) => void} Step
  */
 
 /** A frame below this part of the width in view is not looked into. */
@@ -131,6 +131,8 @@ export class Grower {
     this.step = step;
     this.name = profile.name;
     this.sums = new Sums(profile);
+    /** Scratch. */
+    this.ordered = new Int32Array(256);
   }
 
   /**
@@ -144,15 +146,19 @@ export class Grower {
     let level = [{ branch: root, from: 0, to: entries.count }];
     let branches = 0;
     let steps = 0;
-    let [next, spare] = [new Entries(entries.count + 1), new Entries(entries.count + 1)];
+    let [next, spare] = [new Entries(), new Entries()];
     while (level.length > 0 && branches < MOST_BRANCHES && steps < MOST_STEPS) {
       next.count = 0;
       /** @type {typeof level} */
       const below = [];
       for (const { branch, from, to } of level) {
-        this.sums.fill(entries, from, to);
-        this.split(branch, branch === root ? Math.min(least, this.sums.ofRank(AT_LEAST)) : least);
-        this.descend(entries, from, to, branch, next, below);
+        if (to - from === 1 && branch !== root) {
+          this.growOne(branch, entries.node[from], entries.amount[from], least, next, below);
+        } else {
+          this.sums.fill(entries, from, to);
+          this.split(branch, branch === root ? Math.min(least, this.sums.ofRank(AT_LEAST)) : least);
+          this.descend(entries, from, to, branch, next, below);
+        }
         branches += branch.children.length;
       }
       steps += entries.count;
@@ -161,6 +167,28 @@ export class Grower {
       level = below;
     }
     return level.length === 0;
+  }
+
+  /**
+   * What `split` and `descend` do, of one entry alone: far from the root most frames have no more.
+   * @param {Branch} branch
+   * @param {number} node
+   * @param {number} amount
+   * @param {number} least
+   * @param {Entries} next
+   * @param {{branch: Branch, from: number, to: number}[]} below
+   */
+  growOne(branch, node, amount, least, next, below) {
+    if (amount < least) {
+      branch.children = [{ name: -1, total: amount, origin: branch.origin, smaller: 1, children: [] }];
+      return;
+    }
+    /** @type {Branch} */
+    const child = { name: this.name[node], total: amount, origin: node, smaller: 0, children: [] };
+    branch.children = [child];
+    const begin = next.count;
+    this.step(node, amount, next);
+    if (next.count > begin) below.push({ branch: child, from: begin, to: next.count });
   }
 
   /**
@@ -198,19 +226,18 @@ export class Grower {
    */
   descend(entries, from, to, branch, next, below) {
     const order = this.order(entries, from, to, branch);
-    const push = (/** @type {number} */ node, /** @type {number} */ amount) => next.push(node, amount);
     let at = 0;
     for (const child of branch.children) {
       if (child.smaller) continue;
       const begin = next.count;
       const last = at + this.sums.entries[child.name];
-      for (; at < last; at++) this.step(entries.node[order[at]], entries.amount[order[at]], push);
+      for (; at < last; at++) this.step(entries.node[order[at]], entries.amount[order[at]], next);
       if (next.count > begin) below.push({ branch: child, from: begin, to: next.count });
     }
   }
 
   /**
-   * Which entries are of the wide children, one child's after the other's.
+   * Which entries are of the wide children, one child's after the other's; good until it is asked again.
    * @param {Entries} entries
    * @param {number} from
    * @param {number} to
@@ -224,7 +251,8 @@ export class Grower {
       place[child.name] = room;
       room += counts[child.name];
     }
-    const order = new Int32Array(room);
+    if (this.ordered.length < room) this.ordered = new Int32Array(room * 2);
+    const order = this.ordered;
     if (room === 0) return order;
     for (let i = from; i < to; i++) {
       const name = this.name[entries.node[i]];
@@ -243,14 +271,13 @@ export class Grower {
     let above = root;
     for (const branch of path) {
       const next = new Entries();
-      const push = (/** @type {number} */ node, /** @type {number} */ amount) => next.push(node, amount);
       const wide = new Set(above.children.filter(({ smaller }) => !smaller).map(({ name }) => name));
       for (let i = 0; i < entries.count; i++) {
         const node = entries.node[i];
         const name = this.name[node];
         if (branch.smaller ? !wide.has(name) : name === branch.name) {
-          if (branch.smaller) push(node, entries.amount[i]);
-          else this.step(node, entries.amount[i], push);
+          if (branch.smaller) next.push(node, entries.amount[i]);
+          else this.step(node, entries.amount[i], next);
         }
       }
       entries = next;
@@ -268,7 +295,7 @@ export class Grower {
 export function outwards(profile) {
   const { parent } = profile;
   return (node, amount, next) => {
-    if (parent[node] > 0) next(parent[node], amount);
+    if (parent[node] > 0) next.push(parent[node], amount);
   };
 }
 
@@ -279,10 +306,10 @@ export function outwards(profile) {
  */
 export function inwards(profile) {
   const { end } = profile;
-  const total = profile.total[0];
   return (node, _, next) => {
+    const total = profile.total[0]; // where the numbers are changes
     for (let child = node + 1; child < end[node]; child = end[child]) {
-      if (total[child] > 0) next(child, total[child]);
+      if (total[child] > 0) next.push(child, total[child]);
     }
   };
 }

@@ -32,6 +32,8 @@ export class ChangesTable {
     this.unknown = "";
     /** What fills a bar. */
     this.largest = 0;
+    /** Of this difference, with its noise; none until they are asked for. @type {ChangeColumn[] | null} */
+    this.columns = null;
   }
 
   /**
@@ -44,6 +46,7 @@ export class ChangesTable {
     this.noise = null;
     this.unknown = "…";
     this.note.textContent = "";
+    this.columns = null;
     this.largest = changes.reduce((most, { change }) => Math.max(most, Math.abs(change)), 0);
   }
 
@@ -56,12 +59,14 @@ export class ChangesTable {
     this.noise = noise;
     this.unknown = "?";
     this.note.textContent = note;
+    this.columns = null;
   }
 
   /** Lets go of what was compared before, which may be large. */
   forget() {
     this.difference = null;
     this.noise = null;
+    this.columns = null;
     this.changes = [];
   }
 
@@ -71,14 +76,15 @@ export class ChangesTable {
     if (!difference) return;
     const { matches } = context;
     const listed = matches ? changes.filter((change) => matches.names[change.name]) : changes;
-    this.table.show(this.columns(difference), listed, state.sort, state.rows);
+    this.columns ??= this.makeColumns(difference);
+    this.table.show(this.columns, listed, state.sort, state.rows);
   }
 
   /**
    * @param {Difference} difference
    * @returns {ChangeColumn[]}
    */
-  columns(difference) {
+  makeColumns(difference) {
     const { names } = difference.sides.here;
     const noise = (/** @type {Which} */ which, /** @type {Change} */ one) => this.noise?.of(which, one.name) ?? null;
     const bound = (/** @type {number | null} */ size) => (size === null ? this.unknown : boundText(difference, size));

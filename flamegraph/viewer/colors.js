@@ -86,21 +86,20 @@ export class Coloring {
    */
   parts(profile) {
     const { self: [self], total: [total], end, count } = profile;
-    /** @type {Map<number, {self: number, total: number, covered: number}>} */
-    const sums = new Map();
-    for (let node = 1; node < count; node++) {
+    /** @type {{part: number, self: number, total: number, covered: number}[]} */
+    const sums = [];
+    for (let node = 1; node < count; node = total[node] > 0 ? node + 1 : end[node]) {
       if (total[node] === 0) continue;
       const part = this.partOf(profile, node);
-      let sum = sums.get(part);
-      if (!sum) sums.set(part, (sum = { self: 0, total: 0, covered: 0 }));
+      if (part < 0) continue;
+      const sum = (sums[part] ??= { part, self: 0, total: 0, covered: 0 });
       sum.self += self[node];
       if (node < sum.covered) continue;
       sum.covered = end[node];
       sum.total += total[node];
     }
-    sums.delete(-1);
-    return [...sums]
-      .map(([part, sum]) => ({ ...sum, label: this.labelOf(part, profile.names), color: this.shadesOf(part, profile.names)[2] }))
+    return sums
+      .flatMap((sum) => [{ ...sum, label: this.labelOf(sum.part, profile.names), color: this.shadesOf(sum.part, profile.names)[2] }])
       .sort((a, b) => b.total - a.total || b.self - a.self);
   }
 }

@@ -6,8 +6,10 @@ import { searchable } from "./search.js";
 
 /** A note is asked for when the option is shown. @typedef {{id: string, label: string, section: string, note?: () => string}} Option */
 
-/** Shown at once; more are found by typing. */
+/** Listed at most; more are found by typing. */
 const MOST_OPTIONS = 200;
+/** Made at first, more than are in sight; the others follow as one gets near them. */
+const MADE_AT_ONCE = 40;
 
 export class Combobox {
   /**
@@ -23,9 +25,14 @@ export class Combobox {
     this.label = "";
     /** @type {Option[]} */
     this.listed = [];
+    /** How many of them have been made. */
+    this.made = 0;
+    /** All there are, and what is searched of each, while the list is shown. @type {{option: Option, text: string}[]} */
+    this.all = [];
     this.active = -1;
     this.input = document.createElement("input");
     this.list = make("ul");
+    this.more = this.heading("");
     this.build(element, label);
     this.listen();
   }
@@ -62,6 +69,9 @@ export class Combobox {
       if (!this.key(event.key)) return;
       event.preventDefault();
       event.stopPropagation();
+    });
+    list.addEventListener("scroll", () => {
+      if (list.scrollTop + 2 * list.clientHeight > list.scrollHeight) this.makeUpTo(this.made);
     });
     list.addEventListener("mousedown", (event) => {
       event.preventDefault();
@@ -103,31 +113,48 @@ export class Combobox {
   /** @param {string} typed */
   open(typed) {
     const words = searchable(typed).split(/\s+/).filter(Boolean);
-    const fitting = this.options().filter(({ label, section }) => {
-      const text = searchable(`${section} ${label}`);
-      return words.every((word) => text.includes(word));
-    });
-    this.listed = fitting.slice(0, MOST_OPTIONS);
-    this.list.replaceChildren(...this.items(fitting.length - this.listed.length));
+    if (this.list.hidden) {
+      this.all = this.options().map((option) => ({ option, text: searchable(`${option.section} ${option.label}`) }));
+    }
+    const fitting = this.all.filter(({ text }) => words.every((word) => text.includes(word)));
+    this.fill(fitting.slice(0, MOST_OPTIONS).map(({ option }) => option));
+    const left = fitting.length - this.listed.length;
+    this.more.textContent = `${left} more: type to find them`;
+    this.more.hidden = left === 0;
     this.list.hidden = false;
     this.input.setAttribute("aria-expanded", "true");
-    this.active = -1;
     const current = this.listed.findIndex((option) => option.id === this.current);
     this.point(typed || current < 0 ? 0 : current);
   }
 
-  /** @param {number} left how many more there are */
-  items(left) {
+  /**
+   * A letter more often leaves the list as it is; to make all of it anew takes time, and much memory for a while.
+   * @param {Option[]} options
+   */
+  fill(options) {
+    const { listed } = this;
+    const same = options.length === listed.length && options.every((option, index) => option === listed[index]);
+    this.listed = options;
+    if (same && !this.list.hidden) return;
+    this.made = 0;
+    this.list.replaceChildren(this.more);
+    if (options.length === 0) this.more.before(this.heading("Nothing of that name"));
+    this.makeUpTo(0);
+  }
+
+  /**
+   * Makes items to beyond the one of an index.
+   * @param {number} index
+   */
+  makeUpTo(index) {
     const items = [];
-    let section = "";
-    for (const [index, option] of this.listed.entries()) {
-      if (option.section !== section) items.push(this.heading(option.section));
-      section = option.section;
-      items.push(this.item(option, index));
+    const end = Math.min(this.listed.length, index + MADE_AT_ONCE);
+    for (; this.made < end; this.made++) {
+      const option = this.listed[this.made];
+      if (option.section !== (this.listed[this.made - 1]?.section ?? "")) items.push(this.heading(option.section));
+      items.push(this.item(option, this.made));
     }
-    if (this.listed.length === 0) items.push(this.heading("Nothing of that name"));
-    if (left > 0) items.push(this.heading(`${left} more: type to find them`));
-    return items;
+    this.more.before(...items);
   }
 
   /** @param {string} text */
@@ -160,6 +187,7 @@ export class Combobox {
   point(index) {
     this.itemAt(this.active)?.classList.remove("active");
     this.active = index < this.listed.length ? index : -1;
+    if (this.active >= this.made) this.makeUpTo(this.active);
     const item = this.itemAt(this.active);
     item?.classList.add("active");
     if (item) this.reveal(item);
@@ -195,6 +223,7 @@ export class Combobox {
   close() {
     this.list.hidden = true;
     this.list.replaceChildren();
+    this.all = [];
     this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");
     this.input.value = this.label;

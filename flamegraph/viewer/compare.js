@@ -28,6 +28,10 @@
  * A path that only one side has, with all below it.
  * @typedef {{node: number, part: number}} Lone
  */
+/**
+ * The heaviest of them, and how many there are in all.
+ * @typedef {{paths: Lone[], count: number}} LoneFrames
+ */
 
 /**
  * @param {Profile} here
@@ -71,7 +75,7 @@ export function methodChanges(here, there, sides) {
  * @param {Profile} other
  * @param {number} whole of the one
  * @param {number} most how many
- * @returns {{paths: Lone[], count: number}} and how many there are in all
+ * @returns {LoneFrames}
  */
 export function loneFrames(one, other, whole, most) {
   const { count, end } = one;
@@ -94,14 +98,15 @@ export function loneFrames(one, other, whole, most) {
 }
 
 /**
- * The profile that the picture of a comparison shows: a frame is as wide as both sides have it on average,
+ * The totals that the picture of a comparison shows: a frame is as wide as both sides have it on average,
  * so that what only one of them has is there too.
  * @param {Sides} sides
- * @param {Float64Array} self is filled with the self value of each node
+ * @param {Float64Array} total is filled with that of each node
  */
-export function averageSelf({ here, there, hereWhole, thereWhole }, self) {
-  const [one, other] = [here.self[0], there.self[0]];
-  for (let node = 0; node < self.length; node++) {
-    self[node] = (one[node] / hereWhole + other[node] / thereWhole) / 2;
+export function fillAverage({ here, there, hereWhole, thereWhole }, total) {
+  const [[one], [other]] = [here.total, there.total];
+  const [half, otherHalf] = [0.5 / hereWhole, 0.5 / thereWhole];
+  for (let node = 0; node < total.length; node++) {
+    total[node] = one[node] * half + other[node] * otherHalf;
   }
 }

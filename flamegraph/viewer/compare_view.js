@@ -1,19 +1,20 @@
 // @ts-check
 /** Two scopes side by side: one graph coloured by difference, what changed most, what only one of them has. */
 
-import { averageSelf, methodChanges, sidesOf } from "./compare.js";
+import { fillAverage, loneFrames, methodChanges, sidesOf } from "./compare.js";
 import { ChangesTable } from "./changes_table.js";
 import { Difference } from "./difference.js";
 import { make } from "./dom.js";
 import { quantity } from "./format.js";
-import { LonePaths } from "./lone_paths.js";
+import { LISTED, LonePaths } from "./lone_paths.js";
 import { collectMethods } from "./methods.js";
 import { outermostOf } from "./outermost.js";
 import { Noise } from "./noise.js";
 import { plainOf, plainProfile } from "./plain.js";
 import { ProcessCosts } from "./process_costs.js";
-import { Profile, sumUp } from "./profile.js";
+import { Profile } from "./profile.js";
 import { SidesBox } from "./sides_box.js";
+import { inTurns } from "./turns.js";
 
 /** @typedef {import("./context.js").Context} Context */
 /** @typedef {import("./context.js").View} View */
@@ -22,7 +23,11 @@ import { SidesBox } from "./sides_box.js";
 /** @typedef {import("./sides_box.js").Pair} Pair */
 /** @typedef {import("./state.js").State} State */
 
+const NO_SELF = new Float64Array(0);
 const NOTHING_ELSE = "There is nothing to compare with: all that was recorded is one process. “hprofiler diff BEFORE AFTER” compares two runs.";
+
+/** From so many nodes on the lists come after the picture. */
+const MANY = 50_000;
 
 const OVERLAP = "Both have samples in common, so nothing tells which changes are chance.";
 const UNKNOWN = "How many samples these amounts stand for is not known here, so nothing tells which changes are chance.";
@@ -39,8 +44,11 @@ export class CompareView {
     this.shown = "";
     /** Being read: what tells chance from change. @type {ProcessCosts | null} */
     this.costs = null;
+    /** What is shown of both sides. @type {Difference | null} */
+    this.difference = null;
+    /** Being made: its lists. @type {Iterator<void> | null} */
+    this.work = null;
     /** What is drawn, and nothing else looks at: the next comparison takes its place. */
-    this.self = new Float64Array(0);
     this.total = new Float64Array(0);
     const element = make("div");
     element.id = "compare";
@@ -54,6 +62,7 @@ export class CompareView {
     this.body = make("div");
     this.body.append(this.sides.element, this.facts, element, this.ramp, this.lone.element, this.changes.element);
     panel.replaceChildren(this.none, this.body);
+    window.addEventListener("beforeprint", () => this.finish());
   }
 
   /** @param {State} state */
@@ -71,6 +80,10 @@ export class CompareView {
     this.changes.update(state);
   }
 
+  leave() {
+    plainOf(this.context.tree).places.clear();
+  }
+
   /**
    * @param {Pair} pair
    * @param {State} state
@@ -78,7 +91,6 @@ export class CompareView {
   compare({ one, another }, state) {
     const { context } = this;
     const plain = plainOf(context.tree);
-    const outermost = outermostOf(plain.shape);
     this.changes.forget();
     const [here, there] = [one, another].map((scope) => plainProfile(context.profileOf(scope), plain));
     const sides = sidesOf(here, there, state.normalize);
@@ -92,38 +104,86 @@ export class CompareView {
       tint: (node, { dark }) => difference.tint(node, dark),
     }, profile.present(this.plainNode(state.zoom)));
     this.showRamp(difference);
-    this.lone.show(difference, one.run > another.run);
-    this.changes.show(difference, methodChanges(collectMethods(here, outermost), collectMethods(there, outermost), sides));
     if (this.costs) this.costs.stopped = true;
-    this.costs = new ProcessCosts(context, one, another);
-    void this.judge(this.costs, !state.normalize);
+    this.difference = difference;
+    this.work = this.list(difference, one.run > another.run);
+    this.setBusy(true);
+    if (profile.count < MANY) this.finish();
+    void this.judge(difference, { one, another });
   }
 
   /**
-   * Its arrays are those of the comparison before: no picture of that is left.
+   * Makes the lists; stops for a moment wherever somebody else may go first.
+   * @param {Difference} difference
+   * @param {boolean} later whether the first side is the later run
+   */
+  *list(difference, later) {
+    const { sides } = difference;
+    const outermost = outermostOf(plainOf(this.context.tree).shape);
+    const appeared = loneFrames(sides.here, sides.there, sides.hereWhole, LISTED);
+    yield;
+    const vanished = loneFrames(sides.there, sides.here, sides.thereWhole, LISTED);
+    yield;
+    const here = collectMethods(sides.here, outermost);
+    yield;
+    const there = collectMethods(sides.there, outermost);
+    yield;
+    this.lone.show(difference, appeared, vanished, later);
+    this.changes.show(difference, methodChanges(here, there, sides));
+    this.changes.update(this.context.state);
+    this.setBusy(false);
+    this.work = null;
+  }
+
+  /** Makes what is left of the lists at once. */
+  finish() {
+    while (this.work?.next().done === false);
+  }
+
+  /** @param {boolean} busy whether the lists are yet to come */
+  setBusy(busy) {
+    for (const { element } of [this.lone, this.changes]) element.setAttribute("aria-busy", String(busy));
+  }
+
+  /**
+   * Its array is that of the comparison before: no picture of that is left. What a frame costs itself is told of each
+   * side, not of both.
    * @param {Sides} sides
    * @param {Shape} shape
    */
   average(sides, shape) {
-    if (this.self.length !== shape.count) {
-      this.self = new Float64Array(shape.count);
-      this.total = new Float64Array(shape.count);
-    }
-    averageSelf(sides, this.self);
-    return new Profile(shape, sides.here.event, this.self, sumUp(shape, this.self, this.total));
+    if (this.total.length !== shape.count) this.total = new Float64Array(shape.count);
+    fillAverage(sides, this.total);
+    return new Profile(shape, sides.here.event, NO_SELF, this.total);
   }
 
   /**
    * Tells what of the changes may be chance, as soon as that is known.
-   * @param {ProcessCosts} costs
-   * @param {boolean} absolute
+   * @param {Difference} difference
+   * @param {Pair} pair
    */
-  async judge(costs, absolute) {
+  async judge(difference, { one, another }) {
+    if (this.work && !(await this.listed(this.work, difference))) return;
+    const costs = new ProcessCosts(this.context, one, another);
+    this.costs = costs;
     if (costs.overlap) return this.changes.judge(null, OVERLAP);
     if (!(await costs.read())) return;
-    const noise = new Noise(costs.sides[0], costs.sides[1], absolute);
+    const noise = new Noise(costs.sides[0], costs.sides[1], !difference.normalised);
     this.changes.judge(noise.known ? noise : null, noteOf(noise));
     if (this.context.state.view === "compare") this.changes.update(this.context.state);
+  }
+
+  /**
+   * Waits for the lists. Of a comparison that is no longer looked at there are none: it is made anew.
+   * @param {Iterator<void>} work
+   * @param {Difference} difference
+   * @returns {Promise<boolean>} whether they are there
+   */
+  async listed(work, difference) {
+    const left = () => this.work === work && this.context.state.view !== "compare";
+    const done = await inTurns(work, () => this.difference !== difference || left());
+    if (!done && left()) this.shown = "";
+    return done;
   }
 
   /**

@@ -15,9 +15,10 @@ import { Store } from "./state.js";
 
 /**
  * A view shows itself in its panel. `update` is called whenever what it shows may have changed, and only while its
- * tab is chosen.
+ * tab is chosen; `leave`, when another one is.
  * @typedef {object} View
  * @property {(state: State, before: State | null) => void} update
+ * @property {() => void} [leave] lets go of what takes much memory and is soon made again
  */
 
 export class Context {

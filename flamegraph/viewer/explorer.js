@@ -43,6 +43,8 @@ export class Explorer {
     this.store = this.context.store;
     /** Views that were looked at, each with the graphs in it. @type {Map<ViewName, {view: View, graphs: Graph[]}>} */
     this.views = new Map();
+    /** The one that is shown. @type {ViewName | null} */
+    this.view = null;
     this.coloring = new Coloring(isDark(), "kind");
     /** What the legend tells: of which profile, in which colours. @type {unknown[]} */
     this.told = [];
@@ -158,13 +160,29 @@ export class Explorer {
     this.scopes.update();
     context.matches = this.search.run(profile, state, name === "graph" ? profile.present(state.zoom) : 0);
     const view = this.viewOf(name);
+    const arrived = this.leave(name);
     for (const graph of context.graphs) {
       graph.turn(state.flame);
       graph.highlight(context.matches);
     }
     view.update(state, before);
+    for (const graph of arrived) graph.arrive();
     this.showEvent(context.event);
     this.recolor(state);
+  }
+
+  /**
+   * Before another view is shown the one before lets go of what it takes memory for.
+   * @param {ViewName} name
+   * @returns {Graph[]} those that are to be seen again
+   */
+  leave(name) {
+    if (name === this.view) return [];
+    const left = this.view && this.views.get(this.view);
+    for (const graph of left?.graphs ?? []) graph.leave();
+    left?.view.leave?.();
+    this.view = name;
+    return this.views.get(name)?.graphs ?? [];
   }
 
   /** @param {ViewName} name */

@@ -37,6 +37,8 @@ const REST = /^\(\d+ smaller frames?\)$/;
 
 /** @type {WeakMap<string[], Uint8Array>} */
 const known = new WeakMap();
+/** The last of them: a legend asks a million times for the same names. @type {{names: string[], table: Uint8Array}} */
+let latest = { names: [], table: new Uint8Array(0) };
 
 /**
  * Engines mark the class at a stack's end as if it were a method, inlined or (outside of a thread's own buffer) of the
@@ -71,11 +73,18 @@ export function isClass(kind) {
  */
 export function familyNumber(names, name, kind, depth) {
   if (name < 0) return FAMILY_KEYS.indexOf("unknown");
-  let table = known.get(names);
-  if (!table) known.set(names, (table = new Uint8Array(names.length * KINDS.length).fill(NOT_ASKED)));
+  if (latest.names !== names) latest = { names, table: tableOf(names) };
+  const { table } = latest;
   const at = name * KINDS.length + kind;
   if (table[at] === NOT_ASKED) table[at] = tell(names[name], kind);
   return table[at] === BRACKETED ? FAMILY_KEYS.indexOf(bracketed(names[name], depth)) : table[at];
+}
+
+/** @param {string[]} names */
+function tableOf(names) {
+  const table = known.get(names) ?? new Uint8Array(names.length * KINDS.length).fill(NOT_ASKED);
+  known.set(names, table);
+  return table;
 }
 
 /**

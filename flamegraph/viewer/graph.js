@@ -196,7 +196,7 @@ export class Graph {
     this.selected = -1;
     this.point(-1, 0, 0);
     if (still) this.jump(node);
-    else this.glide(this.profile.start[node], this.profile.start[node] + this.profile.total[0][node]);
+    else this.glide(this.profile, node);
     this.events.moved();
   }
 
@@ -214,16 +214,18 @@ export class Graph {
   aim(profile, node) {
     cancelAnimationFrame(this.animation);
     this.zoomed = node;
-    this.from = profile.start[node];
+    this.from = profile.startOf(node);
     this.to = this.from + profile.total[0][node];
   }
 
   /**
-   * @param {number} from
-   * @param {number} to
+   * @param {Profile} profile
+   * @param {number} node
    */
-  glide(from, to) {
+  glide(profile, node) {
     cancelAnimationFrame(this.animation);
+    const from = profile.startOf(node);
+    const to = from + profile.total[0][node];
     const begin = { from: this.from, to: this.to, time: performance.now() };
     const step = (/** @type {number} */ now) => {
       const t = Math.min(1, Math.max(0, (now - begin.time) / ZOOM_MILLISECONDS));
@@ -272,9 +274,28 @@ export class Graph {
     const same = width === this.width && height === this.height && this.canvas.width === Math.round(width * ratio);
     const shown = width > 0 && this.away;
     this.away = width === 0;
-    if (width === 0 || this.unrolled || (same && !shown)) return false;
+    if (this.away) this.release();
+    if (this.away || this.unrolled || (same && !shown)) return false;
     this.resize(width, height);
     return true;
+  }
+
+  /** It is not on the page from now on: it draws nothing, and no numbers are read for it. */
+  leave() {
+    this.away = true;
+    cancelAnimationFrame(this.pending);
+    this.pending = 0;
+    this.release();
+  }
+
+  /** It may be on the page again, and of the size that it had. */
+  arrive() {
+    if (this.away) this.follow();
+  }
+
+  /** A picture that nobody sees needs no room: a canvas takes several megabytes, also where it is hidden. */
+  release() {
+    this.canvas.width = this.canvas.height = 1;
   }
 
   /**
@@ -401,8 +422,9 @@ export class Graph {
     const { profile } = this;
     if (!profile || node < 0 || node >= profile.count) return null;
     const scale = this.width / (this.to - this.from);
-    const left = Math.max(0, (profile.start[node] - this.from) * scale);
-    const right = Math.min(this.width, (profile.start[node] + profile.total[0][node] - this.from) * scale);
+    const start = profile.startOf(node);
+    const left = Math.max(0, (start - this.from) * scale);
+    const right = Math.min(this.width, (start + profile.total[0][node] - this.from) * scale);
     const y = this.top(profile.depth[node]);
     return right <= left || y + ROW <= 0 || y >= this.height ? null : { x: left, y, width: right - left };
   }

@@ -15,6 +15,9 @@ export const NARROW = 0.6;
  * @property {number} last depth to draw
  */
 
+/** Where the next frame of each depth begins, in units of the value: no picture needs that of every node. */
+let edges = new Float64Array(256);
+
 /**
  * Calls `frame` for each frame wide enough to see and `rest` for each run of frames that are not.
  * @param {Profile} profile
@@ -23,35 +26,54 @@ export const NARROW = 0.6;
  * @param {(depth: number, x: number, width: number) => void} rest
  */
 export function layOut(profile, view, frame, rest) {
-  const { start, end, depth, count } = profile;
+  const { end, depth, count } = profile;
   const total = profile.total[0];
   const scale = view.width / (view.to - view.from);
   let node = 0;
   let restDepth = -1;
   let restX = 0;
   let restEnd = 0;
+  edges[0] = 0;
   while (node < count) {
     if (total[node] === 0) {
       node = end[node];
       continue;
     }
-    const left = (start[node] - view.from) * scale;
+    const level = depth[node];
+    const left = (beginAt(level, total[node]) - view.from) * scale;
     const width = total[node] * scale;
-    const outside = left + width <= 0 || left >= view.width || depth[node] > view.last;
+    const outside = left + width <= 0 || left >= view.width || level > view.last;
     if (!outside && width < NARROW) {
-      if (restDepth !== depth[node] || left > restEnd + 0.5) {
+      if (restDepth !== level || left > restEnd + 0.5) {
         if (restDepth >= 0) rest(restDepth, restX, restEnd - restX);
-        restDepth = depth[node];
+        restDepth = level;
         restX = left;
       }
       restEnd = left + width;
-    } else if (!outside && depth[node] >= view.first) {
+    } else if (!outside && level >= view.first) {
       const x = Math.max(left, 0);
       frame(node, x, Math.min(left + width, view.width) - x);
     }
     node = outside || width < NARROW ? end[node] : node + 1;
   }
   if (restDepth >= 0) rest(restDepth, restX, restEnd - restX);
+}
+
+/**
+ * Where the next frame of a depth begins, which takes that much room; its children begin there too.
+ * @param {number} level depth
+ * @param {number} total
+ */
+function beginAt(level, total) {
+  if (level + 1 >= edges.length) {
+    const wider = new Float64Array(edges.length * 2);
+    wider.set(edges);
+    edges = wider;
+  }
+  const begin = edges[level];
+  edges[level] = begin + total;
+  edges[level + 1] = begin;
+  return begin;
 }
 
 /**
@@ -84,14 +106,15 @@ export function deepest(profile, root, width) {
  * @param {number} level depth
  */
 export function nodeAt(profile, position, level) {
-  const { start, end, depth } = profile;
+  const { end, depth } = profile;
   const total = profile.total[0];
   let node = 0;
+  let start = 0;
   if (position < 0 || position >= total[0]) return -1;
   while (depth[node] < level) {
     let child = node + 1;
-    while (child < end[node] && position >= start[child] + total[child]) child = end[child];
-    if (child >= end[node] || position < start[child]) return -1;
+    for (; child < end[node] && position >= start + total[child]; child = end[child]) start += total[child];
+    if (child >= end[node]) return -1;
     node = child;
   }
   return node;

@@ -1,15 +1,16 @@
 // @ts-check
 /** The paths that only one side of a comparison has: what appeared, what vanished. */
 
-import { loneFrames } from "./compare.js";
 import { make } from "./dom.js";
 import { grouped, shortName } from "./format.js";
 import { nameElement } from "./tooltip.js";
 
+/** @typedef {import("./compare.js").LoneFrames} LoneFrames */
 /** @typedef {import("./compare.js").Lone} Lone */
 /** @typedef {import("./difference.js").Difference} Difference */
 
-const LISTED = 12;
+/** How many of each side are listed. */
+export const LISTED = 12;
 /** Frames of a path that are told besides its own. */
 const CALLERS_TOLD = 2;
 const LONGEST_CALLER = 120;
@@ -23,12 +24,11 @@ export class LonePaths {
 
   /**
    * @param {Difference} difference
+   * @param {LoneFrames} appeared
+   * @param {LoneFrames} vanished
    * @param {boolean} later whether the first side is the later run
    */
-  show(difference, later) {
-    const { here, there, hereWhole, thereWhole } = difference.sides;
-    const appeared = loneFrames(here, there, hereWhole, LISTED);
-    const vanished = loneFrames(there, here, thereWhole, LISTED);
+  show(difference, appeared, vanished, later) {
     if (appeared.count + vanished.count === 0) {
       this.element.replaceChildren(make("p", "soft", "Both have the same paths."));
       return;
@@ -43,7 +43,7 @@ export class LonePaths {
   /**
    * @param {string} id
    * @param {string} title
-   * @param {{paths: Lone[], count: number}} found
+   * @param {LoneFrames} found
    * @param {Difference} difference
    */
   list(id, title, { paths, count }, difference) {

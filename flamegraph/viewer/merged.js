@@ -63,10 +63,10 @@ export class Merged {
  */
 export function mergedFromLeaves(profile) {
   const self = profile.self[0];
-  let count = 0;
-  for (let node = 1; node < profile.count; node++) if (self[node] > 0) count++;
-  const entries = new Entries(Math.max(1, count));
-  for (let node = 1; node < profile.count; node++) {
+  const total = profile.total[0];
+  const { count, end } = profile;
+  const entries = new Entries();
+  for (let node = 1; node < count; node = total[node] > 0 ? node + 1 : end[node]) {
     if (self[node] > 0) entries.push(node, self[node]);
   }
   return new Merged(profile, outwards(profile), entries, rootBranch(-1, 0, entries.sum()));
@@ -82,14 +82,15 @@ export function mergedFromLeaves(profile) {
 export function mergedAround(profile, outermost, name) {
   const above = new Entries();
   const below = new Entries();
+  const { count, end, name: names } = profile;
   const total = profile.total[0];
   const [out, into] = [outwards(profile), inwards(profile)];
   let sum = 0;
   let origin = 0;
-  for (let node = 1; node < profile.count; node++) {
-    if (profile.name[node] !== name || !outermost[node] || total[node] === 0) continue;
-    out(node, total[node], (caller, amount) => above.push(caller, amount));
-    into(node, total[node], (callee, amount) => below.push(callee, amount));
+  for (let node = 1; node < count; node = total[node] > 0 ? node + 1 : end[node]) {
+    if (names[node] !== name || !outermost[node] || total[node] === 0) continue;
+    out(node, total[node], above);
+    into(node, total[node], below);
     sum += total[node];
     if (origin === 0 || total[node] > total[origin]) origin = node;
   }

@@ -14,7 +14,7 @@
  * @returns {Method[]}
  */
 export function collectMethods(profile, outermost) {
-  const { count, name } = profile;
+  const { count, name, end } = profile;
   const self = profile.self[0];
   const total = profile.total[0];
   const names = profile.names.length;
@@ -22,8 +22,11 @@ export function collectMethods(profile, outermost) {
   const totals = new Float64Array(names);
   const origins = new Int32Array(names);
   const heaviest = new Float64Array(names);
-  for (let node = 1; node < count; node++) {
-    if (total[node] === 0) continue;
+  for (let node = 1; node < count; ) {
+    if (total[node] === 0) {
+      node = end[node];
+      continue;
+    }
     const at = name[node];
     selves[at] += self[node];
     if (outermost[node]) totals[at] += total[node];
@@ -31,6 +34,7 @@ export function collectMethods(profile, outermost) {
       heaviest[at] = total[node];
       origins[at] = node;
     }
+    node++;
   }
   /** @type {Method[]} */
   const methods = [];

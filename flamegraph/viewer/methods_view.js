@@ -41,6 +41,10 @@ export class MethodsView {
     this.hostsKey = "";
     /** @type {HostShares | null} */
     this.hosts = null;
+    /** What the columns were made for, and they. @type {unknown[]} */
+    this.madeFor = [];
+    /** @type {MethodColumn[]} */
+    this.columns = [];
   }
 
   /** @param {State} state */
@@ -53,33 +57,28 @@ export class MethodsView {
   /** @param {Profile} profile */
   read(profile) {
     const { context } = this;
-    const outermost = outermostOf(context.tree);
     this.profile = profile;
-    this.methods = collectMethods(profile, outermost).sort((a, b) => b.total - a.total || b.self - a.self);
+    this.methods = collectMethods(profile, outermostOf(context.tree)).sort((a, b) => b.total - a.total || b.self - a.self);
     const key = `${context.event} ${context.thread} ${context.scope.run}`;
     if (key === this.hostsKey) return;
     this.hostsKey = key;
     if (this.hosts) this.hosts.stopped = true;
-    this.hosts = new HostShares(context, this.methodsOfRun(outermost), outermost);
+    this.hosts = new HostShares(context, this.methodsOfRun());
     if (this.hosts.hosts.length < 2) this.hosts = null;
     else void this.readHosts(this.hosts);
   }
 
-  /**
-   * The methods of all hosts, whichever scope is shown.
-   * @param {Uint8Array} outermost
-   */
-  methodsOfRun(outermost) {
-    const { context } = this;
-    const { run, kind } = context.scope;
-    const all = kind === "sum" || kind === "mean" ? null : context.scopes.parse(`${run}/sum`);
-    return all ? collectMethods(context.profileOf(all), outermost) : this.methods;
+  /** Tells the methods of all hosts, whichever scope is shown. */
+  methodsOfRun() {
+    const { tree, scopes, event, thread, scope } = this.context;
+    const all = scopes.sumOfRun(scope.run);
+    return () => collectMethods(scopes.profileOf(all, event, thread), outermostOf(tree));
   }
 
   /** @param {HostShares} hosts */
   async readHosts(hosts) {
-    await hosts.read();
-    if (this.hosts === hosts && this.context.state.view === "methods") this.render(this.context.state);
+    const done = await hosts.read();
+    if (done && this.context.state.view === "methods") this.render(this.context.state);
   }
 
   /** @param {State} state */
@@ -88,15 +87,28 @@ export class MethodsView {
     if (!profile) return;
     const { matches } = this.context;
     const listed = matches ? methods.filter((method) => matches.names[method.name]) : methods;
-    this.table.show(this.columns(profile, state.sort), listed, state.sort, state.rows);
+    this.prepareColumns(profile, /total|hosts/.test(state.sort) ? "total" : "self");
+    this.table.show(this.columns, listed, state.sort, state.rows);
+  }
+
+  /**
+   * Columns stay the same as long as they say the same.
+   * @param {Profile} profile
+   * @param {"self" | "total"} of which share of the hosts is told
+   */
+  prepareColumns(profile, of) {
+    const madeFor = [profile, of, this.hosts, this.hosts?.done];
+    if (madeFor.every((one, at) => one === this.madeFor[at])) return;
+    this.madeFor = madeFor;
+    this.columns = this.makeColumns(profile, of);
   }
 
   /**
    * @param {Profile} profile
-   * @param {string} sort
+   * @param {"self" | "total"} of
    * @returns {MethodColumn[]}
    */
-  columns(profile, sort) {
+  makeColumns(profile, of) {
     const longest = this.methods.reduce((most, method) => Math.max(most, method.self), 1);
     const whole = profile.sum();
     /** @type {MethodColumn[]} */
@@ -117,16 +129,15 @@ export class MethodsView {
         cell: (method) => [this.nameButton(profile.names[method.name])],
       },
     ];
-    return columns.concat(this.hosts ? this.hostColumns(this.hosts, sort) : [kindColumn(profile)]);
+    return columns.concat(this.hosts ? this.hostColumns(this.hosts, of) : [kindColumn(profile)]);
   }
 
   /**
    * @param {HostShares} hosts
-   * @param {string} sort tells whether the shares are of totals or of the methods' own
+   * @param {"self" | "total"} of
    * @returns {MethodColumn[]}
    */
-  hostColumns(hosts, sort) {
-    const of = /total|hosts/.test(sort) ? "total" : "self";
+  hostColumns(hosts, of) {
     const spread = (/** @type {Method} */ method) => hosts.spreadOf(method, of);
     const name = (/** @type {Spread} */ one) => this.context.page.hosts[hosts.hosts[one.where]].name;
     return [

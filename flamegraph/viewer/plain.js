@@ -5,14 +5,18 @@
  */
 
 import { isClass } from "./families.js";
-import { Profile } from "./profile.js";
+import { LentProfile, Places } from "./lent.js";
 
+/** @typedef {import("./profile.js").Profile} Profile */
 /** @typedef {import("./profile.js").Shape} Shape */
 
 /**
  * A tree without kinds of frames, and where each node of the tree with them is in it.
- * @typedef {{shape: Shape, node: Int32Array | null}} Plain `node` is null where both are the same
+ * @typedef {{shape: Shape, node: Int32Array | null, places: Places}} Plain `node` is null where both are the same
  */
+
+/** Both sides of a comparison. */
+const SIDES = 2;
 
 /** @type {WeakMap<Shape, Plain>} */
 const plainByTree = new WeakMap();
@@ -31,14 +35,16 @@ export function plainOf(tree) {
  * @param {Profile} profile
  * @param {Plain} plain of its tree
  */
-export function plainProfile(profile, { shape, node }) {
+export function plainProfile(profile, { shape, node, places }) {
   if (!node) return profile;
-  const self = new Float64Array(shape.count);
-  for (let at = 0; at < node.length; at++) {
-    self[node[at]] += profile.self[0][at];
-    if (isClass(profile.kind[at])) shape.kind[node[at]] = profile.kind[at]; // told since the tree was made
-  }
-  return new Profile(shape, profile.event, self);
+  const { kind } = profile;
+  return new LentProfile(shape, profile.event, places, (self) => {
+    const [own] = profile.self;
+    for (let at = 0; at < node.length; at++) {
+      self[node[at]] += own[at];
+      if (isClass(kind[at])) shape.kind[node[at]] = kind[at]; // told since the tree was made
+    }
+  });
 }
 
 /**
@@ -47,7 +53,8 @@ export function plainProfile(profile, { shape, node }) {
  */
 function mergeKinds(tree) {
   const torn = tornSubtrees(tree);
-  if (!torn[0]) return { shape: tree, node: null };
+  const places = new Places(SIDES);
+  if (!torn[0]) return { shape: tree, node: null, places };
   const { count, name, kind } = tree;
   const node = new Int32Array(count);
   const parent = new Int32Array(count);
@@ -74,7 +81,7 @@ function mergeKinds(tree) {
     depth: Int32Array.from({ length: made }, (_, at) => tree.depth[first[at]]),
     end: endsOf(parent, made),
   };
-  return { shape, node };
+  return { shape, node, places };
 }
 
 /**

@@ -43,16 +43,32 @@ export class Profile {
     this.event = event;
     /** @type {ValueType[]} */
     this.values = [{ type: event.type, unit: event.unit }];
-    /** What the node itself costs, and with everything below it. */
-    this.self = [self];
-    this.total = [total];
-    /** @type {Float64Array | null} */
-    this.placed = null;
+    /** @type {{self: Float64Array[], total: Float64Array[]}} */
+    this.own = { self: [self], total: [total] };
   }
 
-  /** Where each node begins, in units of the value. Found out for pictures alone: tables need no such array. */
-  get start() {
-    return (this.placed ??= placeNodes(this, this.total[0]));
+  /** What each node itself costs. */
+  get self() {
+    return this.own.self;
+  }
+
+  /** What each node costs with everything below it. */
+  get total() {
+    return this.own.total;
+  }
+
+  /**
+   * Where a node begins, in units of the value: children stand side by side from their parent's left edge.
+   * @param {number} node
+   */
+  startOf(node) {
+    const { parent, end } = this;
+    const total = this.total[0];
+    let start = 0;
+    for (const at of this.pathOf(node)) {
+      for (let before = parent[at] + 1; before < at; before = end[before]) start += total[before];
+    }
+    return start;
   }
 
   /** The whole profile's total. */
@@ -103,28 +119,8 @@ export class Profile {
 export function sumUp(shape, self, total = new Float64Array(self.length)) {
   const { count, parent } = shape;
   total.set(self);
-  for (let node = count - 1; node > 0; node--) total[parent[node]] += total[node];
-  return total;
-}
-
-let scratch = new Float64Array(0);
-
-/**
- * Positions from the root down, children side by side from their parent's left edge.
- * @param {{count: number, parent: Int32Array}} shape
- * @param {Float64Array} total
- */
-function placeNodes({ count, parent }, total) {
-  if (scratch.length < count) scratch = new Float64Array(count);
-  const next = scratch;
-  const start = new Float64Array(count);
-  next[0] = 0;
-  for (let node = 1; node < count; node++) {
-    const above = parent[node];
-    const from = next[above];
-    start[node] = from;
-    next[node] = from;
-    next[above] = from + total[node];
+  for (let node = count - 1; node > 0; node--) {
+    if (total[node] !== 0) total[parent[node]] += total[node]; // most scopes have nothing of most nodes
   }
-  return start;
+  return total;
 }

@@ -14,7 +14,8 @@ export class Regrown extends Profile {
    */
   constructor(base, root) {
     const { branches, parent } = inPreorder(root);
-    const total = Float64Array.from(branches, (branch) => branch.total);
+    const total = new Float64Array(branches.length);
+    for (let node = 0; node < total.length; node++) total[node] = branches[node].total;
     const shape = shapeOf(base, branches, parent);
     super(shape, base.event, ownPart(shape, total), total);
     this.base = base;
@@ -62,20 +63,27 @@ export class Regrown extends Profile {
   }
 }
 
-/** @param {Branch} root */
+/**
+ * There may be tens of thousands at each change of scope: no object is made for any of them.
+ * @param {Branch} root
+ */
 function inPreorder(root) {
   /** @type {Branch[]} */
   const branches = [];
   /** @type {number[]} */
   const parents = [];
-  const waiting = [{ branch: root, above: -1 }];
-  for (let at = waiting.pop(); at; at = waiting.pop()) {
-    const node = branches.push(at.branch) - 1;
-    parents.push(at.above);
-    const { children } = at.branch;
-    for (let i = children.length - 1; i >= 0; i--) waiting.push({ branch: children[i], above: node });
+  const waiting = [root];
+  const above = [-1];
+  for (let branch = waiting.pop(); branch; branch = waiting.pop()) {
+    const node = branches.push(branch) - 1;
+    parents.push(above.pop() ?? -1);
+    const { children } = branch;
+    for (let i = children.length - 1; i >= 0; i--) {
+      waiting.push(children[i]);
+      above.push(node);
+    }
   }
-  return { branches, parent: Int32Array.from(parents) };
+  return { branches, parent: new Int32Array(parents) };
 }
 
 /**
@@ -86,16 +94,16 @@ function inPreorder(root) {
  */
 function shapeOf(base, branches, parent) {
   const count = branches.length;
-  const depth = new Int32Array(count);
-  for (let node = 1; node < count; node++) depth[node] = depth[parent[node]] + 1;
-  return {
-    count, parent, depth,
-    end: endsOf(parent, count),
-    names: base.names,
-    name: Int32Array.from(branches, (branch) => branch.name),
-    kind: Uint8Array.from(branches, ({ name, origin }) => (name < 0 ? 0 : base.kind[origin])),
-    kindDepth: Int32Array.from(branches, ({ origin }) => base.depth[origin]),
-  };
+  const [depth, name, kindDepth] = [new Int32Array(count), new Int32Array(count), new Int32Array(count)];
+  const kind = new Uint8Array(count);
+  for (let node = 0; node < count; node++) {
+    const branch = branches[node];
+    depth[node] = node > 0 ? depth[parent[node]] + 1 : 0;
+    name[node] = branch.name;
+    kind[node] = branch.name < 0 ? 0 : base.kind[branch.origin];
+    kindDepth[node] = base.depth[branch.origin];
+  }
+  return { count, parent, depth, end: endsOf(parent, count), names: base.names, name, kind, kindDepth };
 }
 
 /**

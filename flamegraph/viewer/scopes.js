@@ -3,9 +3,10 @@
 
 import { tellClasses } from "./families.js";
 import { inOrder } from "./format.js";
-import { Profile } from "./profile.js";
+import { LentProfile, Places } from "./lent.js";
 
 /** @typedef {import("./data.js").PageInfo} PageInfo */
+/** @typedef {import("./profile.js").Profile} Profile */
 /** @typedef {import("./tree.js").Tree} Tree */
 
 /**
@@ -22,9 +23,8 @@ import { Profile } from "./profile.js";
  * @property {Scope | null} of what a rest is the rest of
  */
 
-/** How many profiles are kept: of 1,000,000 nodes each takes 24 MB. The whole cluster's are the longest to make. */
-const KEPT = 4;
-const WHOLE = / (?:\d+\/)?(?:sum|mean)$/;
+/** How many profiles have their numbers at once: of 1,000,000 nodes each takes 16 MB. */
+const KEPT = 3;
 const SECTION_OF = { sum: "Cluster", mean: "Cluster", host: "Hosts", rest: "Cluster", process: "Processes", label: "", thread: "Threads" };
 
 export class Scopes {
@@ -35,8 +35,9 @@ export class Scopes {
   constructor(page, tree) {
     this.page = page;
     this.tree = tree;
-    /** @type {Map<string, Profile>} least recently used first */
-    this.kept = new Map();
+    /** @type {Map<string, LentProfile>} */
+    this.profiles = new Map();
+    this.places = new Places(KEPT);
     /** Sum of each column, NaN until it was read once. */
     this.sums = new Float64Array(page.columns.length).fill(NaN);
     /** Sums of the processes by event and threads. @type {Map<string, Float64Array>} */
@@ -276,7 +277,10 @@ export class Scopes {
   amount(scope, event, thread = -1) {
     const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
     let all = 0;
-    sums.forEach((sum, process) => (all += sum > 0 && this.holds(scope, process) ? sum : 0));
+    // To hand a number to a function makes an object of it, and lists ask this of every scope there is.
+    for (let process = 0; process < sums.length; process++) {
+      if (sums[process] > 0 && this.holds(scope, process)) all += sums[process];
+    }
     return scope.kind === "mean" ? all / Math.max(1, this.busyHosts(scope, event, thread)) : all;
   }
 
@@ -288,7 +292,10 @@ export class Scopes {
    */
   has(scope, event, thread) {
     const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
-    return sums.some((sum, process) => sum > 0 && this.holds(scope, process));
+    for (let process = 0; process < sums.length; process++) {
+      if (sums[process] > 0 && this.holds(scope, process)) return true;
+    }
+    return false;
   }
 
   /**
@@ -324,7 +331,7 @@ export class Scopes {
   }
 
   /**
-   * The tree with the numbers of a scope. A few are kept.
+   * The tree with the numbers of a scope: of the same scope always the same profile.
    * @param {Scope} scope
    * @param {number} event
    * @param {number} thread -1 for all
@@ -332,13 +339,8 @@ export class Scopes {
    */
   profileOf(scope, event, thread = -1) {
     const key = `${event} ${thread} ${scope.key}`;
-    const profile = this.kept.get(key) ?? this.makeProfile(scope, event, thread);
-    this.kept.delete(key);
-    this.kept.set(key, profile);
-    if (this.kept.size > KEPT) {
-      const keys = [...this.kept.keys()].slice(0, -1);
-      this.kept.delete(keys.find((one) => !WHOLE.test(one)) ?? keys[0]);
-    }
+    const profile = this.profiles.get(key) ?? this.makeProfile(scope, event, thread);
+    this.profiles.set(key, profile);
     return profile;
   }
 
@@ -348,12 +350,35 @@ export class Scopes {
    * @param {number} thread
    */
   makeProfile(scope, event, thread) {
-    const self = new Float64Array(this.tree.count);
-    for (const { column, weight } of this.columns(scope, event, thread)) {
-      this.sums[column] = this.tree.addTo(column, weight, self);
-    }
-    tellClasses(this.tree.kind, self, this.page.events[event].type);
-    return new Profile(this.tree, this.page.events[event], self);
+    const info = this.page.events[event];
+    const fill = (/** @type {Float64Array} */ self) => {
+      if (scope.of && this.subtract(scope.run, scope.of, event, thread, self)) return;
+      for (const { column, weight } of this.columns(scope, event, thread)) {
+        this.sums[column] = this.tree.addTo(column, weight, self);
+      }
+      tellClasses(this.tree.kind, self, info.type);
+    };
+    return new LentProfile(this.tree, info, this.places, fill, scope.kind === "sum" || scope.kind === "mean");
+  }
+
+  /**
+   * A rest is all less what it is the rest of: quickly told where both have their numbers, which are whole.
+   * @param {number} run
+   * @param {Scope} of
+   * @param {number} event
+   * @param {number} thread
+   * @param {Float64Array} self is filled with the self value of each node
+   * @returns {boolean} whether it was
+   */
+  subtract(run, of, event, thread, self) {
+    const [all, part] = [this.sumOfRun(run), of].map((scope) => {
+      const profile = this.profiles.get(`${event} ${thread} ${scope.key}`);
+      return profile ? this.places.held(profile) : null;
+    });
+    if (!all || !part || !Number.isSafeInteger(all.total[0][0])) return false;
+    const [[whole], [one]] = [all.self, part.self];
+    for (let node = 0; node < self.length; node++) self[node] = whole[node] - one[node];
+    return true;
   }
 }
 

@@ -1,13 +1,14 @@
 // @ts-check
 /** How methods spread over hosts: each one's share of every host, found out host by host while the page stays alive. */
 
+import { MethodCosts } from "./method_costs.js";
+import { inTurns } from "./turns.js";
+
 /** @typedef {import("./context.js").Context} Context */
 /** @typedef {import("./methods.js").Method} Method */
 
 /** Shares that are kept: of more methods and hosts together only the heaviest methods have theirs. */
 const MOST_SHARES = 6_000_000;
-/** After so many milliseconds of work the page gets its turn. */
-const TURN = 12;
 
 /**
  * One method's shares of the hosts.
@@ -22,63 +23,71 @@ const TURN = 12;
 export class HostShares {
   /**
    * @param {Context} context
-   * @param {Method[]} methods
-   * @param {Uint8Array} outermost
+   * @param {() => Method[]} methods of all hosts; asked for only where they have to be ranked
    */
-  constructor(context, methods, outermost) {
+  constructor(context, methods) {
     this.context = context;
+    this.methods = methods;
     /** Reading goes on while another event may be looked at. */
     this.event = context.event;
     this.thread = context.thread;
-    this.outermost = outermost;
     /** Hosts with anything at all of what is shown, as indexes into the page's hosts. @type {number[]} */
     this.hosts = hostsOf(context);
-    const kept = methods.slice().sort((a, b) => b.total - a.total);
-    kept.length = Math.min(kept.length, Math.floor(MOST_SHARES / Math.max(1, this.hosts.length)));
-    this.row = new Int32Array(context.tree.names.length).fill(-1);
-    kept.forEach(({ name }, row) => (this.row[name] = row));
-    this.self = new Float32Array(kept.length * this.hosts.length);
-    this.total = new Float32Array(kept.length * this.hosts.length);
+    this.row = new Int32Array(0);
+    this.self = new Float32Array(0);
+    this.total = new Float32Array(0);
     /** @type {Record<"self" | "total", Map<number, Spread>>} */
     this.known = { self: new Map(), total: new Map() };
     this.done = 0;
     this.stopped = false;
   }
 
-  /** Reads all hosts, and lets the page go on meanwhile. */
-  async read() {
-    const self = new Float64Array(this.context.tree.count);
-    const total = new Float64Array(this.context.tree.count);
-    let begin = performance.now();
-    while (this.done < this.hosts.length && !this.stopped) {
-      this.readHost(this.done++, self, total);
-      if (performance.now() - begin < TURN) continue;
-      await new Promise((resolve) => setTimeout(resolve));
-      begin = performance.now();
+  /** @returns {Promise<boolean>} whether all hosts were read, and nobody stopped it */
+  read() {
+    return inTurns(this.work(), () => this.stopped);
+  }
+
+  /** Reads all hosts; stops for a moment wherever somebody else may go first. */
+  *work() {
+    const { tree, scopes } = this.context;
+    const rows = this.makeRows();
+    this.self = new Float32Array(rows * this.hosts.length);
+    this.total = new Float32Array(rows * this.hosts.length);
+    yield;
+    const costs = new MethodCosts(tree);
+    for (const [at, host] of this.hosts.entries()) {
+      const scope = scopes.parse(`host:${host}`);
+      yield* costs.read(scope ? scopes.columns(scope, this.event, this.thread) : []);
+      this.keep(at, costs);
+      this.done++;
+      yield;
     }
+  }
+
+  /** Gives each name a row, or each of the heaviest where they are too many; tells how many there are. */
+  makeRows() {
+    const { names } = this.context.tree;
+    const most = Math.floor(MOST_SHARES / Math.max(1, this.hosts.length));
+    if (names.length <= most) {
+      this.row = Int32Array.from(names, (_, row) => row);
+      return names.length;
+    }
+    this.row = new Int32Array(names.length).fill(-1);
+    const kept = this.methods().sort((a, b) => b.total - a.total).slice(0, most);
+    kept.forEach(({ name }, row) => (this.row[name] = row));
+    return kept.length;
   }
 
   /**
    * @param {number} at the host's place
-   * @param {Float64Array} self scratch of a number a node
-   * @param {Float64Array} total scratch
+   * @param {MethodCosts} costs
    */
-  readHost(at, self, total) {
-    const { tree, scopes } = this.context;
-    const scope = scopes.parse(`host:${this.hosts[at]}`);
-    if (!scope) return;
-    self.fill(0);
-    for (const { column, weight } of scopes.columns(scope, this.event, this.thread)) tree.addTo(column, weight, self);
-    total.set(self);
-    const { parent, name, count } = tree;
-    for (let node = count - 1; node > 0; node--) total[parent[node]] += total[node];
-    const whole = total[0] || 1;
-    for (let node = 1; node < count; node++) {
-      const row = total[node] > 0 ? this.row[name[node]] : -1;
-      if (row < 0) continue;
-      const cell = row * this.hosts.length + at;
-      this.self[cell] += self[node] / whole;
-      if (this.outermost[node]) this.total[cell] += total[node] / whole;
+  keep(at, { names, own, all, whole }) {
+    for (const name of names) {
+      const cell = this.row[name] * this.hosts.length + at;
+      if (cell < 0) continue;
+      this.self[cell] = own[name] / whole;
+      this.total[cell] = all[name] / whole;
     }
   }
 
@@ -88,8 +97,8 @@ export class HostShares {
    * @param {"self" | "total"} of
    */
   sharesOf(method, of) {
-    const row = this.row[method.name];
-    const count = this.done < this.hosts.length ? 0 : this.hosts.length;
+    const count = this.hosts.length;
+    const row = this.done < count ? -1 : this.row[method.name];
     return row < 0 ? this[of].subarray(0, 0) : this[of].subarray(row * count, (row + 1) * count);
   }
 
@@ -121,13 +130,11 @@ export class HostShares {
  * The hosts of the run shown that have anything of the event and threads shown.
  * @param {Context} context
  */
-export function hostsOf(context) {
-  const { page, scopes, scope } = context;
-  /** @type {number[]} */
-  const hosts = [];
-  page.hosts.forEach(({ run }, host) => {
-    const one = run === scope.run ? scopes.parse(`host:${host}`) : null;
-    if (one && context.columns(one).length > 0) hosts.push(host);
-  });
-  return hosts;
+export function hostsOf({ page, scope, event, thread }) {
+  /** @type {Set<number>} */
+  const hosts = new Set();
+  for (const column of page.columns) {
+    if (column.event === event && (thread < 0 || column.thread === thread)) hosts.add(page.processes[column.process].host);
+  }
+  return [...page.hosts.keys()].filter((host) => hosts.has(host) && page.hosts[host].run === scope.run);
 }

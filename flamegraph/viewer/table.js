@@ -43,6 +43,8 @@ export class SortedTable {
     this.element.append(this.table, this.none, this.more);
     /** @type {TableColumn<Row>[]} */
     this.columns = [];
+    /** Made of these columns. @type {Map<Row, HTMLElement>} */
+    this.lines = new Map();
     /** @type {Row[]} */
     this.rows = [];
     /** What is listed: with the same again the reader stays in place. @type {Row[]} */
@@ -55,7 +57,7 @@ export class SortedTable {
   }
 
   /**
-   * @param {TableColumn<Row>[]} columns
+   * @param {TableColumn<Row>[]} columns the same as before where cells are, too: rows that stay are not made anew then
    * @param {Row[]} rows
    * @param {string} sort a column's key, with "-" before it for the other direction; the first column if it is none's
    * @param {number} limit how many rows are shown, at least as many as always are
@@ -67,6 +69,7 @@ export class SortedTable {
     const same = sort === this.sort && rows.length === this.listed.length && rows.every((row, at) => row === this.listed[at]);
     const focused = document.activeElement?.id ?? "";
     const focusedRow = same ? this.focusedRow() : null;
+    if (columns !== this.columns) this.lines.clear();
     this.columns = columns;
     this.listed = rows;
     this.sort = sort;
@@ -108,7 +111,8 @@ export class SortedTable {
 
   fill() {
     const left = this.rows.length - this.limit;
-    this.body.replaceChildren(...this.rows.slice(0, this.limit).map((row) => this.line(row)));
+    this.lines = new Map(this.rows.slice(0, this.limit).map((row) => [row, this.lines.get(row) ?? this.line(row)]));
+    this.body.replaceChildren(...this.lines.values());
     this.none.hidden = this.rows.length > 0;
     this.table.hidden = this.rows.length === 0;
     this.more.hidden = left <= 0;

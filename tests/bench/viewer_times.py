@@ -47,6 +47,9 @@ window.measure = (input, shown) => {
 """
 HOVERED = "return !document.getElementById('tooltip').hidden"
 SCOPED = ("compare", "methods", "reversed", "sandwich", "graph")
+THREADS = 5
+# A comparison's lists come after its picture.
+LISTED = "!document.querySelector('[aria-busy=true]')"
 WORDS = ["Shuffle", "Writer", "insert", "netty"]
 
 
@@ -166,15 +169,20 @@ def use_ours(page: Page, times: Times) -> None:
     """Zoom, search and change the scope as a reader does."""
     page.driver.execute_script("document.getElementById('explorer').scrollIntoView()")
     _zoom(page, times)
-    for word in WORDS:
-        page.element("search").click()
-        for letters in range(1, len(word) + 1):
-            typed = f"location.hash.includes('q={word[:letters]}')"
-            times.add("search", page.answer("input", typed, lambda key=word[letters - 1]: page.press(key)))
-        page.press(Keys.ESCAPE)
+    _search(page, "search", times, WORDS)
     for what, names in _scopes(page).items():
         for name in names:
             times.add(what, _choose(page, name))
+
+
+def _search(page: Page, what: str, times: Times, words: Sequence[str]) -> None:
+    """Type words letter by letter."""
+    for word in words:
+        page.element("search").click()
+        for letters in range(1, len(word) + 1):
+            typed = f"location.hash.includes('q={word[:letters]}')"
+            times.add(what, page.answer("input", typed, lambda key=word[letters - 1]: page.press(key)))
+        page.press(Keys.ESCAPE)
 
 
 def _zoom(page: Page, times: Times) -> None:
@@ -198,12 +206,13 @@ def _scopes(page: Page) -> Dict[str, Sequence[str]]:
     return {"host": hosts, "average": ["average"], "sum": ["sum"]}
 
 
-def _choose(page: Page, name: str) -> float:
+def _choose(page: Page, name: str, shown: str = "true") -> float:
+    """Choose a scope by its name, until the address has it and `shown` holds."""
     page.driver.execute_script("document.activeElement.blur()")
     page.press("w")
     page.press(name)
     before = page.driver.execute_script("return location.hash")
-    return page.answer("keydown", f"location.hash !== {before!r}", lambda: page.press(Keys.ENTER))
+    return page.answer("keydown", f"location.hash !== {before!r} && {shown}", lambda: page.press(Keys.ENTER))
 
 
 def use_views(page: Page, times: Times) -> None:
@@ -214,15 +223,40 @@ def use_views(page: Page, times: Times) -> None:
 
 
 def use_scopes(page: Page, times: Times) -> None:
-    """Change the scope in every view that is of one, as a reader does who looks for a host."""
+    """In every view that is of a scope: change it, choose groups of threads, search, as a reader does."""
     page.driver.execute_script("document.getElementById('explorer').scrollIntoView()")
     names = [name for some in _scopes(page).values() for name in some]
     for view in SCOPED:
-        shown = f"location.hash.includes('view={view}') || {view!r} === 'graph'"
-        page.answer("click", shown, page.element(f"view-{view}").click)
+        _open(page, view)
         for name in names:
-            times.add(view, _choose(page, name))
+            times.add(f"scope in {view}", _choose(page, name))
             times.bytes = max(times.bytes, page.resident())
+        for name in names if view == "compare" else ():
+            times.add("its lists, too", _choose(page, name, LISTED))
+        _choose_threads(page, view, times)
+        _search(page, f"search in {view}, a letter more", times, WORDS[:2])
+
+
+def _open(page: Page, view: str) -> None:
+    """A view; that of one method with the method that costs most."""
+    shown = f"location.hash.includes('view={view}') || {view!r} === 'graph'"
+    if view == "sandwich":
+        costly = "#methods-body .name button"
+        page.answer("click", "true", page.element("view-methods").click)
+        page.answer("click", shown, page.driver.find_element(By.CSS_SELECTOR, costly).click)
+    else:
+        page.answer("click", shown, page.element(f"view-{view}").click)
+
+
+def _choose_threads(page: Page, view: str, times: Times) -> None:
+    """Group by group with the arrow key, then all threads again."""
+    for _ in range(THREADS):
+        page.driver.execute_script("document.getElementById('thread').focus()")
+        before = page.driver.execute_script("return location.hash")
+        changed = f"location.hash !== {before!r}"
+        times.add(f"threads in {view}", page.answer("keydown", changed, lambda: page.press(Keys.ARROW_DOWN)))
+        times.bytes = max(times.bytes, page.resident())
+    page.answer("keydown", "!location.hash.includes('thread=')", lambda: page.press(Keys.HOME))
 
 
 def use_peer(page: Page, times: Times) -> None:

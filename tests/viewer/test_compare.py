@@ -11,6 +11,7 @@ from selenium.webdriver.common.keys import Keys
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
+from tests.viewer.choosing import choose_scope
 from tests.viewer.conftest import prefer
 from tests.viewer.made_run import MadeHost, make_run
 from tests.viewer.seeing import (
@@ -27,6 +28,18 @@ from tests.viewer.seeing import (
     three_hosts,
     told,
 )
+
+SWAP = "document.getElementById('compare-swap').click();"
+BUSY = "[...document.querySelectorAll('.lone, .changes')].map((list) => list.getAttribute('aria-busy'))"
+
+
+@pytest.fixture(scope="module")
+def large_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One host has 60,000 stacks beside the 20,000 samples in `often`, the other the half of both."""
+    stacks = [f"a;b{one};c{other} 1\n" for one in range(300) for other in range(200)]
+    hosts = {"all": ["often 20000\n", *stacks], "half": ["often 20000\nlone 10000\n", *stacks[::2]]}
+    made = [MadeHost(name, {7: "".join(folded)}) for name, folded in hosts.items()]
+    return make_report(make_run(tmp_path_factory.mktemp("large") / "run", made).path).page
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +70,16 @@ def test_a_host_is_compared_with_the_rest(viewer: Viewer, page: Path) -> None:
     assert names(viewer, "changes", 5)[0] == "d"
     assert viewer.text("only-there").splitlines()[1:] == ["75.0 % d called by a"]
     assert viewer.text("only-here").splitlines()[1:] == ["20.0 % b called by b ← a"]
+
+
+def test_the_rest_is_the_same_whatever_was_shown_before(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "compare", HOT)
+    by_link = rows_by_name(viewer), viewer.text("only-there"), viewer.text("only-here")
+    show(viewer, page, "graph")
+    choose_scope(viewer, "hot")
+    viewer.element("view-compare").click()
+    assert box(viewer, "compare-with") == "All but hot"
+    assert (rows_by_name(viewer), viewer.text("only-there"), viewer.text("only-here")) == by_link
 
 
 def test_a_comparison_has_no_amounts_of_its_own(viewer: Viewer, page: Path) -> None:
@@ -185,3 +208,28 @@ def test_one_process_has_nothing_to_be_compared_with(viewer: Viewer, tmp_path: P
     write_page(Profile.from_bytes(b"a;b 1\n", "folded"), path, "one")
     viewer.open(path, "view=compare")
     assert "There is nothing to compare with" in viewer.text("compare-panel")
+
+
+def test_lists_of_a_large_comparison_come_after_its_picture(viewer: Viewer, large_page: Path) -> None:
+    show(viewer, large_page, "compare", HOT)
+    shown = f"const [one, other] = {BUSY}; return one === 'false' && other === 'false'"
+    viewer.until(shown)
+    assert names(viewer, "changes", 5)[:2] == ["a", "lone"]
+    assert viewer.text("only-there").splitlines()[1:] == ["16.7 % lone"]
+
+    assert viewer.driver.execute_script(f"{SWAP} return {BUSY}") == ["true", "true"]
+    viewer.until(shown)
+    assert viewer.text("only-here").splitlines()[1:] == ["16.7 % lone"]
+    # What is left behind before its lists are there has them when it is looked at again.
+    viewer.driver.execute_script(f"{SWAP} document.getElementById('view-methods').click()")
+    viewer.until_text("methods-body", "often")
+    viewer.element("view-compare").click()
+    viewer.until(shown)
+    assert viewer.text("only-there").splitlines()[1:] == ["16.7 % lone"]
+
+
+def test_paper_has_the_lists_of_a_large_comparison(viewer: Viewer, large_page: Path) -> None:
+    show(viewer, large_page, "compare", HOT)
+    printed = f"{SWAP} window.dispatchEvent(new Event('beforeprint')); return {BUSY}"
+    assert viewer.driver.execute_script(printed) == ["false", "false"]
+    assert viewer.text("only-here").splitlines()[1:] == ["16.7 % lone"]
