@@ -128,9 +128,10 @@ def _lines(*lines: str) -> str:
 
 
 # Going into the folder first and looking at `.` afterwards leaves nobody the chance to swap it in between;
-# `pwd -P` shows a symlink. Braces are doubled for str.format.
+# `pwd -P` shows a symlink. What must not stay is removed as the shell ends, by exec: where no more processes may be
+# started a shell ends at its next command, and could start no rm. Braces are doubled for str.format.
 _START = _lines(
-    "umask 077; a=$(uname -m);",
+    'umask 077; trap "exec rm -f ./probe-$$" 0; a=$(uname -m);',
     "case $a in {arms}*) echo {mark} need $a -; exit 0;; esac;",
     "u=; while read -r k r e x; do case $k in Uid:) u=$e; break;; esac; done </proc/self/status;",
     'for d in /tmp/.hprofiler-$u /var/tmp/.hprofiler-$u "$HOME/.cache/hprofiler" /dev/shm/.hprofiler-$u; do',
@@ -151,13 +152,13 @@ _START = _lines(
 )
 
 _PUSH = _lines(
-    "umask 077; cd -P {folder} && [ -O . ] || exit 1; t=agent-{sha256}.$$;",
+    'umask 077; cd -P {folder} && [ -O . ] || exit 1; t=agent-{sha256}.$$; trap "exec rm -f $t" 0;',
     "cat >$t; h=;",
     "if [ $(wc -c <$t) = {size} ]; then",
     "if command -v sha256sum >/dev/null 2>&1;",
     "then h=$(sha256sum <$t); h=${{h%% *}}; else h={sha256}; fi; fi;",
     'if [ "$h" = {sha256} ] && chmod 700 $t && mv -f $t agent-{sha256}; then echo {mark} stored {sha256} -;',
-    "else rm -f $t; echo {mark} refused - -; fi",
+    "else echo {mark} refused - -; fi",
 )
 
 

@@ -179,6 +179,26 @@ def test_no_room_for_the_agent(machine):
     assert not stored(machine, f"/tmp/{FOLDER}")
 
 
+@pytest.mark.parametrize("tool", ["chmod", "cat", "wc", "sha256sum"])
+def test_where_no_more_processes_can_be_started_nothing_is_left(machine, tool):
+    """The tool takes the right to start others from the shell that called it, which ends at the next one."""
+    user = 61_234
+    machine.sh(f"chown {user} /dev/shm/home")
+    script(machine, f"few/{tool}", f'prlimit --pid $PPID --nproc=1:1; exec /usr/bin/{tool} "$@"')
+    before = f"exec setpriv --reuid {user} --regid {user} --clear-groups env PATH=/dev/shm/few:$PATH sh -c "
+
+    class Few(LocalTransport):
+        def open(self, command):
+            return super().open(machine.wrapped(before + shlex.quote(command)))
+
+    with pytest.raises(HostError), AgentSession.open(Few(HERE), real.binaries()):
+        pass
+    homes = ("/tmp", "/var/tmp", "/dev/shm")
+    folders = [*(f"{home}/.hprofiler-{user}" for home in homes), "/dev/shm/home/.cache/hprofiler"]
+    left = {folder: stored(machine, folder) for folder in folders}
+    assert not any(left.values()), left
+
+
 def test_an_architecture_without_an_agent(machine):
     script(machine, "odd/uname", "echo vax")
     with pytest.raises(HostError, match="no agent for the architecture 'vax'"):

@@ -10,7 +10,9 @@ from tests.burners.burner import Burner
 from tests.lab import attach, procs
 from tests.lab.hosts import Host
 
-PRIVATE_FOLDER = re.compile(r"/(tmp|var/tmp|dev/shm)/\.hprofiler-\d+(/(agent-)?[0-9a-f]{64})?")
+PRIVATE_FOLDER = re.compile(
+    r"(/(tmp|var/tmp|dev/shm)/\.hprofiler-\d+|/home/\w+/\.cache(/hprofiler)?)(/(agent-)?[0-9a-f]{64})?"
+)
 """What may stay between runs, as agents/PROTOCOL.md has it."""
 OF_THE_JVM = re.compile(r"/tmp/(\.java_pid\d+|hsperfdata_\w+(/\d+)?)")
 """What a JVM puts into /tmp by itself, or when it is attached to, and takes away when it ends."""
