@@ -128,8 +128,8 @@ def _lines(*lines: str) -> str:
 
 
 # Going into the folder first and looking at `.` afterwards leaves nobody the chance to swap it in between;
-# `pwd -P` shows a symlink. What must not stay is removed as the shell ends, by exec: where no more processes may be
-# started a shell ends at its next command, and could start no rm. Braces are doubled for str.format.
+# `pwd -P` shows a symlink. What must not stay is removed as the shell ends, by exec: where no more processes
+# may be started a shell ends at its next command, and could start no rm. Braces are doubled for str.format.
 _START = _lines(
     'umask 077; trap "exec rm -f ./probe-$$" 0; a=$(uname -m);',
     "case $a in {arms}*) echo {mark} need $a -; exit 0;; esac;",

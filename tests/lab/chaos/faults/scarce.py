@@ -12,10 +12,11 @@ from typing import List, Optional, Type
 from tests.lab.chaos.fault import BEFORE, Circumstances, Excuse, Fault, Moment, any_moment
 from tests.lab.chaos.ground import Ground
 from tests.lab.coordinator import Running
-from tests.lab.hosts import WRITABLE_FOLDERS
+from tests.lab.hosts import WRITABLE_FOLDERS, LabError
 
 USERS_OWN = ("/home", "/data")
 """Where the JVM's own user keeps things: they are left as they are."""
+TRIES = 10
 
 
 class _Scarce(Fault):
@@ -39,7 +40,17 @@ class _Remounted(_Scarce):
 
     def begin(self, running: Optional[Running]) -> None:
         for folder in self.folders:
-            self.ground.host(self.host).run(["mount", "-o", f"remount,{self.scarce(folder)}", folder])
+            self._make_scarce(folder)
+
+    def _make_scarce(self, folder: str) -> None:
+        """No mount gets smaller than what is in it, which may grow after it was looked at."""
+        for tries_left in reversed(range(TRIES)):
+            try:
+                self.ground.host(self.host).run(["mount", "-o", f"remount,{self.scarce(folder)}", folder])
+                return
+            except LabError:
+                if not tries_left:
+                    raise
 
     def end(self) -> None:
         for folder in self.folders:
