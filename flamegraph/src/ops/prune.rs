@@ -80,7 +80,7 @@ impl Profile {
         copy.add_selves(ROOT, ROOT)?;
         // Nodes without any value are dropped, not counted.
         for node in self.tree.nodes().filter(|&node| shares[node as usize] > 0) {
-            let host = left_out.host[node as usize];
+            let host = left_out.host(node);
             let parent = nodes[host as usize];
             let (new, origin) = if kept[node as usize] || !left_out.has_remainder(host) {
                 (copy.child(parent, self.tree.frame(node))?, Some(node))
