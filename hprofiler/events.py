@@ -8,7 +8,8 @@ from typing import NamedTuple, Optional
 OWN = ("cpu", "alloc", "live", "lock", "wall", "nativemem", "offcpu")
 """The events with a meaning of hprofiler's; any other is what the engine makes of its name."""
 # Counters that engines call by one plain word.
-_COUNTERS = ("cycles", "instructions", "branches", "cs", "faults", "migrations", "itimer", "ctimer")
+_USEFUL = ("cycles", "instructions")
+_COUNTERS = (*_USEFUL, "cs", "faults", "migrations", "itimer", "ctimer")
 # Other names show by their form what they are: tracepoints and the like have colons, methods and events of
 # processors dots, those of perf's devices slashes. Those with a hyphen the agent tries or refuses beforehand.
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*[*]?")
@@ -32,7 +33,7 @@ def doubt_of(event: str) -> Optional[Doubt]:
         return None
     from difflib import get_close_matches
 
-    near = get_close_matches(event.lower(), OWN + _COUNTERS, n=2, cutoff=_LIKE)
+    near = get_close_matches(event.lower(), OWN + _USEFUL, n=2, cutoff=_LIKE)
     meant = (
         f"if you mean {' or '.join(near)}, ask for that"
         if near

@@ -100,7 +100,7 @@ export class Coloring {
     }
     return sums
       .flatMap((sum) => [{ ...sum, label: this.labelOf(sum.part, profile.names), color: this.shadesOf(sum.part, profile.names)[2] }])
-      .sort((a, b) => b.total - a.total || b.self - a.self);
+      .sort((a, b) => b.total - a.total || b.self - a.self || (a.label < b.label ? -1 : 1));
   }
 }
 

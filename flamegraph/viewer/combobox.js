@@ -174,6 +174,8 @@ export class Combobox {
     item.dataset.index = String(index);
     item.setAttribute("role", "option");
     item.setAttribute("aria-selected", String(option.id === this.current));
+    item.setAttribute("aria-setsize", String(this.listed.length));
+    item.setAttribute("aria-posinset", String(index + 1));
     item.append(make("bdi", "", option.label), make("span", "note", option.note?.() ?? ""));
     return item;
   }

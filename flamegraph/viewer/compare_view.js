@@ -109,7 +109,10 @@ export class CompareView {
     this.work = this.list(difference, one.run > another.run);
     this.setBusy(true);
     if (profile.count < MANY) this.finish();
-    void this.judge(difference, { one, another });
+    void this.judge(difference, new ProcessCosts(context, one, another)).catch((error) => {
+      this.setBusy(false);
+      console.error(error);
+    });
   }
 
   /**
@@ -160,16 +163,18 @@ export class CompareView {
   /**
    * Tells what of the changes may be chance, as soon as that is known.
    * @param {Difference} difference
-   * @param {Pair} pair
+   * @param {ProcessCosts} costs of the two sides
    */
-  async judge(difference, { one, another }) {
-    if (this.work && !(await this.listed(this.work, difference))) return;
-    const costs = new ProcessCosts(this.context, one, another);
+  async judge(difference, costs) {
     this.costs = costs;
-    if (costs.overlap) return this.changes.judge(null, OVERLAP);
-    if (!(await costs.read())) return;
-    const noise = new Noise(costs.sides[0], costs.sides[1], !difference.normalised);
-    this.changes.judge(noise.known ? noise : null, noteOf(noise));
+    if (this.work && !(await this.listed(this.work, difference))) return;
+    if (costs.overlap) {
+      this.changes.judge(null, OVERLAP);
+    } else {
+      if (!(await costs.read())) return;
+      const noise = new Noise(costs.sides[0], costs.sides[1], !difference.normalised);
+      this.changes.judge(noise.known ? noise : null, noteOf(noise));
+    }
     if (this.context.state.view === "compare") this.changes.update(this.context.state);
   }
 

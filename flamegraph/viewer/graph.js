@@ -283,6 +283,7 @@ export class Graph {
   /** It is not on the page from now on: it draws nothing, and no numbers are read for it. */
   leave() {
     this.away = true;
+    if (this.profile) this.aim(this.profile, this.zoomed);
     cancelAnimationFrame(this.pending);
     this.pending = 0;
     this.release();

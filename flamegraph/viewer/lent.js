@@ -17,8 +17,9 @@ import { Profile, sumUp } from "./profile.js";
 const NONE = new Float64Array(0);
 
 /**
- * Places for profiles of one shape, 16 bytes a node each. The two that were used last are never taken: a comparison
- * looks at both its sides at once. Nobody may look at more, or keep one of the arrays beyond its turn.
+ * Places for profiles of one shape, 16 bytes a node each. The one that was used last is never taken: a comparison,
+ * which asks for one side right after the other, looks at both at once. Nobody may look at more, or keep one of the
+ * arrays beyond its turn.
  */
 export class Places {
   /** @param {number} most how many, 2 or more */

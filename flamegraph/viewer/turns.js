@@ -11,7 +11,8 @@ const TURN = 8;
  * @returns {Promise<boolean>} whether all was done
  */
 export async function inTurns(work, stopped) {
-  await new Promise((drawn) => requestAnimationFrame(drawn));
+  // A page that nobody looks at is not drawn, and may read on.
+  if (!document.hidden) await new Promise((drawn) => requestAnimationFrame(drawn));
   for (let turn = true; turn; ) {
     await new Promise((resolve) => setTimeout(resolve));
     if (stopped()) return false;

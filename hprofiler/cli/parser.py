@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         message = message.replace("ignored explicit argument", "it takes no value, and was given")
         if message.startswith("unrecognized arguments: "):
-            message += self._meant(message.split(": ", 1)[1].split()[0])
+            message += self._meant(message.split(": ", 1)[1].partition(" ")[0])
         self.exit(2, f"hprofiler: {message}\n  see `{self.prog} --help`\n")
 
     def _meant(self, word: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, Callable, Dict, Mapping, Optional, cast
 
 from hprofiler.agent import Audited, Witness
-from hprofiler.errors import UsageError
+from hprofiler.errors import HostError, UsageError
 from hprofiler.passwords import hide_values
 from hprofiler.transports import Transport
 
@@ -207,7 +207,12 @@ class _Audited:
         return getattr(self._transport, name)
 
     def connect(self) -> None:
-        self._note("connect", self._transport.destination())
+        try:
+            destination = self._transport.destination()
+        except HostError:  # there is no way that makes sense: what was asked for is told
+            self._note("connect", self._transport.host.address)
+            raise
+        self._note("connect", destination)
         self._transport.connect()
 
     def open(self, command: str) -> Any:

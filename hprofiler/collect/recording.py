@@ -19,6 +19,7 @@ from hprofiler.agent import (
 )
 from hprofiler.agent import Recording as Began
 from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
+from hprofiler.aside import let_go
 from hprofiler.collect import canaries, libraries
 from hprofiler.collect.canaries import Canaries, Cleared
 from hprofiler.collect.care import USUAL, Care, refuse_busy
@@ -71,7 +72,9 @@ def collect(
         for visit in visits:
             visit.stop(level)
         gate.open()
-        crew.listener(HostProgress("", "stop", _STOPPING if level < AT_ONCE else "ending at once"))
+        word = HostProgress("", "stop", _STOPPING if level < AT_ONCE else "ending at once")
+        # Beside: where nobody reads what is told the next request must be heard all the same.
+        let_go(lambda: crew.listener(word))
 
     visit_all(visits, crew, on_stop)
     return [visit.result() for visit in visits]

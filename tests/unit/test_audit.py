@@ -18,9 +18,12 @@ import pytest
 from hprofiler.agent.checks import Audited, AuditEntry, parse_audited
 from hprofiler.agent.wire import BadEvent
 from hprofiler.collect import Audit
-from hprofiler.collect.audit import in_words
-from hprofiler.errors import UsageError
+from hprofiler.collect.audit import VisitAudit, in_words
+from hprofiler.errors import HostError, UsageError
+from hprofiler.model import Host
 from hprofiler.passwords import hide_values
+from hprofiler.transports.ssh.connector import SshConnector
+from hprofiler.transports.ssh.options import SshOptions
 from tests.unit.stand_in import Fleet, StandIns
 
 RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', left=[])"
@@ -243,3 +246,16 @@ def test_a_record_that_ends_where_nobody_can_be_told_disturbs_no_visit():
 )
 def test_values_that_look_secret(word, told):
     assert hide_values(word) == told
+
+
+def test_a_host_whose_way_makes_no_sense_is_recorded_as_tried(tmp_path):
+    config = tmp_path / "ssh_config"
+    config.write_text("Host spoilt\n  Port abc\n")
+    out = io.StringIO()
+    told = VisitAudit(Audit(out, run="r"), "spoilt")
+    with SshConnector(SshOptions(config_path=config)) as connector:
+        transport = told.transport(connector.transport(Host("spoilt", "spoilt")))
+        with pytest.raises(HostError):
+            transport.connect()
+    (line,) = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert (line["what"], line["detail"]) == ("connect", "spoilt")

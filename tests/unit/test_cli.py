@@ -70,6 +70,7 @@ def test_h_with_a_value_is_the_list_of_hosts():
         (["-j", "java", "-H", "a", "--identity", "/no/such/key"], "no such file"),
         (["-j", "java", "--async-profiler", "/etc/hostname"], "shared library"),
         (["-j", "java", "--frequ", "9"], "unrecognized"),
+        (["-j", "java", "-H", "a", ""], "unrecognized"),
         (["-j", "java", "--max-host", "3"], "--max-host 3 (did you mean --max-hosts?)"),
         (["-j", "java", "--max-host=3"], "(did you mean --max-hosts?)"),
         (["-j", "java", "--canary=3"], "it takes no value, and was given '3'"),

@@ -264,6 +264,24 @@ def test_the_second_stop_waits_for_nobody(fleet):
     assert line(result)[2] == "interrupted"
 
 
+def test_the_second_stop_is_heard_while_nobody_reads_what_is_told(fleet):
+    hosts = fleet(one=LONG)
+    heard = []
+
+    def listen(step):
+        if step.stage == "record" or (step.stage == "stop" and not heard):
+            hosts.stop.request()
+        if step.stage == "stop" and not heard:
+            until = time.monotonic() + 30
+            while hosts.stop.level < 2 and time.monotonic() < until:
+                threading.Event().wait(0.01)
+            heard.append(hosts.stop.level)
+
+    hosts.listener = listen
+    hosts.collect()
+    assert heard == [2]
+
+
 def test_a_host_that_does_not_stop_has_a_limited_time(fleet):
     hosts = fleet(timeout=5.0, one=LONG.replace("asked = read()", "time.sleep(60)"))
     hosts.sampling = replace(SAMPLING, duration=60.0)

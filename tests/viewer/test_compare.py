@@ -228,6 +228,18 @@ def test_lists_of_a_large_comparison_come_after_its_picture(viewer: Viewer, larg
     assert viewer.text("only-there").splitlines()[1:] == ["16.7 % lone"]
 
 
+@pytest.mark.parametrize("other, noise", [("host:1", "±"), ("sum", "?")])
+def test_noise_of_a_large_comparison_comes_after_its_lists(
+    viewer: Viewer, large_page: Path, other: str, noise: str
+) -> None:
+    """A host and the sum have samples in common: of those no noise is known."""
+    viewer.open(large_page, f"view=compare&scope=host:0&with={other}")
+    cells = "[...document.querySelectorAll('.changes tbody tr')].map((row) => row.innerText)"
+    viewer.until(
+        f"const rows = {cells}; return rows.length > 2 && rows.every((row) => row.includes('{noise}'))"
+    )
+
+
 def test_paper_has_the_lists_of_a_large_comparison(viewer: Viewer, large_page: Path) -> None:
     show(viewer, large_page, "compare", HOT)
     printed = f"{SWAP} window.dispatchEvent(new Event('beforeprint')); return {BUSY}"

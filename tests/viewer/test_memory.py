@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from hprofiler.report import make_report
@@ -94,6 +95,9 @@ def test_a_long_list_is_made_as_one_walks_along_it(viewer: Viewer, tmp_path: Pat
     viewer.element("scope-input").click()
     made = "return document.querySelectorAll('#scope-list .option').length"
     assert viewer.driver.execute_script(made) < 60
+    last_made = viewer.driver.find_elements(By.CSS_SELECTOR, "#scope-list .option")[-1]
+    assert last_made.get_attribute("aria-setsize") == "200", "of all, not of those that are made"
+    assert last_made.get_attribute("aria-posinset") == str(viewer.driver.execute_script(made))
     viewer.press(*[Keys.PAGE_DOWN] * 9)
     viewer.until("return document.querySelector('#scope-list .active').textContent.startsWith('node089')")
     viewer.until(f"document.getElementById('scope-list').scrollTop = 1e6; {made} === 200")

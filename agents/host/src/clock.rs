@@ -67,6 +67,13 @@ impl Clock {
         }
     }
 
+    /// Counts what the process used until its recording was stopped: a JVM may hold the stop off, and is sampled on.
+    pub fn stopped(&mut self, target: &Target) {
+        let seconds = self.seconds;
+        self.look(target);
+        self.seconds = seconds;
+    }
+
     /// Wait until the time is over, the process has ended, an order comes or the recording takes too much.
     pub fn wait(&mut self, engine: &dyn Engine, duration: f64, orders: &Receiver<Order>) -> End {
         let end = self.begin + Duration::from_secs_f64(duration);
@@ -97,5 +104,26 @@ impl Clock {
             self.user_seconds = seconds(first.user_ticks, stat.user_ticks);
         }
         stat.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proc::stat;
+
+    #[test]
+    fn what_is_used_until_the_stop_counts_and_its_time_does_not() {
+        let pid = std::process::id() as i32;
+        let line = std::fs::read_to_string("/proc/self/stat").unwrap();
+        let start_time = stat::parse(&line).unwrap().start_time;
+        let target = Target::open(pid, start_time).unwrap();
+        let mut clock = Clock::start(&target);
+        clock.look(&target);
+        let (seconds, before) = (clock.seconds, clock.cpu_seconds);
+        while target.stat().unwrap().cpu_ticks < clock.first.unwrap().cpu_ticks + 20 {}
+        clock.stopped(&target);
+        assert!(clock.cpu_seconds >= 0.2 && clock.cpu_seconds > before);
+        assert_eq!(clock.seconds, seconds);
     }
 }

@@ -260,18 +260,19 @@ impl Recording<'_> {
             }
             End::Unwanted => return Err(unwanted(pid)),
         }
-        self.result(engine, &clock)
+        self.result(engine, clock)
     }
 
-    fn result(&mut self, engine: &'static str, clock: &Clock) -> Result<Over, Outcome> {
+    fn result(&mut self, engine: &'static str, mut clock: Clock) -> Result<Over, Outcome> {
         let pid = self.job.chosen.pid;
         // All are stopped at once, and folded one after the other.
         let stopped = self.engine.stop();
         let stopped = stopped.map_err(|failure| failure.at(pid, Stage::Record))?;
+        clock.stopped(self.engine.target());
         self.job.shared.limits.rest();
         let turn = self.job.folding.turn();
         let _one_at_a_time = turn.ok_or_else(|| unwanted(pid))?;
-        self.read(engine, stopped, clock)
+        self.read(engine, stopped, &clock)
             .map_err(|failure| failure.at(pid, Stage::Fetch))
     }
 

@@ -27,7 +27,7 @@ pub(super) fn thinned(
     };
     let stays: Vec<bool> = (0..union.tree.len() as Node).map(stays).collect();
     let names = Names::of(union, &stays, &left_out)?;
-    let mut copy = Copy::of(union, &left_out, &names);
+    let mut copy = Builder::of(union, &left_out, &names);
     for node in union.tree.nodes().filter(|&node| stays[node as usize]) {
         copy.take(node);
     }
@@ -105,7 +105,7 @@ struct Open {
 }
 
 /// The copy in the making.
-struct Copy<'a> {
+struct Builder<'a> {
     union: &'a Profile,
     left_out: &'a LeftOut,
     names: &'a Names,
@@ -118,9 +118,9 @@ struct Copy<'a> {
     path: Vec<Open>,
 }
 
-impl<'a> Copy<'a> {
-    fn of(union: &'a Profile, left_out: &'a LeftOut, names: &'a Names) -> Copy<'a> {
-        let mut copy = Copy {
+impl<'a> Builder<'a> {
+    fn of(union: &'a Profile, left_out: &'a LeftOut, names: &'a Names) -> Builder<'a> {
+        let mut copy = Builder {
             union,
             left_out,
             names,

@@ -48,6 +48,8 @@ class SshConnector:
         self._known_hosts = KnownHosts()
         self._jumps: Dict[Hops, paramiko.Transport] = {}
         self._jump_locks: Dict[Hops, threading.Lock] = {}
+        self._found: Dict[str, Hops] = {}
+        """Of hosts whose way was told and is about to be gone: finding it may run commands of ssh_config."""
         self._lock = threading.Lock()
         self._closers: List[Attempt] = []
 
@@ -57,13 +59,15 @@ class SshConnector:
 
     def _destination(self, host: Host) -> str:
         """`user@host:port`, and through which other hosts."""
-        *jumps, end = self._hops(self._routes.find(host))
+        found = self._found[host.name] = self._hops(self._routes.find(host))
+        *jumps, end = found
         if jumps:
             return f"{end.login} through {', '.join(jump.login for jump in jumps)}"
         return end.login + (" through its ProxyCommand" if end.proxy_command else "")
 
     def _connect(self, host: Host, attempt: Attempt) -> paramiko.Transport:
-        return self._link(self._hops(self._routes.find(host)), attempt)
+        found = self._found.pop(host.name, None)
+        return self._link(found or self._hops(self._routes.find(host)), attempt)
 
     def _hops(self, route: Route) -> Hops:
         """The route, and before it those of its jump hosts in the order of connecting. Raises HostError."""
