@@ -8,9 +8,11 @@ import os
 import signal
 import sys
 from types import FrameType
-from typing import Iterator, Optional, TextIO
+from typing import Iterator, List, Optional, TextIO
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_told: List[int] = []
+"""Those that became exceptions."""
 
 
 class Told(KeyboardInterrupt):
@@ -36,7 +38,7 @@ def as_exceptions() -> None:
     """From here on they are KeyboardInterrupts, where `at_once` was called before."""
     for number in SIGNALS:
         if signal.getsignal(number) is _leave:
-            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else _tell)
+            signal.signal(number, _tell)
 
 
 def _leave(number: int, frame: Optional[FrameType]) -> None:
@@ -44,18 +46,22 @@ def _leave(number: int, frame: Optional[FrameType]) -> None:
 
 
 def _tell(number: int, frame: Optional[FrameType]) -> None:
-    raise Told(number)
+    _told.append(number)
+    raise KeyboardInterrupt if number == signal.SIGINT else Told(number)
 
 
 def number_of(error: BaseException) -> Optional[int]:
-    """The signal that an exception is of, also where another one was made of it; None where it is of none."""
+    """The signal that an exception is of, also where another one was made of it; None where it is of none.
+
+    Where native code asks a Python object for something, what is made of the answer may not tell its cause.
+    """
     cause: Optional[BaseException] = error
     for _ in range(10):
         if cause is None or isinstance(cause, KeyboardInterrupt):
             break
         cause = cause.__cause__
     if not isinstance(cause, KeyboardInterrupt):
-        return None
+        return _told[-1] if _told else None
     return cause.number if isinstance(cause, Told) else signal.SIGINT
 
 

@@ -74,3 +74,29 @@ def test_ps_refuses_more_hosts_than_were_agreed_to_and_records_what_it_does(tmp_
     audit = tmp_path / "audit"
     hprofiler(*NOBODY, "--audit", str(audit))
     assert '"what": "connect"' in audit.read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_strikes_while_native_code_asks_for_a_path_is_no_defect(number):
+    """What native code makes of the exception does not tell its cause."""
+    program = f"""
+import os, signal, sys
+from hprofiler import cli
+from hprofiler.cli import signals
+
+class Asked(os.PathLike):
+    def __fspath__(self):
+        os.kill(os.getpid(), {number})
+        return "x"
+
+def opened(argv):
+    signals.at_once()
+    signals.as_exceptions()
+    from hprofiler._flamegraph import Profile
+    Profile.open(Asked())
+
+cli._to_the_end = opened
+sys.exit(cli.main([]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (128 + number, "")
