@@ -112,8 +112,12 @@ fn clean(program: &Path) -> Command {
     let usual = usual_for_programs();
     let end_with_agent = move || {
         // perf that is killed by a broken pipe leaves behind what it runs; told of it, it ends that as well.
-        // SAFETY: changes no memory, and a disposition only in the child.
-        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+        // It is asked to end by SIGINT, which is ignored by what a script has in the background, and by its children.
+        // SAFETY: changes no memory, and dispositions only in the child.
+        unsafe {
+            libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+        }
         raise_for_programs(usual);
         set_parent_process_death_signal(Some(Signal::TERM))?;
         // The agent may have ended before it was asked for.
@@ -122,7 +126,7 @@ fn clean(program: &Path) -> Command {
             false => Err(io::ErrorKind::NotConnected.into()),
         }
     };
-    // SAFETY: runs in the child between fork and exec, where only what is async-signal-safe may be called: it makes five
+    // SAFETY: runs in the child between fork and exec, where only what is async-signal-safe may be called: it makes six
     // system calls, and allocates nothing (the error is a plain word).
     unsafe { command.pre_exec(end_with_agent) };
     command
