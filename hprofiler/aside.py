@@ -32,7 +32,7 @@ def within(seconds: float, work: Callable[[], R], unwanted: Optional[Callable[[R
         answer = _tried(work)
         (answers.put if settled.acquire(blocking=False) else drop)(answer)
 
-    let_go(answer_once)
+    _start(answer_once)
     try:
         answer = answers.get(timeout=seconds)
     except BaseException as error:  # an interruption, too, is the end of the wait
@@ -61,7 +61,7 @@ def many(work: Callable[[T], R], items: Sequence[T], at_once: int) -> List[R]:
             answers.put((number, _tried(partial(work, item))))
 
     for _ in range(min(at_once, len(items))):
-        let_go(go_on)
+        _start(go_on)
     try:
         return _gathered(answers, len(items))
     finally:
@@ -76,8 +76,7 @@ def _gathered(answers: SimpleQueue[Tuple[int, _Result[R]]], count: int) -> List[
     return [found[number] for number in range(count)]
 
 
-def let_go(work: Callable[[], None]) -> None:
-    """Begin work that nobody waits for, not even the end of the program."""
+def _start(work: Callable[[], None]) -> None:
     threading.Thread(target=work, name="hprofiler-aside", daemon=True).start()
 
 

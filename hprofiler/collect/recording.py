@@ -19,7 +19,6 @@ from hprofiler.agent import (
 )
 from hprofiler.agent import Recording as Began
 from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
-from hprofiler.aside import let_go
 from hprofiler.collect import canaries, libraries
 from hprofiler.collect.canaries import Canaries, Cleared
 from hprofiler.collect.care import USUAL, Care, refuse_busy
@@ -74,7 +73,7 @@ def collect(
         gate.open()
         word = HostProgress("", "stop", _STOPPING if level < AT_ONCE else "ending at once")
         # Beside: where nobody reads what is told the next request must be heard all the same.
-        let_go(lambda: crew.listener(word))
+        threading.Thread(target=crew.listener, args=(word,), name="hprofiler-told", daemon=True).start()
 
     visit_all(visits, crew, on_stop)
     return [visit.result() for visit in visits]
