@@ -23,11 +23,6 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// It keeps what was freed for the next profile. The system's gives large pieces back at once, and for many files in
-/// a row the kernel's clearing of new pages took a third of the time.
-#[global_allocator]
-static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 create_exception!(
     hprofiler._flamegraph,
     OptionError,
