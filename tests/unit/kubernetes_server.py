@@ -207,11 +207,11 @@ def _handler(api: ApiServer) -> type:
             self.wfile.write(content)
 
         def _exec(self, query: Query) -> None:
-            self.close_connection = True
             if api.refuse_exec is not None:
                 code, answer = api.refuse_exec
                 self._send(code, json.dumps(answer).encode())
                 return
+            self.close_connection = True
             offered = [word.strip() for word in self.headers["Sec-WebSocket-Protocol"].split(",")]
             chosen = next(word for word in offered if word in api.protocols)
             key = self.headers["Sec-WebSocket-Key"] + api.guid
