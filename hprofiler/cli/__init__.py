@@ -66,6 +66,9 @@ def _commanded(options: argparse.Namespace) -> Tuple[int, str]:
     """The exit code of a command, and why it is that."""
     try:
         signals.as_exceptions()
+        from hprofiler.cli import memory
+
+        memory.keep()
         code = int(options.command(options))
         return code, next((exit.name.lower() for exit in Exit if exit == code), "")
     except HprofilerError as error:

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Callable, List
 
 from hprofiler._flamegraph import Profile, ViewerData
+from hprofiler.cli import memory
 
 
 def main(folder: Path, profiles: List[str]) -> None:
+    memory.keep()  # as every command does
     merged = Profile.open(profiles)
 
     def write(name: str, output: Callable[[], bytes]) -> None:
