@@ -54,6 +54,49 @@ impl<'a> Cursor<'a> {
         self.longer(u64::from(first & 0x7f))
     }
 
+    /// Reads `count` numbers; returns the two at these places among them.
+    #[inline]
+    pub(super) fn two_of(
+        &mut self,
+        count: usize,
+        first: usize,
+        second: usize,
+    ) -> Option<(u64, u64)> {
+        let word = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk);
+        let word = word.map_or(u64::MAX, |word| u64::from_le_bytes(*word));
+        let mut ends = !word & LAST_BYTES;
+        if (ends.count_ones() as usize) < count {
+            return self.two_of_longer(count, first, second);
+        }
+        let (mut found, mut begin) = ((0, 0), 0);
+        for place in 0..count {
+            let end = ends.trailing_zeros() + 1;
+            ends &= ends - 1;
+            if place == first {
+                found.0 = packed(word >> begin, end - begin);
+            } else if place == second {
+                found.1 = packed(word >> begin, end - begin);
+            }
+            begin = end;
+        }
+        self.at += begin as usize / 8;
+        Some(found)
+    }
+
+    #[cold]
+    fn two_of_longer(&mut self, count: usize, first: usize, second: usize) -> Option<(u64, u64)> {
+        let mut found = (0, 0);
+        for place in 0..count {
+            let number = self.number()?;
+            if place == first {
+                found.0 = number;
+            } else if place == second {
+                found.1 = number;
+            }
+        }
+        Some(found)
+    }
+
     /// Passes over this many numbers.
     pub(super) fn pass(&mut self, mut count: u64) -> Option<()> {
         while count > 0 {
@@ -114,6 +157,16 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// The number that the lowest `bits` of a word are: seven of each byte.
+fn packed(word: u64, bits: u32) -> u64 {
+    let sevens = word & (u64::MAX >> (64 - bits));
+    let low = sevens & 0x007f_007f_007f_007f;
+    let pairs = low | (sevens & 0x7f00_7f00_7f00_7f00) >> 1;
+    let low = pairs & 0x0000_3fff_0000_3fff;
+    let fours = low | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+    (fours & 0x0fff_ffff) | (fours & 0x0fff_ffff_0000_0000) >> 4
+}
+
 impl<'a> Text<'a> {
     /// As UTF-8, if it is; a text in the pool has to be looked up first.
     pub(super) fn utf8(self) -> Cow<'a, [u8]> {
@@ -166,6 +219,30 @@ mod tests {
             assert_eq!(read.number().is_some(), count < 16);
         }
         assert_eq!(Cursor::new(&bytes, 0).pass(17), None);
+    }
+
+    #[test]
+    fn two_of_several_numbers_are_those_that_reading_finds() {
+        let mut bytes = Vec::new();
+        for length in [
+            1, 2, 3, 1, 1, 4, 2, 1, 8, 1, 9, 1, 1, 1, 5, 5, 7, 1, 6, 3, 2, 2,
+        ] {
+            bytes.extend([0xa5 + length; 9].split_at(usize::from(length) - 1).0);
+            bytes.push(if length == 9 { 0xfe } else { 0x51 + length });
+        }
+        for begin in 0..bytes.len() {
+            for (count, first, second) in [(4, 0, 3), (4, 1, 2), (2, 0, 1), (8, 3, 7), (9, 0, 8)] {
+                let mut read = Cursor::new(&bytes, begin);
+                let numbers: Option<Vec<u64>> = (0..count).map(|_| read.number()).collect();
+                let mut picked = Cursor::new(&bytes, begin);
+                let two = picked.two_of(count, first, second);
+                assert_eq!(
+                    two,
+                    numbers.map(|numbers| (numbers[first], numbers[second]))
+                );
+                assert!(two.is_none() || picked.at() == read.at());
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //! where threads are sampled often they are most of it.
 
 use super::bytes::Cursor;
-use super::layout::Slots;
 use super::names::Namer;
 use super::pools::{Packed, Pools};
 use crate::error::Result;
@@ -54,16 +53,15 @@ impl<'a> StackFrames<'a> {
         self.extents.truncate(shared);
         let mut so_far = self.extents.last().copied().unwrap_or_default();
         self.own.clear();
-        let (mut cursor, mut slots) = (Cursor::new(stack.bytes, 0), Slots::default());
+        let mut cursor = Cursor::new(stack.bytes, 0);
         for _ in 0..stack.count {
             let packed = cursor.left();
             if shared > 0 && packed <= so_far.packed {
                 break;
             }
-            if pools.frame(&mut cursor, &mut slots).is_none() {
+            let Some((method, frame_type)) = pools.frame(&mut cursor) else {
                 break;
-            }
-            let [method, frame_type, ..] = slots;
+            };
             let (frame, name_bytes) = namer.method(names, method, frame_type)?;
             self.own.push((frame, packed, name_bytes));
         }

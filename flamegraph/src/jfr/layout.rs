@@ -88,10 +88,17 @@ impl Layout {
         Some((before, place + 1 == self.steps.len()))
     }
 
-    /// Whether a value is nothing but so many numbers.
-    pub(super) fn is_numbers(&self) -> bool {
+    /// If a value is nothing but numbers: how many, and which of them go to the first two slots.
+    pub(super) fn numbers(&self) -> Option<(usize, usize, usize)> {
         let is_number = |step: &Step| matches!(step, Step::Number(_));
-        !self.steps.is_empty() && self.steps.iter().all(is_number)
+        if !self.steps.iter().all(is_number) {
+            return None;
+        }
+        let place = |slot| {
+            let is_it = |step: &Step| matches!(step, Step::Number(other) if *other == slot);
+            self.steps.iter().rposition(is_it)
+        };
+        Some((self.steps.len(), place(0)?, place(1)?))
     }
 
     /// How long the steps are that it consists of, those of arrays counted once.

@@ -3,18 +3,20 @@
 //! A recording is a row of chunks, each complete in itself: a header, events, metadata that says how
 //! events are laid out, and checkpoints with the constants they refer to by number. A chunk is held in
 //! memory, and its constants are looked at only when a sample refers to them. Samples are counted by what
-//! decides on their node (`places`); each such stack goes once to the tree, which grows beside (`grow`). What is damaged or was never finished is counted, said, and left out.
+//! decides on their node (`places`); each place goes once to the tree, which grows beside (`grow`). What is damaged or was never finished is counted, said, and left out.
 
 mod bytes;
 mod chunk;
 mod columns;
 mod events;
+mod file_calls;
 mod frames;
 mod grow;
 mod layout;
 mod metadata;
 mod names;
 mod numbered;
+mod paths;
 mod places;
 mod pools;
 mod read;

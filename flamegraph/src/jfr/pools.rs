@@ -66,6 +66,8 @@ pub(super) struct Pools<'a> {
     bytes: &'a [u8],
     pools: [Pool; WANTED.len()],
     frame: Layout,
+    /// Of frames that are nothing but numbers: how many, and which are the method and the type.
+    frame_numbers: Option<(usize, usize, usize)>,
     /// What a stack has before its frames, and whether they are its end.
     before_frames: Option<(Layout, bool)>,
     left: usize,
@@ -87,11 +89,13 @@ impl<'a> Pools<'a> {
         });
         let stacks = pools[Of::Stacks as usize].class;
         let frame = stacks.and_then(|class| Layout::of_elements(types, class, "frames", FRAME));
+        let frame = frame.unwrap_or_default();
         let before_frames = pools[Of::Stacks as usize].layout.before_array(0);
         Pools {
             bytes,
             pools,
-            frame: frame.unwrap_or_default(),
+            frame_numbers: frame.numbers(),
+            frame,
             before_frames,
             left: MOST_CONSTANTS,
             others: HashMap::default(),
@@ -198,12 +202,17 @@ impl<'a> Pools<'a> {
 
     /// Whether stacks that end with the same bytes behind the end of a number end with the same frames.
     pub(super) fn frames_are_numbers(&self) -> bool {
-        self.frame.is_numbers() && matches!(self.before_frames, Some((_, true)))
+        self.frame_numbers.is_some() && matches!(self.before_frames, Some((_, true)))
     }
 
-    /// Reads the method and the type of a frame, the first slots.
+    /// Reads the method and the type of a frame.
     #[inline]
-    pub(super) fn frame(&self, cursor: &mut Cursor<'a>, slots: &mut Slots) -> Option<()> {
-        self.frame.read(cursor, slots)
+    pub(super) fn frame(&self, cursor: &mut Cursor<'a>) -> Option<(u64, u64)> {
+        if let Some((count, method, frame_type)) = self.frame_numbers {
+            return cursor.two_of(count, method, frame_type);
+        }
+        let mut slots = Slots::default();
+        self.frame.read(cursor, &mut slots)?;
+        Some((slots[0], slots[1]))
     }
 }

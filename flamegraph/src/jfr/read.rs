@@ -5,15 +5,17 @@ use hashbrown::HashMap;
 use super::chunk::{damaged, Chunk, Chunks, Events, Header};
 use super::columns::Columns;
 use super::events::Kinds;
-use super::grow::grow;
+use super::file_calls::FileCalls;
+use super::grow::{grow, Grower};
 use super::metadata::Types;
 use super::names::Namer;
+use super::paths::decode;
 use super::places::Places;
 use super::pools::{Of, Pools};
 use super::recording::{Recording, Sampled};
 use super::samples::{Counted, Samples};
 use super::settings::Settings;
-use super::stacks::{Budget, Stacks};
+use super::stacks::{Budget, Finder, Stacks};
 use super::survey::Survey;
 use super::timeline::{Clock, Timeline};
 use super::weights::Weights;
@@ -60,6 +62,7 @@ struct Reader<'o> {
     columns: Columns,
     settings: Settings,
     counted: Counted,
+    budget: Budget,
     lost: u64,
     /// Of the first chunk.
     first: Option<Header>,
@@ -70,6 +73,7 @@ struct Reader<'o> {
 impl<'o> Reader<'o> {
     fn new(options: &'o ReadOptions) -> Reader<'o> {
         let limit = options.limits.text_bytes;
+        let budget = Budget { left: limit, limit };
         Reader {
             options,
             profile: Profile::bounded(Vec::new(), options.limits.cells),
@@ -78,9 +82,10 @@ impl<'o> Reader<'o> {
             counted: Counted {
                 weights: Weights::new(options.estimate),
                 timeline: Timeline::default(),
-                budget: Budget { left: limit, limit },
+                file_calls: budget.clone(),
                 wall: HashMap::default(),
             },
+            budget,
             lost: 0,
             first: None,
             read: 0,
@@ -149,13 +154,15 @@ impl<'o> Reader<'o> {
             }
         }
         let limits = &self.options.limits;
+        let finder = || Finder::new(pools, Namer::new(pools, limits), complete);
+        let mut stacks = Stacks::new(finder(), self.options.threads);
         let (ticks, clock) = (self.ticks(&chunk.header), self.clock(&chunk.header));
         let mut samples = Samples {
             settings: &self.settings,
             counted: &mut self.counted,
             threads: self.options.threads,
             off_cpu: self.options.off_cpu,
-            stacks: Stacks::new(pools, Namer::new(pools, limits), complete),
+            file_calls: FileCalls::new(finder()),
             places: Places::default(),
             ticks,
             clock,
@@ -169,9 +176,13 @@ impl<'o> Reader<'o> {
         let mut more = true;
         while more {
             let (names, tree, most_nodes) = self.profile.parts(limits.cells);
-            let (left, nodes) = grow(tree, most_nodes, large, |take| {
-                samples.take_round(&chunk.bytes, (&mut events, &kinds), (names, take))
-            })?;
+            stacks.begin();
+            let (left, nodes) = grow(
+                Grower::new(tree, most_nodes),
+                large,
+                |places, give| decode(places, &mut stacks, (names, &mut self.budget), give),
+                |take| samples.take_round(&chunk.bytes, (&mut events, &kinds), take),
+            )?;
             more = left;
             self.profile.grown();
             for (tally, node) in samples.places.take().into_iter().zip(nodes) {
@@ -181,7 +192,7 @@ impl<'o> Reader<'o> {
                 }
             }
         }
-        self.profile.modules.add(samples.stacks.modules());
+        self.profile.modules.add(stacks.modules());
         let (lost, live) = (samples.lost, samples.live);
         if live >= MOST_LIVE && self.settings.engine().is_some() {
             let what = format_args!(

@@ -7,15 +7,15 @@ use super::bytes::Cursor;
 use super::chunk::{Event, Events};
 use super::columns::{pair_of, Pair};
 use super::events::{self, Kind, Kinds, Source};
-use super::grow::{Paths, Take};
+use super::file_calls::FileCalls;
+use super::grow::{Batches, Take};
 use super::layout::Slots;
 use super::places::{Place, Places};
 use super::settings::Settings;
-use super::stacks::{Budget, Stacks};
+use super::stacks::Budget;
 use super::timeline::{Clock, Timeline};
 use super::weights::Weights;
 use crate::error::Result;
-use crate::frames::Frames;
 use crate::threads::Threads;
 
 /// Threads whose wall-clock samples are counted; no more, since a recording may name any number.
@@ -25,7 +25,8 @@ const MOST_THREADS: usize = 1 << 16;
 pub(super) struct Counted {
     pub(super) weights: Weights,
     pub(super) timeline: Timeline,
-    pub(super) budget: Budget,
+    /// For the stacks that are looked at for calls that work on files.
+    pub(super) file_calls: Budget,
     /// Wall-clock samples by thread.
     pub(super) wall: HashMap<u64, u64, RandomState>,
 }
@@ -36,7 +37,7 @@ pub(super) struct Samples<'a, 'r> {
     pub(super) counted: &'r mut Counted,
     pub(super) threads: Threads,
     pub(super) off_cpu: bool,
-    pub(super) stacks: Stacks<'a>,
+    pub(super) file_calls: FileCalls<'a>,
     pub(super) places: Places,
     /// The first and the last tick of the time that is wanted.
     pub(super) ticks: (i64, i64),
@@ -50,36 +51,25 @@ pub(super) struct Samples<'a, 'r> {
     pub(super) live: u64,
 }
 
-/// Where names and stacks go.
-pub(super) struct Out<'o, 't> {
-    pub(super) names: &'o mut Frames,
-    pub(super) paths: &'o mut Paths<'t>,
-}
-
 impl Samples<'_, '_> {
     /// Takes events until all are taken, or there are too many places: true, there are more events.
     pub(super) fn take_round(
         &mut self,
         bytes: &[u8],
         (events, kinds): (&mut Events<'_>, &Kinds),
-        (names, take): (&mut Frames, Take<'_>),
+        take: Take<'_>,
     ) -> Result<bool> {
-        let mut paths = Paths::new(take);
-        let mut out = Out {
-            names,
-            paths: &mut paths,
-        };
-        self.stacks.begin();
+        let mut out = Batches::new(take);
         while !self.places.is_full() {
             let Some(event) = events.next() else {
-                paths.hand_over()?;
+                out.hand_over()?;
                 return Ok(false);
             };
             if let Some(kind) = kinds.get(event.kind) {
                 self.take(bytes, event, kind, &mut out)?;
             }
         }
-        paths.hand_over()?;
+        out.hand_over()?;
         Ok(true)
     }
 
@@ -89,7 +79,7 @@ impl Samples<'_, '_> {
         bytes: &[u8],
         event: Event,
         kind: &Kind,
-        out: &mut Out<'_, '_>,
+        out: &mut Batches<'_>,
     ) -> Result<()> {
         let mut slots = Slots::default();
         let mut cursor = Cursor::new(&bytes[..event.end], event.fields);
@@ -106,7 +96,7 @@ impl Samples<'_, '_> {
         let pair = pair_of(kind.source, default_state, self.settings);
         if !self.add(kind, pair, &slots, out)? {
             self.lost += 1;
-        } else if self.off_cpu && pair == Pair::Wall && self.waits(&slots, out)? {
+        } else if self.off_cpu && pair == Pair::Wall && self.waits(&slots)? {
             self.add(kind, Pair::OffCpu, &slots, out)?;
         }
         self.live += u64::from(pair == Pair::Live);
@@ -114,13 +104,12 @@ impl Samples<'_, '_> {
     }
 
     /// Whether the thread of a wall-clock sample does not run.
-    fn waits(&mut self, slots: &Slots, out: &mut Out<'_, '_>) -> Result<bool> {
+    fn waits(&mut self, slots: &Slots) -> Result<bool> {
         if self.sleeping_state == Some(slots[events::STATE]) {
             return Ok(true);
         }
-        let budget = &mut self.counted.budget;
-        self.stacks
-            .is_in_a_file_call(slots[events::STACK], out.names, budget)
+        let budget = &mut self.counted.file_calls;
+        self.file_calls.has(slots[events::STACK], budget)
     }
 
     /// Adds a sample to the values of a pair; false: its stack is not there.
@@ -130,7 +119,7 @@ impl Samples<'_, '_> {
         kind: &Kind,
         pair: Pair,
         slots: &Slots,
-        out: &mut Out<'_, '_>,
+        out: &mut Batches<'_>,
     ) -> Result<bool> {
         let thread = slots[events::THREAD];
         let place = self.place(
@@ -173,15 +162,15 @@ impl Samples<'_, '_> {
         Ok(true)
     }
 
-    /// The number of a place, whose stack is on its way to the tree then.
+    /// The number of a place, which is on its way to the tree then.
     #[inline]
-    fn place(&mut self, place: Place, out: &mut Out<'_, '_>) -> Result<usize> {
+    fn place(&mut self, place: Place, out: &mut Batches<'_>) -> Result<usize> {
         if let Some(known) = self.places.find(&place) {
             return Ok(known);
         }
-        let budget = &mut self.counted.budget;
-        let found = self.stacks.send(&place, self.threads, out, budget)?;
-        Ok(self.places.push(place, !found))
+        out.push(place)?;
+        let lost = self.file_calls.finder.is_lost(place.stack);
+        Ok(self.places.push(place, lost))
     }
 }
 

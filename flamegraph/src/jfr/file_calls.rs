@@ -1,0 +1,37 @@
+//! Which stacks are in a call that works on files: found where samples are counted, whose names go elsewhere.
+
+use super::numbered::Numbered;
+use super::stacks::{waiting, Budget, Finder, Found};
+use super::waits;
+use crate::error::Result;
+use crate::frames::Frames;
+
+pub(super) struct FileCalls<'a> {
+    pub(super) finder: Finder<'a>,
+    /// Names of what was looked at, which are nobody else's.
+    names: Frames,
+    known: Numbered<bool>,
+}
+
+impl<'a> FileCalls<'a> {
+    pub(super) fn new(finder: Finder<'a>) -> FileCalls<'a> {
+        FileCalls {
+            finder,
+            names: Frames::default(),
+            known: Numbered::default(),
+        }
+    }
+
+    /// Whether a thread with this stack, which seems to run, is in such a call.
+    #[inline]
+    pub(super) fn has(&mut self, stack: u64, budget: &mut Budget) -> Result<bool> {
+        if let Some(known) = self.known.get(stack) {
+            return Ok(known);
+        }
+        let found = self.finder.find(stack, &mut self.names, budget)? == Found::Frames;
+        let frames = || waiting(&self.names, self.finder.frames());
+        let has = found && waits::is_in_a_file_call(&frames());
+        self.known.keep(stack, has);
+        Ok(has)
+    }
+}
