@@ -55,6 +55,45 @@ fn sample() -> Profile {
 }
 
 #[test]
+fn text_with_control_characters_is_text() {
+    for control in (1..0x20u8).filter(|byte| !b"\n\r\t".contains(byte)) {
+        for first in 0x21..0x7f {
+            let text = [
+                first, b'a', b'i', b'n', control, b';', b'b', b' ', b'3', b'\n',
+            ];
+            let profile = detected(&text).unwrap();
+            assert_eq!(profile.total(0).unwrap(), 3, "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn a_profile_is_recognised_by_its_beginning() {
+    let whole = written(&sample(), WriteFormat::Pprof);
+    let mut plain = Vec::new();
+    let mut gzip = flate2::read::MultiGzDecoder::new(&whole[..]);
+    std::io::Read::read_to_end(&mut gzip, &mut plain).unwrap();
+    for end in 3..plain.len() {
+        let error = detected(&plain[..end]).err().unwrap_or_default();
+        assert!(
+            error.is_empty() || error.starts_with("pprof: "),
+            "{end}: {error}"
+        );
+    }
+    // Some writers put the strings first.
+    let (samples, strings): (Vec<u8>, Vec<u8>) = (b"\x0a\x04\x08\x01\x10\x02".to_vec(), {
+        let texts = ["", "samples", "count"].map(|text| {
+            let mut field = vec![0x32, text.len() as u8];
+            field.extend(text.bytes());
+            field
+        });
+        texts.concat()
+    });
+    let turned = [strings, samples].concat();
+    assert_eq!(detected(&turned).unwrap().values(), [ValueType::samples()]);
+}
+
+#[test]
 fn each_format_is_recognised_plain_and_compressed() {
     let perf = "java 1 2.5: 10 cycles:\n\tff f+0x1 (/x)\n\n".as_bytes();
     let texts: [(&[u8], &str); 4] = [

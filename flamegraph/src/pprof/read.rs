@@ -8,12 +8,40 @@ use crate::input::Input;
 use crate::limits::Limits;
 use crate::options::ReadOptions;
 use crate::profile::{Labels, Profile};
-use crate::proto;
+use crate::proto::{self, field};
+use crate::wire::{Fields, Value};
 
-/// Text has no control characters but line ends and tabs; a protobuf message cannot do without.
+/// A protobuf message cannot do without control characters. Text seldom has any, and it does not begin as a profile.
 pub(crate) fn detect(head: &[u8]) -> bool {
     let control = |byte: &u8| *byte < 0x20 && !matches!(byte, b'\n' | b'\r' | b'\t');
-    head.iter().take(4096).any(control)
+    head.iter().take(4096).any(control) && (begins_with_a_value(head) || has_known_fields(head))
+}
+
+/// Whether the first field is a value's type and unit, as with most writers.
+fn begins_with_a_value(head: &[u8]) -> bool {
+    const VALUE_TYPE: u8 = (field::SAMPLE_TYPE as u8) << 3 | 2;
+    const MOST_BYTES: u8 = 2 * 11;
+    const TYPE: u8 = 1 << 3;
+    const UNIT: u8 = 2 << 3;
+    match head {
+        [VALUE_TYPE, 0..=MOST_BYTES] => true,
+        [VALUE_TYPE, 1..=MOST_BYTES, first, ..] => matches!(first, &TYPE | &UNIT),
+        [VALUE_TYPE, 0, ..] => true,
+        _ => false,
+    }
+}
+
+/// Whether it begins with fields that a profile has, the last of which may be cut.
+fn has_known_fields(head: &[u8]) -> bool {
+    let mut whole = 0;
+    for found in Fields::of(head) {
+        match found {
+            Ok((1..=15, Value::Bytes(_) | Value::Number(_))) => whole += 1,
+            Ok(_) => return false,
+            Err(_) => return whole > 1,
+        }
+    }
+    whole > 0
 }
 
 /// Reads a pprof message. Labels common to all samples become the profile's.
