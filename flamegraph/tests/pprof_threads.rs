@@ -149,3 +149,40 @@ fn labels_count_wherever_they_stand_in_a_sample() {
     profile.write_folded(&mut out, 0, true).unwrap();
     assert_eq!(out, b" 3\n[main] 6\n[other] 2\n");
 }
+
+#[test]
+fn a_thread_is_known_after_more_labels_than_are_remembered() {
+    let mut message = piece(1, &[1 << 3, 1, 2 << 3, 2]);
+    let threads = [4, 5].map(|name| piece(3, &[1 << 3, 3, 2 << 3, name]));
+    for number in 0..140_000_u32 {
+        // As a span's number that each sample has.
+        let digits = [number & 0x7f, number >> 7 & 0x7f, number >> 14].map(|bits| bits as u8);
+        let span = [
+            1 << 3,
+            6,
+            3 << 3,
+            digits[0] | 0x80,
+            digits[1] | 0x80,
+            digits[2],
+        ];
+        message.extend(sample(&[
+            &threads[(number % 2) as usize],
+            &piece(3, &span),
+            &[2 << 3, 1],
+        ]));
+    }
+    for text in ["", "samples", "count", "thread", "main", "other", "span"] {
+        message.extend(piece(6, text.as_bytes()));
+    }
+    let options = ReadOptions {
+        threads: Threads::Each,
+        ..ReadOptions::default()
+    };
+    let profile = read(&message, &options).unwrap();
+    let mut out = Vec::new();
+    profile.write_folded(&mut out, 0, true).unwrap();
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        "[main] 70000\n[other] 70000\n"
+    );
+}

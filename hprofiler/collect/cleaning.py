@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 from hprofiler.agent import AgentSession, Cleaned, Leftover, Leftovers
@@ -94,19 +94,26 @@ class _HostVisit(Visit):
         return session
 
     def without_own(self, session: AgentSession, found: Leftovers) -> Tuple[Leftover, ...]:
-        """What was there before this visit: a folder with nothing but the agent just sent is removed."""
+        """What was there before this visit: a folder with nothing but the agent just sent is removed.
+
+        Of a folder that the agent was added to nobody knows any more how old it was.
+        """
         if not session.pushed:
             return found.entries
         size = self.reach.binaries.agents[session.arch].path.stat().st_size
         brought = [one for one in found.entries if one.own and one.state == "left" and one.bytes == size]
         if brought:
             self.fail(session.clean(kept=False, only=[one.id for one in brought]))
-        return tuple(one for one in found.entries if one not in brought)
+        return tuple(_grown(one) if one.own else one for one in found.entries if one not in brought)
 
     def fail(self, told: Union[Cleaned, Leftovers]) -> None:
         for failure in told.failed:
             reason = f"cannot clean up {failure.what}: {failure.reason}"
             self.outcomes.append(Outcome(self.host.name, Status.FAILED, "clean", reason))
+
+
+def _grown(own: Leftover) -> Leftover:
+    return replace(own, seconds=None, reason=f"{own.reason}; this command has just added its agent")
 
 
 class _ListingVisit(_HostVisit):

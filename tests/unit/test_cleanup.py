@@ -68,7 +68,8 @@ def test_nothing_to_do(run):
 
 
 def test_it_is_listed_and_stays_where_nobody_can_be_asked(run):
-    code, out, err = run(a=host(AGENT, PROFILER, PRIVATE, only=()))
+    elsewhere = {**PRIVATE, "own": False}
+    code, out, err = run(a=host(AGENT, PROFILER, elsewhere, only=()))
     assert code is Exit.PARTIAL and "--yes" in err
     assert out.splitlines() == [
         "a: remove profiler in pid 7 (yarn): nobody works on it",
@@ -163,6 +164,14 @@ say("cleaned", **{done}); read()
 """
     code, out, _ = run(a=body)
     assert (code, out) == (Exit.OK, "nothing is left on 1 host\n")
+
+
+def test_a_cache_that_the_visit_added_its_agent_to_is_not_told_as_new(run):
+    entry = repr({**PRIVATE, "seconds": 0})
+    body = f'hello(); read(); say("leftovers", entries=[{entry}], failed=[], out_of_reach=[]); read()'
+    code, out, _ = run(a=body)
+    why = "kept for the next run; this command has just added its agent"
+    assert (code, out) == (Exit.PARTIAL, f"a: remove /tmp/.hprofiler-0 (root, 4.0 MB): {why}\n")
 
 
 def test_of_many_hosts_some_of_which_are_down(run):

@@ -4,7 +4,7 @@
 //! that may not attach answers it with a thread dump on the application's output: so it is looked at first.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Write};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -23,9 +23,15 @@ use crate::peer;
 use crate::proc::target::Target;
 use crate::turns::Turns;
 
+mod reply;
+
+use self::reply::read_until;
+pub use self::reply::{parse_reply, Reply};
+
 /// How long a JVM may take to open its socket.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
-const MAX_REPLY: u64 = 64 << 10;
+/// The shortest time-out: none at all would mean for ever.
+const MOMENT: Duration = Duration::from_millis(1);
 /// How long a JVM that is stopped may take to go on where much is lost otherwise, and how often it is looked at.
 const STANDSTILL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
@@ -34,20 +40,41 @@ static OPENING: Turns = Turns::new();
 
 /// A JVM and the right to talk to it.
 pub struct Attach<'a> {
-    pub target: &'a Target,
-    pub shoes: &'a Shoes,
+    target: &'a Target,
+    shoes: &'a Shoes,
+    /// When nothing is waited for any more; each step has its own limit besides.
+    until: Option<Instant>,
 }
 
-/// What came of loading an agent library.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// The library was loaded and its entry point returned this.
-    Returned(i32),
-    /// The JVM did not load it; its own words, perhaps none (JDK 8).
-    Refused(String),
-}
+impl<'a> Attach<'a> {
+    pub fn new(target: &'a Target, shoes: &'a Shoes) -> Self {
+        Self {
+            target,
+            shoes,
+            until: None,
+        }
+    }
 
-impl Attach<'_> {
+    /// The same; from now on all that is asked takes no longer than this together.
+    pub fn within(self, all: Duration) -> Self {
+        Self {
+            until: Some(Instant::now() + all),
+            ..self
+        }
+    }
+
+    /// Whether that time is over.
+    pub fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    fn limit(&self, usual: Duration) -> Duration {
+        let left = |until: Instant| until.saturating_duration_since(Instant::now());
+        self.until
+            .map_or(usual, |until| usual.min(left(until)))
+            .max(MOMENT)
+    }
+
     /// Have the JVM load a library (a path as the JVM sees it) and run its entry point with these options.
     pub fn load(&self, library: &str, options: &str, timeout: Duration) -> Result<Reply, Failure> {
         let request = format!("1\0load\0{library}\0true\0{options}\0");
@@ -92,19 +119,15 @@ impl Attach<'_> {
     /// The whole answer to a request, or the first of it.
     fn ask(&self, request: &str, timeout: Duration) -> Result<String, Failure> {
         let socket = self.connection()?;
-        let failed = |error: std::io::Error| self.no_answer(timeout, &error);
-        for side in [Timeout::Recv, Timeout::Send] {
-            set_socket_timeout(&socket, side, Some(timeout))
-                .map_err(|error| failed(error.into()))?;
-        }
+        let timeout = self.limit(timeout);
+        let failed = |error: io::Error| self.no_answer(timeout, &error);
+        set_socket_timeout(&socket, Timeout::Send, Some(timeout))
+            .map_err(|error| failed(error.into()))?;
         let mut stream = File::from(socket);
         audit::note("attach", || request.replace('\0', " "));
+        let until = Instant::now() + timeout;
         stream.write_all(request.as_bytes()).map_err(failed)?;
-        let mut reply = Vec::new();
-        stream
-            .take(MAX_REPLY)
-            .read_to_end(&mut reply)
-            .map_err(failed)?;
+        let reply = read_until(&mut stream, until).map_err(failed)?;
         Ok(String::from_utf8_lossy(&reply).into_owned())
     }
 
@@ -120,7 +143,7 @@ impl Attach<'_> {
 
     fn no_answer(&self, timeout: Duration, error: &std::io::Error) -> Failure {
         Failure::new(
-            format!("the JVM of process {} did not answer within {} s: {error}", self.target.pid, timeout.as_secs()),
+            format!("the JVM of process {} did not answer within {} s: {error}", self.target.pid, timeout.as_secs_f64().round()),
             "the JVM may be stopped, swapping or unable to reach a safepoint; try again when it answers jcmd",
         )
     }
@@ -214,7 +237,7 @@ impl Attach<'_> {
             None,
         )?;
         // Also bounds connecting itself, which would wait for ever at a full queue.
-        set_socket_timeout(&socket, Timeout::Send, Some(OPEN_TIMEOUT))?;
+        set_socket_timeout(&socket, Timeout::Send, Some(self.limit(OPEN_TIMEOUT)))?;
         connect(&socket, &SocketAddrUnix::new(path)?)?;
         Ok(socket)
     }
@@ -237,7 +260,7 @@ impl Attach<'_> {
     fn open_listener(&self) -> Result<OwnedFd, Failure> {
         let tmp = stat(self.shoes.path("/tmp")).map_or((0, 0), |tmp| (tmp.st_dev, tmp.st_ino));
         let place = (tmp.0, tmp.1, self.target.status.namespace_pid);
-        let Some(_turn) = OPENING.take(place, OPEN_TIMEOUT) else {
+        let Some(_turn) = OPENING.take(place, self.limit(OPEN_TIMEOUT)) else {
             return Err(Failure::new(
                 format!("process {} has to wait for another JVM that has the same number and /tmp, and does not answer", self.target.pid),
                 "give each container a /tmp of its own",
@@ -303,20 +326,20 @@ impl Attach<'_> {
 
     /// The JVM tells nobody when the socket is there, so it is looked for; ever less often.
     fn wait_for_socket(&self) -> Result<OwnedFd, Failure> {
-        let start = Instant::now();
+        let (start, limit) = (Instant::now(), self.limit(OPEN_TIMEOUT));
         let mut pause = Duration::from_millis(5);
         loop {
             match self.own_socket()? {
                 Some(socket) => return Ok(socket),
                 None => self.refuse_stopped()?,
             }
-            if start.elapsed() > OPEN_TIMEOUT {
+            if start.elapsed() > limit {
                 return Err(Failure::new(
                     format!(
                         "process {} did not open {} within {} s after SIGQUIT",
                         self.target.pid,
                         self.socket_path(),
-                        OPEN_TIMEOUT.as_secs()
+                        limit.as_secs_f64().round()
                     ),
                     "attach may be disabled, /tmp not writable for the JVM, or the JVM unable to reach a safepoint",
                 ));
@@ -335,58 +358,5 @@ fn create(dir: &OwnedFd, name: &str, uid: u32) -> Result<(), Errno> {
         // dump its threads.
         Err(Errno::EXIST) if statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid == uid => Ok(()),
         Err(error) => Err(error),
-    }
-}
-
-/// The reply to `load`. The first line is the attach listener's own verdict. Then JDK 8 says `N`, 9 and later
-/// `return code: N`, and 21 and later an error text where the library was not loaded.
-pub fn parse_reply(reply: &str) -> Option<Reply> {
-    let (verdict, rest) = reply.split_once('\n').unwrap_or((reply, ""));
-    let rest = rest.trim();
-    let verdict: i32 = verdict.trim().parse().ok()?;
-    let first = rest.lines().next().unwrap_or_default();
-    let code = first
-        .strip_prefix("return code: ")
-        .unwrap_or(first)
-        .trim()
-        .parse::<i32>();
-    Some(match (verdict, code) {
-        // JDK 8 has no other words for a library that cannot be loaded.
-        (0, Ok(-1)) => Reply::Refused(String::new()),
-        (0, Ok(code)) => Reply::Returned(code),
-        (0, Err(_)) | (_, Err(_)) if !rest.is_empty() => Reply::Refused(rest.to_owned()),
-        (code, _) => Reply::Refused(format!("the JVM answered {code}")),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn replies_of_all_versions() {
-        for (reply, want) in [
-            ("0\n0\n", Some(Reply::Returned(0))),
-            ("0\n-1\n", Some(Reply::Refused(String::new()))),
-            ("0\n200\n", Some(Reply::Returned(200))),
-            ("0\nreturn code: 100\n", Some(Reply::Returned(100))),
-            (
-                "0\n/x.so: cannot open shared object file\n",
-                Some(Reply::Refused(
-                    "/x.so: cannot open shared object file".into(),
-                )),
-            ),
-            (
-                "100\nDynamic agent loading is not enabled\n",
-                Some(Reply::Refused(
-                    "Dynamic agent loading is not enabled".into(),
-                )),
-            ),
-            ("101\n", Some(Reply::Refused("the JVM answered 101".into()))),
-            ("", None),
-            ("hello", None),
-        ] {
-            assert_eq!(parse_reply(reply), want, "{reply:?}");
-        }
     }
 }

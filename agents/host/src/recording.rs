@@ -269,6 +269,7 @@ impl Recording<'_> {
         let stopped = self.engine.stop();
         let stopped = stopped.map_err(|failure| failure.at(pid, Stage::Record))?;
         clock.stopped(self.engine.target());
+        self.engine.ask();
         self.job.shared.limits.rest();
         let turn = self.job.folding.turn();
         let _one_at_a_time = turn.ok_or_else(|| unwanted(pid))?;

@@ -53,6 +53,10 @@ impl<'a, 's> ThreadLabels<'a, 's> {
         if label == self.before {
             return Ok(None);
         }
+        if !label.is_empty() {
+            // It may be forgotten again, for one that came after it.
+            self.is_thread(label, number)?;
+        }
         self.before.clear();
         self.before.extend_from_slice(label);
         let name = self.known.get(label).and_then(Option::as_ref);

@@ -145,7 +145,7 @@ fn runs(base: &str) -> Vec<String> {
 
 /// Have the JVM run one of our libraries' commands; false where it has lost the library.
 fn load(target: &Target, shoes: &Shoes, library: &str, options: &str) -> Result<bool, Failure> {
-    match (Attach { target, shoes }).load(library, options, ANSWER)? {
+    match Attach::new(target, shoes).load(library, options, ANSWER)? {
         Reply::Returned(0) => Ok(true),
         // Some JVMs do not find a library again whose file is gone. Sessions delete it only after they stopped it.
         Reply::Refused(_) if std::fs::metadata(shoes.path(library)).is_err() => Ok(false),

@@ -34,6 +34,9 @@ pub trait Engine {
     /// End the recording and have everything written that it yielded.
     fn stop(&mut self) -> Result<Stopped, Failure>;
 
+    /// Have the process tell what only it knows, while it lives. It is not sampled any more, and nothing fails by it.
+    fn ask(&mut self) {}
+
     /// Make profiles of what was recorded. Err where there is not a single one.
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure>;
 

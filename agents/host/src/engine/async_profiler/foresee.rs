@@ -86,7 +86,7 @@ fn could_enter(
     if !staged {
         return Err(cannot_load(target.pid, &tried));
     }
-    Attach { target, shoes }.foresee()?;
+    Attach::new(target, shoes).foresee()?;
     if at_work {
         if let Some(theirs) = findings.foreign(&shoes.named).first() {
             return Err(others_profile(target.pid, theirs));

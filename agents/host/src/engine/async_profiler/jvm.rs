@@ -99,10 +99,7 @@ impl Jvm {
     }
 
     fn attach(&self) -> Attach<'_> {
-        Attach {
-            target: &self.target,
-            shoes: &self.shoes,
-        }
+        Attach::new(&self.target, &self.shoes)
     }
 
     fn command(&self, options: &str, timeout: Duration) -> Result<Reply, Failure> {

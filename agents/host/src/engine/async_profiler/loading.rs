@@ -142,7 +142,7 @@ enum Load {
 fn status(target: &Target, shoes: &Shoes, library: &str, run: &Held) -> Result<String, Load> {
     let name = status_file(target);
     let command = commands::status(&format!("{}/{name}", run.path));
-    let reply = Attach { target, shoes }
+    let reply = Attach::new(target, shoes)
         .load(library, &command, ANSWER)
         .map_err(Load::Failed)?;
     match reply {

@@ -25,7 +25,7 @@ use crate::preflight::{last_set, refuse_disabled, Findings};
 use crate::proc::target::Target;
 use crate::recording::Library;
 
-/// How long a JVM may take to tell its code.
+/// How long a JVM may take to tell its code, to open its socket and all answers together.
 const ANSWER: Duration = Duration::from_secs(10);
 const MAP: &str = "map";
 /// Where there is no map.
@@ -114,20 +114,21 @@ impl Asked<'_> {
         let lives = self.target.stat().is_some();
         let failure = match self.java.no_attach.as_ref() {
             Some(failure) => failure.clone(),
-            None if lives => Failure::plain(self.ask(&mut answer).join("; ")),
+            None if lives => match self.ask(&mut answer) {
+                Ok(()) => return answer,
+                Err(failure) => failure,
+            },
             None => Failure::plain("the JVM ended before it could be asked"),
         };
-        if answer.map.is_none() {
-            answer.map = self.existing();
-            let names = match answer.map {
-                Some(_) => format!(
-                    "Java methods are named by {} as it was found",
-                    self.usual_path()
-                ),
-                None => NO_NAMES.to_owned(),
-            };
-            answer.notes.push(Note::degraded(names).because(failure));
-        }
+        answer.map = self.existing();
+        let names = match answer.map {
+            Some(_) => format!(
+                "Java methods are named by {} as it was found",
+                self.usual_path()
+            ),
+            None => NO_NAMES.to_owned(),
+        };
+        answer.notes.push(Note::degraded(names).because(failure));
         answer
     }
 
@@ -136,10 +137,7 @@ impl Asked<'_> {
         if !self.java.is_hotspot {
             return Vec::new();
         }
-        let attach = Attach {
-            target: self.target,
-            shoes: self.shoes,
-        };
+        let attach = Attach::new(self.target, self.shoes);
         let no_attach = self.java.no_attach.clone().map_or(Ok(()), Err);
         let unnamed = no_attach.and_then(|()| attach.foresee()).err();
         let unnamed = unnamed.map(|failure| Note::degraded(NO_NAMES).because(failure));
@@ -151,50 +149,57 @@ impl Asked<'_> {
         unnamed.or(coarse).into_iter().collect()
     }
 
-    /// Ask the JVM in one way after the other. Why none worked, if none did.
-    fn ask(&self, answer: &mut Answer) -> Vec<String> {
-        let mut tried = Vec::new();
-        match self.by_agent(answer) {
+    /// Ask the JVM in one way after the other, while it has time. Why none worked, if none did.
+    fn ask(&self, answer: &mut Answer) -> Result<(), Failure> {
+        let attach = Attach::new(self.target, self.shoes);
+        attach.await_motion();
+        let attach = attach.within(ANSWER);
+        let first = match self.by_agent(&attach, answer) {
             Ok(map) => {
                 answer.map = Some(map);
                 if !self.java.debug_non_safepoints {
                     let coarse = "inlined methods are told at safepoints only (-XX:+DebugNonSafepoints tells more)";
                     answer.notes.push(Note::plain(coarse));
                 }
-                return tried;
+                return Ok(());
             }
-            Err(reason) => tried.push(reason),
-        }
-        match self.by_command() {
+            Err(failure) if attach.is_over() => return Err(failure),
+            Err(failure) => failure,
+        };
+        match self.by_command(&attach) {
             Ok(map) => {
-                answer.notes.push(no_inlined(&tried[0]));
+                answer.notes.push(no_inlined(&first.reason));
                 answer.map = Some(map);
+                Ok(())
             }
-            Err(reason) => tried.push(reason),
+            Err(failure) => Err(Failure::all([first, failure])),
         }
-        tried
     }
 
-    fn by_agent(&self, answer: &mut Answer) -> Result<Written, String> {
+    fn by_agent(&self, attach: &Attach, answer: &mut Answer) -> Result<Written, Failure> {
         if let Some(reason) = &self.java.no_agents {
-            return Err(reason.clone());
+            return Err(Failure::plain(reason));
         }
-        let library = self
-            .library
-            .ok_or("the library that names Java code was not sent")?;
-        let run = run_folder(self.shoes, &bases(self.shoes), self.session)?;
-        let map = self.staged(library, &run, answer);
+        let not_sent = || Failure::plain("the library that names Java code was not sent");
+        let library = self.library.ok_or_else(not_sent)?;
+        let run = self.run_folder()?;
+        let map = self.staged(attach, library, &run, answer);
         answer.left.extend(run.release(|_| true).err());
         map
+    }
+
+    fn run_folder(&self) -> Result<Held, Failure> {
+        run_folder(self.shoes, &bases(self.shoes), self.session).map_err(Failure::plain)
     }
 
     /// Put the library in the first folder from which the JVM loads it, have the map written, and let the library go.
     fn staged(
         &self,
+        attach: &Attach,
         library: &Library,
         run: &Held,
         answer: &mut Answer,
-    ) -> Result<Written, String> {
+    ) -> Result<Written, Failure> {
         let mut tried = Vec::new();
         for base in bases(self.shoes) {
             let staged =
@@ -206,31 +211,28 @@ impl Asked<'_> {
                     continue;
                 }
             };
-            let loaded = self.load(&held, run);
+            let loaded = self.load(attach, &held, run);
             let let_go = match loaded {
                 Ok(_) => let_library_go(held, self.musl),
                 Err(_) => held.release(is_library_file),
             };
             answer.left.extend(let_go.err());
-            match loaded.map_err(|failure| failure.reason)? {
-                Reply::Returned(code) => return self.written(run, code),
+            match loaded? {
+                Reply::Returned(code) => return self.written(run, code).map_err(Failure::plain),
                 Reply::Refused(text) => tried.push(text),
             }
         }
-        Err(format!("the JVM loads no agent: {}", tried.join("; ")))
+        let tried = tried.join("; ");
+        Err(Failure::plain(format!("the JVM loads no agent: {tried}")))
     }
 
-    fn load(&self, held: &Held, run: &Held) -> Result<Reply, Failure> {
+    fn load(&self, attach: &Attach, held: &Held, run: &Held) -> Result<Reply, Failure> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let name = self.file();
         openat(&run.dir, &name, flags, Mode::RUSR | Mode::WUSR)
             .map_err(|error| Failure::plain(format!("no file for the map: {error}")))?;
         audit::note("file", || format!("{}/{name}", run.path));
-        let attach = Attach {
-            target: self.target,
-            shoes: self.shoes,
-        };
         let library = format!("{}/{}", held.path, PERFMAP.file);
         attach.load(&library, &format!("{}/{name}", run.path), ANSWER)
     }
@@ -250,46 +252,44 @@ impl Asked<'_> {
     }
 
     /// A map by the JVM's own command: 17 and later have it, and 25 writes it where it is told to.
-    fn by_command(&self) -> Result<Written, String> {
-        let attach = Attach {
-            target: self.target,
-            shoes: self.shoes,
-        };
-        let run = run_folder(self.shoes, &bases(self.shoes), self.session)?;
+    fn by_command(&self, attach: &Attach) -> Result<Written, Failure> {
+        let run = self.run_folder()?;
         let path = format!("{}/{}", run.path, self.file());
         let asked = attach.command(&format!("Compiler.perfmap {path}"), ANSWER);
         let map = match asked {
-            Err(failure) => Err(failure.reason),
-            Ok((true, _)) => self.text(&run.dir, &self.file()),
-            Ok((false, words)) if words.contains("Unknown diagnostic command") => {
-                Err("this version has no Compiler.perfmap (17 has)".to_owned())
-            }
-            Ok((false, _)) => self.by_command_in_tmp(&attach),
+            Err(failure) => Err(failure),
+            Ok((true, _)) => self.text(&run.dir, &self.file()).map_err(Failure::plain),
+            Ok((false, words)) if words.contains("Unknown diagnostic command") => Err(
+                Failure::plain("this version has no Compiler.perfmap (17 has)"),
+            ),
+            Ok((false, _)) => self.by_command_in_tmp(attach),
         };
         let _ = run.release(|_| true);
         map
     }
 
     /// Versions that are told no path write to `/tmp`. A map that is there is not ours to delete.
-    fn by_command_in_tmp(&self, attach: &Attach) -> Result<Written, String> {
-        let (tmp, again, name) = (self.tmp()?, self.tmp()?, self.usual_name());
+    fn by_command_in_tmp(&self, attach: &Attach) -> Result<Written, Failure> {
+        let tmp = || self.tmp().map_err(Failure::plain);
+        let (tmp, again, name) = (tmp()?, tmp()?, self.usual_name());
         let _ours = match create(&tmp, &name) {
             Ok(_) => Some(Passing::new(again, &name, "/tmp")),
             Err(Errno::EXIST) => {
                 // Anybody else's, or a link, the JVM must not be made to write to.
                 open_regular(&tmp, &name, Some(self.shoes.uid), u64::MAX)
-                    .map_err(|error| error.to_string())?;
+                    .map_err(|error| Failure::plain(error.to_string()))?;
                 None
             }
-            Err(error) => return Err(format!("{}: {error}", self.usual_path())),
+            Err(error) => {
+                return Err(Failure::plain(format!("{}: {error}", self.usual_path())));
+            }
         };
-        match attach.command("Compiler.perfmap", ANSWER) {
-            Ok((true, _)) => self.text(&tmp, &name),
-            Ok((false, words)) => Err(format!(
+        match attach.command("Compiler.perfmap", ANSWER)? {
+            (true, _) => self.text(&tmp, &name).map_err(Failure::plain),
+            (false, words) => Err(Failure::plain(format!(
                 "Compiler.perfmap: {}",
                 words.chars().take(200).collect::<String>()
-            )),
-            Err(failure) => Err(failure.reason),
+            ))),
         }
     }
 

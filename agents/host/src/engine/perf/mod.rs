@@ -300,15 +300,18 @@ impl Engine for PerfRecord {
         };
         let lives = self.target.stat().is_some();
         self.notes.extend(recording.stop(lives, &self.beside)?);
-        let _turn = self.shared.attaches.turn_at_the_end();
-        // A JVM that ended since then cannot be asked, and is not taken for one that was recorded to the end.
-        let names = self.beside.do_now(MAP, |companion| companion.ask_for_map());
-        self.notes
-            .extend(names.unwrap_or_else(|hangs| vec![Note::of(hangs)]));
         Ok(match lives {
             true => Stopped::AsTold,
             false => Stopped::WithTheProcess,
         })
+    }
+
+    fn ask(&mut self) {
+        let _turn = self.shared.attaches.turn_at_the_end();
+        // A JVM that ended since then cannot be asked, and is not taken for one that was recorded to the end.
+        let names = self.beside.do_now(MAP, |companion| companion.ask_for_map());
+        let unnamed = |hangs| vec![Note::degraded(java_map::NO_NAMES).because(hangs)];
+        self.notes.extend(names.unwrap_or_else(unnamed));
     }
 
     fn fold(&mut self, _stopped: Stopped) -> Result<Folded, Failure> {

@@ -1,0 +1,84 @@
+"""An agent that is killed while the JVM has not yet answered the command that starts the profiler."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.burners.burner import Burner
+from tests.contract.agent_driver import Agent, wait_for
+from tests.contract.cleaning import listed, of_pid, remove
+from tests.contract.conftest import Burn, StartAgent, found, is_profiled
+from tests.contract.held import still
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: threads of other processes")
+
+READ = ("0", "63")  # the number of read(2) on x86-64, and on arm64
+
+
+def start_and_kill(killed: Agent) -> None:
+    """The command waits in the JVM, which stands still; nobody waits for its answer any more."""
+    killed.send("start")
+    wait_for("the start to be sent", lambda: awaits_an_answer(killed))
+    killed.process.kill()
+    killed.wait()
+
+
+def ready(agent: Agent, library: bytes, burner: Burner) -> Agent:
+    agent.hello()
+    got, refused = agent.prepare(agent.put(library), found(agent, burner), duration=60)
+    assert got, refused
+    return agent
+
+
+def clean_up(agent: Agent) -> None:
+    agent.send("clean", kept=True)
+    assert not agent.expect("cleaned", 60)["failed"]
+
+
+def test_a_profiler_that_starts_only_when_its_agent_is_gone(
+    start_agent: StartAgent, agent: Agent, library_file: Path, burn: Burn
+) -> None:
+    burner = burn()
+    killed = ready(start_agent(), library_file.read_bytes(), burner)
+    with still(burner.outer.pid, "Attach Listener"):
+        start_and_kill(killed)
+    wait_for("it to start", lambda: is_profiled(burner.outer.pid))
+    profiler = of_pid(listed(agent), burner.outer.pid)["profiler"]
+    assert profiler["state"] == "left", profiler
+    assert remove(agent, profiler)["stopped"] == [burner.outer.pid]
+    assert not is_profiled(burner.outer.pid)
+    clean_up(agent)
+
+
+def test_one_whose_folder_was_removed_meanwhile_does_not_start(
+    start_agent: StartAgent, agent: Agent, library_file: Path, burn: Burn
+) -> None:
+    burner = burn()
+    killed = ready(start_agent(), library_file.read_bytes(), burner)
+    with still(burner.outer.pid, "Attach Listener"):
+        start_and_kill(killed)
+        entries = listed(agent)
+        hangs = of_pid(entries, burner.outer.pid)["profiler"]
+        assert hangs["state"] == "unknown" and "did not answer" in hangs["reason"], hangs
+        run = f"/.hprofiler-run-{killed.process.pid}-"
+        remove(agent, *(entry for entry in entries.values() if run in entry["path"]))
+    # Asked after the start, and so answered after it.
+    assert not is_profiled(burner.outer.pid)
+    clean_up(agent)
+
+
+def awaits_an_answer(agent: Agent) -> bool:
+    """Whether a thread of the agent reads from a socket: that of the JVM, for it has no other."""
+    process = Path(f"/proc/{agent.process.pid}")
+    return any(reads_a_socket(process, task) for task in (process / "task").iterdir())
+
+
+def reads_a_socket(process: Path, task: Path) -> bool:
+    try:
+        number, fd, *_ = [*(task / "syscall").read_text().split(), ""]
+        return number in READ and os.readlink(process / "fd" / str(int(fd, 16))).startswith("socket:")
+    except OSError:  # it has ended, or closed that, by now
+        return False
