@@ -1,4 +1,4 @@
-"""What several files of tests ask for: pods of a pretended API server, as a run finds them; time that passes."""
+"""What several files ask for: pods of a pretended API server, as a run finds them, and time that passes."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ BAD = {
 def test_bad_hosts_lose_nobody_else(fleet, limits):
     scripts = {name: body for name, (body, *_) in BAD.items()}
     hosts = fleet(one=GOOD, **scripts, two=GOOD)
-    waiting = dict.fromkeys(("one", "two", "torn", "mess", "bye"), ["wait"])
+    waiting = {name: ["wait"] for name in ("one", "two", "torn", "mess", "bye")}
     over = {"gone": ["failed"], "liar": ["failed"], "idle": ["idle"]}
     limits.pass_when(hosts, 61, **waiting, **over, mute=["find"], stuck=["find", "push"])
     results = hosts.collect()
