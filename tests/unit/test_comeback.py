@@ -270,7 +270,7 @@ def test_its_lease_is_renewed_while_it_is_cleaned_up_after(fleet, tmp_path, monk
     waits = 'while read(skip=())["type"] != "ping": pass'
     script = script.replace("    listed(request)", f"    {waits}\n            listed(request)")
     assert waits in script
-    fleet(timeout=20.0, one=script).collect()
+    fleet(one=script).collect()
     assert log.read_text() == "clean clean "
 
 
