@@ -28,6 +28,7 @@ HOT_METHODS: Dict[str, str] = {
     "parse": "com.example.orders.OrderParser.cleanField",
     "enrich": "com.example.orders.OrderEnricher.describe",
 }
+COMPILE_SECONDS = 60.0
 START_SECONDS = 60.0
 END_SECONDS = 5.0
 _ERROR_TAIL_BYTES = 2000
@@ -87,7 +88,7 @@ def _compile(jdk: Path, folder: Path) -> None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=START_SECONDS,
+            timeout=COMPILE_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise HprofilerError(

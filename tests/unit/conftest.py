@@ -1,4 +1,4 @@
-"""What several files of tests ask for: pods of a pretended API server, as a run finds them."""
+"""What several files ask for: pods of a pretended API server, as a run finds them, and time that passes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from hprofiler.kubernetes import Access
 from hprofiler.resolvers import KubernetesOptions, Located, TargetOptions, resolve
 from tests.unit.kubernetes_server import ApiServer, serving
+from tests.unit.limits import Limits
 
 Locate = Callable[..., Located]
 
@@ -27,3 +28,8 @@ def locate(server: ApiServer, tmp_path: Path) -> Locate:
         return resolve(TargetOptions(pods=asked or ("app=x",), kubernetes=kubernetes))
 
     return located
+
+
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> Limits:
+    return Limits(monkeypatch)

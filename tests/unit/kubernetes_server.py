@@ -17,9 +17,9 @@ import ssl
 import subprocess
 import threading
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Type
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
@@ -30,6 +30,8 @@ from cryptography.x509.oid import NameOID
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection
 from wsproto.utilities import LocalProtocolError
+
+from tests.unit.http_server import HttpServer
 
 ID = "0123456789abcdef" * 4
 V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
@@ -121,18 +123,14 @@ class ApiServer:
         self.tokens: List[str] = []
         self.running: List[subprocess.Popen[bytes]] = []
         self.connections: List[_Wire] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self.scheme = "http" if certificate is None else "https"
+        context: Optional[ssl.SSLContext] = None
         if certificate is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*certificate)
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"{self.scheme}://127.0.0.1:{self._server.server_address[1]}"
+        self._server = HttpServer(_handler(self), context)
+        self.url = self._server.url
+        self.scheme = self.url.partition(":")[0]
+        self._server.start()
 
     def kubeconfig(self, folder: Path, cluster: Optional[Dict[str, Any]] = None, **user: Any) -> str:
         """A kubeconfig file for it, with the namespace `default`."""
@@ -152,8 +150,7 @@ class ApiServer:
             connection.close()
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
         for process in self.running:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(1)  # a shell whose caller has let go takes its file away
@@ -169,7 +166,7 @@ def serving(certificate: Optional[Tuple[Path, Path]] = None) -> Iterator[ApiServ
         server.close()
 
 
-def _handler(api: ApiServer) -> type:
+def _handler(api: ApiServer) -> Type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True  # an answer is two writes: the second would wait for 40 ms

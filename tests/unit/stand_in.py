@@ -102,7 +102,9 @@ class StandIns:
         name = hashlib.sha256(body.encode()).hexdigest()[:8]
         script = self.folder / name
         library = blob(self.library)
-        script.write_text(f"#!{sys.executable}\nLIBRARY = {library.sha256!r}\n{PRELUDE}\n{body}\n")
+        # With its folder in it, it is nobody else's: what the client stores of it is removed at the end.
+        own = f"# {self.folder}\nLIBRARY = {library.sha256!r}"
+        script.write_text(f"#!{sys.executable}\n{own}\n{PRELUDE}\n{body}\n")
         agent = blob(script)
         self._stored.append(Path(f"/tmp/.hprofiler-{_uid()}/agent-{agent.sha256}"))
         return AgentBinaries(_every(agent), {"async-profiler": _every(library)})

@@ -48,7 +48,7 @@ def test_less_of_a_processor_and_more_processes_have_more_time():
 @pytest.mark.parametrize(("cores", "told"), [(99.0, True), (2.0, False)])
 def test_more_processors_than_there_are_are_told_to_be_no_limit(stand_ins, cores, told):
     body = "hello(); found(); read()"
-    fleet = Fleet(stand_ins, 20, {"a": body})
+    fleet = Fleet(stand_ins, 60.0, {"a": body})
     (result,) = collect(fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, care=Care(agent_cpu=cores))
     reasons = [line.reason for line in result.outcomes if line.status is Status.DEGRADED]
     assert reasons == (["--agent-cpu 99 limits nothing: the host has 2"] if told else [])
@@ -58,7 +58,7 @@ def test_the_agent_is_told(stand_ins):
     refusal = "say('outcome', pid=7, status='failed', stage='prepare', reason=str(asked), remedy='')"
     body = "hello(); found(7); asked = prepare_request()['agent_cpu']; " + refusal
     body += "; say('ready', processes=[]); read()"
-    fleet = Fleet(stand_ins, 20, {"a": body})
+    fleet = Fleet(stand_ins, 60.0, {"a": body})
     (result,) = collect(
         fleet.hosts,
         ANY,
@@ -77,6 +77,6 @@ def test_doctor_asks_for_the_same(stand_ins):
     told = "[{'severity': 'ok', 'about': 'agent', 'text': str(asked), 'remedy': ''}]"
     body = "hello(); found(); asked = read()['agent_cpu']; "
     body += f"say('checked', time=1e9, findings={told}, processes=[]); read()"
-    fleet = Fleet(stand_ins, 20, {"a": body})
+    fleet = Fleet(stand_ins, 60.0, {"a": body})
     (checked,) = check_only(fleet.hosts, ANY, SAMPLING, fleet.reach, care=Care(agent_cpu=0.25))
     assert [one.text for one in checked.findings if one.about == "agent"] == ["0.25"]

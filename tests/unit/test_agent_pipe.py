@@ -37,7 +37,7 @@ def test_columns_are_those_of_ps():
     ],
 )
 def test_what_comes_through(pipe, pids):
-    assert sorted(pids_of_pipe(local(), pipe, PROCESSES, 10)) == sorted(pids)
+    assert sorted(pids_of_pipe(local(), pipe, PROCESSES, 60)) == sorted(pids)
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_a_pipe_that_fails_says_so(pipe, says):
 
 def test_a_long_list_and_a_pipe_that_does_not_read_it():
     many = [Listed(pid, 1, "u", "x" * 4000) for pid in range(1, 2000)]
-    assert pids_of_pipe(local(), "echo 5", many, 10) == [5]
-    assert len(pids_of_pipe(local(), "cat", many, 10)) == len(many)
+    assert pids_of_pipe(local(), "echo 5", many, 60) == [5]
+    assert len(pids_of_pipe(local(), "cat", many, 60)) == len(many)
 
 
 def test_numbers_that_are_no_pid_of_the_list_are_ignored():

@@ -50,7 +50,7 @@ def lines(path: Path) -> List[Dict[str, Any]]:
 
 def audited(stand_ins: StandIns, body: str) -> List[Dict[str, Any]]:
     out = io.StringIO()
-    fleet = Fleet(stand_ins, 20, {"a": body})
+    fleet = Fleet(stand_ins, 60.0, {"a": body})
     fleet.reach = replace(fleet.reach, audit=Audit(out, run="r"))
     fleet.collect()
     return [json.loads(line) for line in out.getvalue().splitlines()]

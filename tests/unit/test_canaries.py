@@ -136,7 +136,7 @@ class Flock:
             stage=stage,
             verdict=VERDICT,
         )
-        fleet = Fleet(stand_ins, 20, {"a": body, "b": body})
+        fleet = Fleet(stand_ins, 60.0, {"a": body, "b": body})
         self.progress = fleet.progress
         care = Care(canary=True)
         self.results = collect(

@@ -54,7 +54,7 @@ def test_a_host_without_time_or_room_is_left_alone():
 @pytest.mark.parametrize(("forced", "recorded"), [(False, 0), (True, 1)])
 def test_a_busy_host_of_a_run(stand_ins, forced, recorded):
     body = f"HOST['load'] = 1e6; hello(); found(7); {RECORDS if forced else 'read()'}"
-    fleet = Fleet(stand_ins, 20, {"a": body})
+    fleet = Fleet(stand_ins, 60.0, {"a": body})
     care = Care(busy=forced)
     (result,) = collect(
         fleet.hosts, ANY, fleet.sampling, fleet.reach, fleet.sink, fleet.listener, fleet.stop, care

@@ -54,7 +54,7 @@ def run(tmp_path, capsys):
     stand_ins = StandIns(tmp_path)
 
     def run(yes=False, as_json=False, **bodies):
-        fleet = Fleet(stand_ins, 20, bodies)
+        fleet = Fleet(stand_ins, 60.0, bodies)
         code = clean_up(argparse.Namespace(yes=yes, json=as_json), fleet.hosts, fleet.reach)
         return (code, *capsys.readouterr())
 

@@ -60,19 +60,20 @@ BAD = {
         "record",
         "",
     ),
-    "mute": ("hello(); read(); read()", Status.FAILED, "find", "timed out after 6 s"),
-    "stuck": ("hello(); found(7); read(); time.sleep(60)", Status.FAILED, "push", "timed out after 6 s"),
+    "mute": ("hello(); read(); read()", Status.FAILED, "find", "timed out after 60 s"),
+    "stuck": ("hello(); found(7); read(); time.sleep(600)", Status.FAILED, "push", "timed out after 60 s"),
     "mess": (GOOD.replace("left=[]", "left=['/tmp/x']"), Status.DEGRADED, "clean", "/tmp/x"),
     "bye": (GOOD + "\nsys.exit(3)", Status.DEGRADED, "clean", "status 3"),
 }
 
 
-def test_bad_hosts_lose_nobody_else(fleet):
+def test_bad_hosts_lose_nobody_else(fleet, limits):
     scripts = {name: body for name, (body, *_) in BAD.items()}
-    hosts = fleet(timeout=6.0, one=GOOD, **scripts, two=GOOD)
-    began = time.monotonic()
+    hosts = fleet(one=GOOD, **scripts, two=GOOD)
+    waiting = {name: ["wait"] for name in ("one", "two", "torn", "mess", "bye")}
+    over = {"gone": ["failed"], "liar": ["failed"], "idle": ["idle"]}
+    limits.pass_when(hosts, 61, **waiting, **over, mute=["find"], stuck=["find", "push"])
     results = hosts.collect()
-    assert time.monotonic() - began < 50  # "stuck" alone would take 60
     assert list(results) == ["one", *BAD, "two"]
     for name in ("one", "two"):
         assert line(results[name], 7)[0] is Status.OK and len(results[name].outcomes) == 1
@@ -87,30 +88,41 @@ def test_bad_hosts_lose_nobody_else(fleet):
 
 def test_all_start_together_when_the_slowest_is_ready(fleet, tmp_path):
     """The slow one is not ready before the quick one has said that it is, and half a second more."""
-    ready = repr(str(tmp_path / "ready"))
-    wait = f"while not os.path.exists({ready}): time.sleep(0.01)\ntime.sleep(0.5)"
-    quick = f"hello(); found(7); prepared(7); open({ready}, 'w').close()\nread(); stamp = time.time()"
+    ready = tmp_path / "ready"
+    wait = f"while not os.path.exists({str(ready)!r}): time.sleep(0.01)\ntime.sleep(0.5)"
+    quick = "hello(); found(7); prepared(7); read(); stamp = time.time()"
     slow = f"hello(); found(7)\n{wait}\nstamp = time.time(); prepared(7); read()"
     rest = "\nrecorded(7); profile(7, b'p', source=str(stamp)); outcome(7); say('done', left=[]); read()"
-    results = fleet(a=quick + rest, b=slow + rest).collect()
+    hosts = fleet(a=quick + rest, b=slow + rest)
+    hosts.listener = lambda step: ready.touch() if (step.host, step.stage) == ("a", "wait") else None
+    results = hosts.collect()
     began, was_ready = (float(results[name].recordings[0].source) for name in "ab")
     assert began > was_ready
     assert results["a"].timings["wait"] > results["b"].timings["wait"]
 
 
-def test_a_host_too_slow_for_the_others_starts_late_and_says_so(fleet, tmp_path):
+def test_a_host_too_slow_for_the_others_starts_late_and_says_so(fleet, limits, tmp_path):
     """Within its time limit at each step, but not ready when the quick one begins without it."""
-    began = repr(str(tmp_path / "began"))
+    waits, began = tmp_path / "waits", tmp_path / "began"
     slow = GOOD.replace(
         "hello(); found(7); prepared(7);",
         f"""
-time.sleep(3); hello(); time.sleep(3); found(7)
-time.sleep(3); read(); say("stored", sha256=LIBRARY); read()
-while not os.path.exists({began}): time.sleep(0.01)
+while not os.path.exists({str(waits)!r}): time.sleep(0.01)
+hello(); found(7); read(); say("stored", sha256=LIBRARY); read()
+while not os.path.exists({str(began)!r}): time.sleep(0.01)
 time.sleep(1.5); say("ready", processes=[{{"pid": 7}}]);""",
     )
-    quick = GOOD.replace("recording(7)", f"recording(7); open({began}, 'w').close()")
-    results = fleet(timeout=5.0, quick=quick, late=slow).collect()
+    quick = GOOD.replace("recording(7)", f"recording(7); open({str(began)!r}, 'w').close()")
+
+    def listen(step):
+        if (step.host, step.stage) == ("quick", "wait"):
+            waits.touch()
+        if step.host == "late" and step.stage in ("find", "push", "prepare"):
+            limits.pass_time(450)
+
+    hosts = fleet(timeout=600.0, quick=quick, late=slow)
+    hosts.listener = listen
+    results = hosts.collect()
     assert line(results["quick"], 7)[0] is Status.OK
     assert line(results["late"], 7)[0] is Status.OK
     status, stage, reason = line(results["late"])
@@ -283,11 +295,24 @@ def test_the_second_stop_is_heard_while_nobody_reads_what_is_told(fleet):
     assert heard == [2]
 
 
-def test_a_host_that_does_not_stop_has_a_limited_time(fleet):
-    hosts = fleet(timeout=5.0, one=LONG.replace("asked = read()", "time.sleep(60)"))
-    hosts.sampling = replace(SAMPLING, duration=60.0)
-    stop_when(hosts, "record")
-    assert "timed out after 10.5 s" in line(hosts.collect()["one"])[2]
+def test_a_host_that_does_not_stop_has_a_limited_time(fleet, limits):
+    hosts = fleet(timeout=40.0, one=LONG.replace("asked = read()", "time.sleep(600)"))
+    hosts.sampling = replace(SAMPLING, duration=600.0)
+    over = threading.Event()
+
+    def time_goes_on():
+        while not over.wait(0.01):
+            limits.pass_time(81)
+
+    def listen(step):
+        if step.stage == "record" and not hosts.stop.signal:
+            hosts.stop.request()
+        if step.stage == "stop":
+            threading.Thread(target=time_goes_on, daemon=True).start()
+
+    hosts.listener = listen
+    assert "timed out after 80.5 s" in line(hosts.collect()["one"])[2]
+    over.set()
 
 
 def test_looking_only(fleet):
@@ -357,21 +382,15 @@ def test_a_mistake_of_ours_is_one_host_s_trouble(fleet):
     assert line(results["two"], 7)[0] is Status.OK
 
 
-def test_nothing_is_left_running(fleet):
-    before = {thread.name for thread in threading.enumerate()}
-    fleet(timeout=5.0, one=GOOD, mute="hello(); read(); read()").collect()
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and left(before):
-        left(before)[0].join(0.5)
-    assert not left(before)
-
-
-def left(before):
-    return [
-        thread
-        for thread in threading.enumerate()
-        if thread.name.startswith("hprofiler") and thread.name not in before
-    ]
+def test_nothing_is_left_running(fleet, limits):
+    before = threading.enumerate()
+    hosts = fleet(one=GOOD, mute="hello(); read(); read()")
+    limits.pass_when(hosts, 61, one=["wait"], mute=["find"])
+    hosts.collect()
+    begun = [one for one in threading.enumerate() if one.name.startswith("hprofiler") and one not in before]
+    for thread in begun:
+        thread.join(60)
+    assert not [thread for thread in begun if thread.is_alive()]
 
 
 def test_a_listener_that_fails_loses_no_host(fleet):

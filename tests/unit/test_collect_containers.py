@@ -40,7 +40,7 @@ def look(tmp_path):
         names = {"SELECTOR": expected, "CONTAINERS": list(containers), "NATIVE": native}
         body = "".join(f"{name} = {value!r}\n" for name, value in names.items())
         body += f"FOUND = [{', '.join(found)}]\n{FINDS}"
-        fleet = Fleet(stand_ins, 10.0, {"n1": body})
+        fleet = Fleet(stand_ins, 60.0, {"n1": body})
         (result,) = find_only([replace(fleet.hosts[0], containers=containers)], selector, fleet.reach)
         return result
 
@@ -121,7 +121,7 @@ def lost(tmp_path, selector):
     body = """hello(); read(); say("found", searched=9, ignored=[],
 processes=[process(7, labels={"container": "ONE"})]); prepared(7); recording(7)
 outcome(7, "failed", "record", "gone"); say("done", left=[]); read()"""
-    fleet = Fleet(stand_ins, 30.0, {"n1": body.replace("ONE", ONE), "n2": "sys.exit(9)"})
+    fleet = Fleet(stand_ins, 60.0, {"n1": body.replace("ONE", ONE), "n2": "sys.exit(9)"})
     known = {f"container_1_0001_01_00000{n}": {PROCESS: f"executor {n}"} for n in range(2, 9)}
     hosts = [
         replace(host, containers=containers) for host, containers in zip(fleet.hosts, ({ONE: {}}, known))

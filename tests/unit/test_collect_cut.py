@@ -56,9 +56,25 @@ CLAIMS = "hello(); found(7); prepared(7); recording(7)\nprofile(7, b'x' * 3000, 
 SLOW = {"mute": "time.sleep(600)", "drips": "while True: out(b'x'); time.sleep(0.1)"}
 
 
-def test_who_claims_much_and_sends_little_is_waited_for_as_long_as_a_part_may_take(stand_ins, monkeypatch):
+def test_who_claims_much_and_sends_little_is_waited_for_as_long_as_a_part_may_take(
+    stand_ins, limits, monkeypatch
+):
+    """A byte now and then gives it no more time."""
     monkeypatch.setattr(fetching, "PART", 1000)
-    results = Fleet(stand_ins, 5.0, {name: CLAIMS + then for name, then in SLOW.items()}).collect()
+    monkeypatch.setattr(fetching, "SLOWEST", 100)
+    fleet = Fleet(stand_ins, 60.0, {name: CLAIMS + then for name, then in SLOW.items()})
+    sizes, next_at = dict.fromkeys(SLOW, 0), [3000]
+
+    def keep(host, recording, pieces):
+        for piece in pieces:
+            sizes[host.name] += len(piece)
+            if sizes["mute"] == 3000 and sizes["drips"] >= next_at[0]:
+                next_at[0] = sizes["drips"] + 1
+                limits.pass_time(36)
+        return {}
+
+    fleet.sink.profile = keep
+    results = fleet.collect()
     for name in SLOW:
         (line,) = [line for line in results[name].outcomes if line.pid is None]
-        assert (line.status, line.stage, line.reason) == (Status.FAILED, "fetch", "timed out after 5.01 s")
+        assert (line.status, line.stage, line.reason) == (Status.FAILED, "fetch", "timed out after 70 s")

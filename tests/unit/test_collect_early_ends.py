@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import replace
 
 import pytest
 
-from hprofiler.collect import care
 from hprofiler.model import Status
 from tests.unit.stand_in import SAMPLING, Fleet, StandIns
 
@@ -22,7 +20,7 @@ profile(7, b"half"); outcome(7, "degraded", "record", "it ended early")
 @pytest.fixture
 def fleet(tmp_path):
     stand_ins = StandIns(tmp_path)
-    yield lambda body: Fleet(stand_ins, 5.0, {"one": body})
+    yield lambda body: Fleet(stand_ins, 60.0, {"one": body})
     stand_ins.clean()
 
 
@@ -32,10 +30,20 @@ def line(result, pid=None):
     return found.status, found.stage, found.reason
 
 
-def test_a_process_that_ends_early_costs_the_others_of_its_host_no_time(fleet):
+def test_a_process_that_ends_early_costs_the_others_of_its_host_no_time(fleet, limits, tmp_path):
     """The rest of the recording is longer than the time limit of a step."""
-    hosts = fleet(ENDS_EARLY + "time.sleep(7); profile(8, b'whole'); outcome(8); " + END)
-    hosts.sampling = replace(SAMPLING, duration=8.0)
+    passed = tmp_path / "passed"
+    waits = f"while not os.path.exists({str(passed)!r}): time.sleep(0.01)\n"
+    hosts = fleet(ENDS_EARLY + waits + "profile(8, b'whole'); outcome(8); " + END)
+    hosts.sampling = replace(SAMPLING, duration=600.0)
+
+    def listen(step):
+        hosts.progress.append(step)
+        if [one.stage for one in hosts.progress][-3:] == ["record", "fetch", "record"]:
+            limits.pass_time(400)
+            passed.touch()
+
+    hosts.listener = listen
     result = hosts.collect()["one"]
     assert line(result, 7) == (Status.DEGRADED, "record", "it ended early")
     assert line(result, 8) == (Status.OK, "record", "") and len(result.outcomes) == 2
@@ -43,16 +51,12 @@ def test_a_process_that_ends_early_costs_the_others_of_its_host_no_time(fleet):
     assert stages[stages.index("record") :][:4] == ["record", "fetch", "record", "fetch"]
 
 
-def test_a_host_that_is_mute_after_an_early_end_has_the_rest_of_the_recording_and_one_step(
-    fleet, monkeypatch
-):
-    monkeypatch.setattr(care, "_AGENT_GIVES_WAY", 0.2)  # a step of 2 s where all is over
-    hosts = fleet(ENDS_EARLY + "time.sleep(60)")
-    hosts.sampling = replace(SAMPLING, duration=5.0)
-    began = time.monotonic()
+def test_a_host_that_is_mute_after_an_early_end_has_the_rest_of_the_recording_and_one_step(fleet, limits):
+    hosts = fleet(ENDS_EARLY + "time.sleep(600)")
+    hosts.sampling = replace(SAMPLING, duration=600.0)
+    limits.pass_when(hosts, 722, one=["record", "fetch", "record"])
     result = hosts.collect()["one"]
-    assert time.monotonic() - began < 50  # the host alone would take 60
     assert line(result)[1] == "record"
     told = re.fullmatch(r"timed out after (\S+) s", line(result)[2])
-    assert told and 2.0 < float(told[1]) <= 7.0
+    assert told and 121.0 < float(told[1]) <= 721.0  # two processes are folded within 121 s
     assert line(result, 7)[0] is Status.DEGRADED and "lost with its host" in line(result, 8)[2]

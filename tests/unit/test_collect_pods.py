@@ -59,7 +59,7 @@ def stand_ins(tmp_path: Path) -> Iterator[StandIns]:
 
 def test_a_pod_with_a_jvm_may_have_containers_without(stand_ins: StandIns) -> None:
     body = f"MAIN, IDS = {MAIN!r}, {list(CONTAINERS)!r}\n{FINDS}"
-    fleet = Fleet(stand_ins, 30.0, {"node": body})
+    fleet = Fleet(stand_ins, 60.0, {"node": body})
     (result,) = find_only([replace(fleet.hosts[0], containers=CONTAINERS)], ALL, fleet.reach)
     (process,) = result.processes
     assert process.labels == known("one", "main")
@@ -76,7 +76,7 @@ NAMED = {
 
 def test_by_ssh_pods_are_not_told_by_one_of_their_containers(stand_ins: StandIns) -> None:
     finds = FINDS.replace('request["containers"] == IDS', "True").replace("MAIN", repr(OTHER))
-    fleet = Fleet(stand_ins, 30.0, {"node": finds, "lost": "sys.exit(7)"})
+    fleet = Fleet(stand_ins, 60.0, {"node": finds, "lost": "sys.exit(7)"})
     hosts = [replace(host, containers=NAMED) for host in fleet.hosts]
     found, lost = find_only(hosts, ALL, fleet.reach)
     assert [line.reason for line in found.outcomes] == [
@@ -92,7 +92,7 @@ def test_containers_are_told_by_their_names(stand_ins: StandIns) -> None:
     body = FINDS.replace(
         "ignored=[]", "ignored=[dict(pid=1, reason='helper of container ' + MAIN + ': not a JVM (init)')]"
     )
-    fleet = Fleet(stand_ins, 30.0, {"node": f"MAIN, IDS = {MAIN!r}, {list(CONTAINERS)!r}\n{body}"})
+    fleet = Fleet(stand_ins, 60.0, {"node": f"MAIN, IDS = {MAIN!r}, {list(CONTAINERS)!r}\n{body}"})
     (result,) = find_only([replace(fleet.hosts[0], containers=CONTAINERS)], ALL, fleet.reach)
     assert [one.reason for one in result.ignored] == ["helper of container ns/one/main: not a JVM (init)"]
 
@@ -101,7 +101,7 @@ def test_ps_has_columns(
     stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fleet = Fleet(
-        stand_ins, 30.0, {"web-1": "hello(); found(7); read()", "b": "hello(); found(12345); read()"}
+        stand_ins, 60.0, {"web-1": "hello(); found(7); read()", "b": "hello(); found(12345); read()"}
     )
     monkeypatch.setattr(chosen, "reach", lambda options, located: fleet.reach)
     for cluster, head, told in (
@@ -230,7 +230,7 @@ SHUT = [
 def test_a_shell_is_not_missed_where_nobody_named_the_container(
     stand_ins: StandIns, transport: Any, optional: bool, becomes: Status
 ) -> None:
-    fleet = Fleet(stand_ins, 30.0, {"pod": "sys.exit(7)"})
+    fleet = Fleet(stand_ins, 60.0, {"pod": "sys.exit(7)"})
     reach = replace(fleet.reach, transport_for=transport)
     host = replace(fleet.hosts[0], optional=optional)
     (result,) = find_only([host], ALL, reach)
@@ -244,7 +244,7 @@ def test_a_shell_is_not_missed_where_nobody_named_the_container(
 def test_ps_says_by_its_exit_code_that_somebody_is_missing(
     stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, absent: Status, code: Exit
 ) -> None:
-    fleet = Fleet(stand_ins, 30.0, {"pod": "hello(); found(7); read()"})
+    fleet = Fleet(stand_ins, 60.0, {"pod": "hello(); found(7); read()"})
     line = Outcome("other", absent, "find", "the pod is Pending")
     located = Located(Target("kubernetes", "k8s:x"), fleet.hosts, absent=(line,))
     monkeypatch.setattr(chosen, "target", lambda options: located)
@@ -286,7 +286,7 @@ def test_a_sidecar_without_a_shell_is_a_note_and_nothing_more(stand_ins: StandIn
 
 
 def test_what_cannot_be_visited_counts_as_a_host(stand_ins: StandIns, tmp_path: Path) -> None:
-    fleet = Fleet(stand_ins, 30.0, {"pod": "sys.exit(7)"})
+    fleet = Fleet(stand_ins, 60.0, {"pod": "sys.exit(7)"})
     absent = (
         Outcome("pending", Status.FAILED, "find", "the pod is Pending"),
         Outcome("done", Status.IDLE, "find", "the pod has ended"),

@@ -73,7 +73,7 @@ def stand_ins(tmp_path):
 
 
 def check_by(stand_ins: StandIns, bodies: Dict[str, str]):
-    fleet = Fleet(stand_ins, 20, bodies)
+    fleet = Fleet(stand_ins, 60.0, bodies)
     checked = check_only(fleet.hosts, ANY, Sampling(("cpu",), 99, 1.0), fleet.reach)
     return {host.host.name: host for host in checked}
 
@@ -122,7 +122,7 @@ def test_an_event_that_may_be_a_function_is_told_with_what_may_be_meant(stand_in
 @pytest.mark.parametrize(("forced", "code"), [(False, Exit.NOTHING), (True, Exit.OK)])
 def test_on_a_busy_host_nothing_would_be_recorded(stand_ins, forced, code):
     body = f"HOST['load'] = 1e6; hello(); found(7); read(); say('checked', **{CHECKED!r}); read()"
-    fleet = Fleet(stand_ins, 20, {"a": body})
+    fleet = Fleet(stand_ins, 60.0, {"a": body})
     checked = check_only(fleet.hosts, ANY, Sampling(("cpu",), 99, 1.0), fleet.reach, care=Care(busy=forced))
     assert verdict(checked) is code
     (one,) = checked[0].verdicts

@@ -20,7 +20,7 @@ IDLE = "hello(); found(); read()"
 
 def test_what_came_too_late_and_what_could_not_be_learnt(tmp_path):
     stand_ins = StandIns(tmp_path)
-    fleet = Fleet(stand_ins, 10.0, {"one": IDLE, "two": IDLE})
+    fleet = Fleet(stand_ins, 60.0, {"one": IDLE, "two": IDLE})
     late = [Outcome(host, Status.DEGRADED, "find", f"on {host}") for host in ("two", "elsewhere")]
     located = Located(Target("yarn", "app"), fleet.hosts, ("a note",), lambda: late)
     request = RunRequest(located, ANY, fleet.sampling, tmp_path / "run", False, ("hprofiler", "-j", "x"))

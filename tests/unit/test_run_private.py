@@ -33,7 +33,7 @@ def habits():
 
 def test_who_sets_umask_is_alone_with_the_results(tmp_path, habits):
     stand_ins = StandIns(tmp_path)
-    fleet = Fleet(stand_ins, 20.0, {"one": BODY})
+    fleet = Fleet(stand_ins, 60.0, {"one": BODY})
     located = Located(Target("hosts", "one"), fleet.hosts)
     folder = tmp_path / "run"
     run(RunRequest(located, ANY, fleet.sampling, folder, False, ()), fleet.reach, fleet.listener)

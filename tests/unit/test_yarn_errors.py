@@ -8,7 +8,7 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator
 
 import pytest
 
@@ -48,11 +48,11 @@ def refusal(urls: str, **options: Any) -> YarnError:
 
 
 @pytest.fixture
-def closed() -> str:
-    """An address at which nobody listens."""
+def closed() -> Iterator[str]:
+    """An address at which nobody listens, nor can begin to."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
 def test_nobody_listens(closed: str) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from datetime import datetime, timedelta, timezone
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+
+from tests.unit.http_server import HttpServer
 
 APP = "application_1700000000000_0042"
 CLUSTER = "/ws/v1/cluster"
@@ -60,24 +61,20 @@ class Server:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        if tls is not None:
-            self.http.socket = tls.wrap_socket(self.http.socket, server_side=True)
-        self.address = f"127.0.0.1:{self.http.server_address[1]}"
-        self.url = f"{'https' if tls else 'http'}://{self.address}"
+        self.http = HttpServer(Handler, tls)
+        self.address = self.http.address
+        self.url = self.http.url
 
     def set(self, paths: Mapping[str, Any]) -> None:
         for path, body in paths.items():
             self.paths[path] = body if isinstance(body, Answer) else Answer(body)
 
     def __enter__(self) -> Server:
-        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
+        self.http.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.http.shutdown()
-        self.http.server_close()
+        self.http.stop()
 
 
 def missing(path: str) -> Answer:
