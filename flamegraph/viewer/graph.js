@@ -265,8 +265,8 @@ export class Graph {
   unroll(whole) {
     const { sheet } = this;
     sheet.unrolled = whole;
-    if (whole) sheet.resize(sheet.width, Math.min(this.rows, MOST_PRINTED_ROWS) * ROW);
-    else this.follow();
+    if (!whole) return this.follow();
+    sheet.resize(sheet.width, Math.min(this.rows, MOST_PRINTED_ROWS) * ROW);
     this.draw();
   }
 
