@@ -75,6 +75,23 @@ def test_a_hidden_graph_has_no_picture(viewer: Viewer, page: Path) -> None:
     assert viewer.color(0.5, 0) != [0, 0, 0] and lines(viewer, 0.2, 2)[0] == "m"
 
 
+def test_a_sandwich_of_nothing_has_no_pictures(viewer: Viewer, page: Path) -> None:
+    """All in one task: nobody is told of a size in between."""
+    viewer.open(page, "method=m")
+    sizes = viewer.driver.execute_script(
+        """document.getElementById("view-sandwich").click();
+        const link = Object.assign(document.createElement("a"), { href: "#view=sandwich&method=nowhere" });
+        document.body.append(link);
+        link.click();
+        return ["callers", "callees"].map((id) => document.getElementById(`${id}-canvas`).width);"""
+    )
+    assert sizes == [1, 1] and "nowhere is not on one stack" in viewer.text("sandwich-panel")
+    viewer.driver.back()
+    viewer.canvas = "callees-canvas"
+    viewer.still()
+    assert lines(viewer, 0.5, 0)[0] == "m"
+
+
 def test_a_letter_that_leaves_out_nothing_leaves_the_list_alone(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     viewer.element("scope-input").click()
