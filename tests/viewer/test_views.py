@@ -197,7 +197,8 @@ def test_shares_of_hosts_that_cannot_be_read_are_told(viewer: Viewer, page: Path
     viewer.driver.execute_script(
         """document.getElementById("view-methods").click();
         const { Float32Array } = window;
-        window.Float32Array = function () { Object.assign(window, { Float32Array }); throw new RangeError("no memory"); };
+        const fail = () => { Object.assign(window, { Float32Array }); throw new RangeError("no memory"); };
+        window.Float32Array = function () { fail(); };
         """
     )
     viewer.until_text("failure", "This picture cannot be shown whole: no memory")
