@@ -93,7 +93,10 @@ def test_a_graph_that_is_left_while_it_glides_draws_no_more(viewer: Viewer, page
     viewer.driver.execute_script(
         """window.drawn = 0;
         const { fillRect } = CanvasRenderingContext2D.prototype;
-        CanvasRenderingContext2D.prototype.fillRect = function (...box) { window.drawn++; fillRect.apply(this, box); };
+        CanvasRenderingContext2D.prototype.fillRect = function (...box) {
+          window.drawn++;
+          fillRect.apply(this, box);
+        };
         """
     )
     viewer.click(0.2, 2)
