@@ -62,7 +62,9 @@ export class CompareView {
     this.body = make("div");
     this.body.append(this.sides.element, this.facts, element, this.ramp, this.lone.element, this.changes.element);
     panel.replaceChildren(this.none, this.body);
-    window.addEventListener("beforeprint", () => this.finish());
+    window.addEventListener("beforeprint", () => {
+      if (context.state.view === "compare") this.finish();
+    });
   }
 
   /** @param {State} state */
@@ -74,9 +76,13 @@ export class CompareView {
     if (!pair) return;
     this.sides.show(pair, state);
     const shown = `${context.event} ${context.thread} ${pair.one.key} ${pair.another.key} ${state.normalize}`;
-    if (shown !== this.shown) this.compare(pair, state);
-    else if (this.graph.profile) this.graph.zoom(this.graph.profile.present(this.plainNode(state.zoom)));
-    this.shown = shown;
+    if (shown !== this.shown) {
+      const difference = this.compare(pair, state);
+      this.shown = shown;
+      this.startLists(difference, pair);
+    } else if (this.graph.profile) {
+      this.graph.zoom(this.graph.profile.present(this.plainNode(state.zoom)));
+    }
     this.changes.update(state);
   }
 
@@ -85,6 +91,7 @@ export class CompareView {
   }
 
   /**
+   * Shows the picture.
    * @param {Pair} pair
    * @param {State} state
    */
@@ -100,19 +107,29 @@ export class CompareView {
       `${quantity(here.sum(), here.event)} and ${quantity(there.sum(), here.event)}. ` +
       "A frame is as wide as both have it on average, so nothing that only one has is hidden.";
     this.graph.show(profile, {
-      label: "both, on average", title: `${one.label} compared with ${another.label}`, average: true, rows: (node) => difference.rows(node),
+      label: "both, on average",
+      title: `${one.label} compared with ${another.label}`,
+      average: true,
+      rows: (node) => difference.rows(node),
       tint: (node, { dark }) => difference.tint(node, dark),
     }, profile.present(this.plainNode(state.zoom)));
     this.showRamp(difference);
+    return difference;
+  }
+
+  /**
+   * The lists of what is shown now.
+   * @param {Difference} difference
+   * @param {Pair} pair
+   */
+  startLists(difference, { one, another }) {
     if (this.costs) this.costs.stopped = true;
     this.difference = difference;
     this.work = this.list(difference, one.run > another.run);
     this.setBusy(true);
-    if (profile.count < MANY) this.finish();
-    void this.judge(difference, new ProcessCosts(context, one, another)).catch((error) => {
-      this.setBusy(false);
-      console.error(error);
-    });
+    if (difference.sides.here.count < MANY) this.finish();
+    const costs = new ProcessCosts(this.context, one, another);
+    void this.judge(difference, costs).catch((error) => this.fail(difference, error));
   }
 
   /**
@@ -140,12 +157,34 @@ export class CompareView {
 
   /** Makes what is left of the lists at once. */
   finish() {
-    while (this.work?.next().done === false);
+    try {
+      while (this.work?.next().done === false);
+    } catch (error) {
+      if (this.difference) this.fail(this.difference, error);
+    }
+  }
+
+  /**
+   * What was to come after the picture does not come, and is tried again when something else is asked for.
+   * @param {Difference} difference
+   * @param {unknown} error
+   */
+  fail(difference, error) {
+    if (difference !== this.difference) return;
+    this.setBusy(false);
+    // Those that are there are of the comparison before.
+    if (this.work) this.lone.element.hidden = this.changes.element.hidden = true;
+    this.work = null;
+    this.shown = "";
+    if (this.context.state.view === "compare") this.context.failed(error);
   }
 
   /** @param {boolean} busy whether the lists are yet to come */
   setBusy(busy) {
-    for (const { element } of [this.lone, this.changes]) element.setAttribute("aria-busy", String(busy));
+    for (const { element } of [this.lone, this.changes]) {
+      element.setAttribute("aria-busy", String(busy));
+      element.hidden = false;
+    }
   }
 
   /**

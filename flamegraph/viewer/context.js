@@ -41,6 +41,8 @@ export class Context {
     this.pointed = () => {};
     /** @type {(graph: Graph) => void} */
     this.moved = () => {};
+    /** What comes after the picture does not come. @type {(error: unknown) => void} */
+    this.failed = () => {};
   }
 
   get state() {

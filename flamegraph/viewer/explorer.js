@@ -53,6 +53,7 @@ export class Explorer {
     startExport(this.context, (error) => this.fail("That cannot be saved", error));
     this.context.pointed = (graph, node, x, y) => this.pointAt(graph, node, x, y);
     this.context.moved = (graph) => this.moved(graph);
+    this.context.failed = (error) => this.fail("This picture cannot be shown whole", error);
     adoptSections();
     this.fold = followFolds((folds) => this.store.set({ folds }));
     hideTabs(hasSections);

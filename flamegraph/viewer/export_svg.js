@@ -23,7 +23,7 @@ export function toSvg(graph, title) {
   const { profile, painter } = graph;
   if (!profile) throw new Error("there is no graph to save");
   const { coloring } = painter;
-  const width = graph.width || 1200;
+  const width = graph.sheet.width || 1200;
   const height = HEAD + graph.rows * ROW + MARGIN;
   const file = new TextFile();
   file.put(`<svg xmlns="http://www.w3.org/2000/svg" width="${width + 2 * MARGIN}" height="${height}" viewBox="${-MARGIN} 0 ${width + 2 * MARGIN} ${height}">\n`);

@@ -5,6 +5,7 @@ import { make } from "./dom.js";
 import { walk } from "./keys.js";
 import { deepest, nodeAt } from "./layout.js";
 import { Painter, ROW } from "./painter.js";
+import { Sheet } from "./sheet.js";
 
 /** @typedef {import("./colors.js").Coloring} Coloring */
 /** @typedef {import("./profile.js").Profile} Profile */
@@ -48,12 +49,12 @@ export class Graph {
    */
   constructor(element, label, events) {
     this.events = events;
-    this.scroller = make("div", "graph-scroller");
-    this.canvas = document.createElement("canvas");
-    this.spacer = make("div");
+    this.sheet = new Sheet(element.id, `${label}: arrow keys walk over frames, Enter zooms, Backspace goes back`);
     this.outline = make("div", "graph-outline");
-    this.build(element, label);
-    this.painter = new Painter(this.canvas);
+    this.outline.hidden = true;
+    element.classList.add("graph");
+    element.replaceChildren(this.sheet.scroller, this.outline);
+    this.painter = new Painter(this.sheet.canvas);
     /** @type {Profile | null} */
     this.profile = null;
     /** @type {Matches | null} */
@@ -67,11 +68,6 @@ export class Graph {
     this.from = 0;
     this.to = 1;
     this.rows = 1;
-    this.width = 0;
-    this.height = 0;
-    this.unrolled = false;
-    /** Not on the page: what is not shown cannot be scrolled. */
-    this.away = true;
     this.hovered = -1;
     this.selected = -1;
     this.animation = 0;
@@ -79,45 +75,28 @@ export class Graph {
     this.listen();
   }
 
-  /**
-   * @param {HTMLElement} element
-   * @param {string} label
-   */
-  build(element, label) {
-    const { scroller, canvas, spacer, outline } = this;
-    element.classList.add("graph");
-    scroller.id = `${element.id}-scroller`;
-    canvas.id = `${element.id}-canvas`;
-    canvas.width = canvas.height = 1;
-    scroller.tabIndex = 0;
-    scroller.setAttribute("role", "group");
-    scroller.setAttribute("aria-label", `${label}: arrow keys walk over frames, Enter zooms, Backspace goes back`);
-    outline.hidden = true;
-    scroller.append(canvas, spacer);
-    element.replaceChildren(scroller, outline);
-  }
-
   listen() {
-    new ResizeObserver(() => this.follow()).observe(this.scroller);
-    this.scroller.addEventListener("scroll", () => {
+    const { scroller, canvas } = this.sheet;
+    new ResizeObserver(() => this.follow()).observe(scroller);
+    scroller.addEventListener("scroll", () => {
       this.point(-1, 0, 0);
       this.redraw();
     });
-    this.scroller.addEventListener("focus", () => this.events.enter());
-    this.canvas.addEventListener("mousemove", (event) => {
+    scroller.addEventListener("focus", () => this.events.enter());
+    canvas.addEventListener("mousemove", (event) => {
       this.events.enter();
       this.point(this.nodeUnder(event), event.clientX, event.clientY);
     });
-    this.canvas.addEventListener("mouseleave", () => this.point(-1, 0, 0));
+    canvas.addEventListener("mouseleave", () => this.point(-1, 0, 0));
     let clicked = "";
-    this.canvas.addEventListener("click", (event) => {
+    canvas.addEventListener("click", (event) => {
       if (event.detail > 1) return; // what is under the pointer now came there by the first click
       const node = this.nodeUnder(event);
       clicked = this.methodOf(node);
       if (node >= 0) this.events.zoom(node);
     });
-    this.canvas.addEventListener("dblclick", () => this.events.open(clicked));
-    this.scroller.addEventListener("keydown", (event) => {
+    canvas.addEventListener("dblclick", () => this.events.open(clicked));
+    scroller.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || !this.key(event.key)) return;
       event.preventDefault();
       event.stopPropagation();
@@ -148,8 +127,8 @@ export class Graph {
     this.point(-1, 0, 0);
     this.aim(profile, zoomed);
     this.fitRows(profile);
-    this.scroller.style.setProperty("--content", `${this.rows * ROW}px`);
-    this.measure();
+    this.sheet.scroller.style.setProperty("--content", `${this.rows * ROW}px`);
+    this.sheet.measure();
     this.settle();
   }
 
@@ -247,70 +226,36 @@ export class Graph {
     if (!this.profile) return;
     this.fitRows(this.profile);
     const above = Math.max(0, this.profile.depth[this.zoomed] - ROWS_ABOVE) * ROW;
-    this.scroller.scrollTop = this.flame ? this.rows * ROW - this.height - above : above;
+    this.sheet.scroller.scrollTop = this.flame ? this.rows * ROW - this.sheet.height - above : above;
     this.redraw();
   }
 
   /** @param {Profile} profile */
   fitRows(profile) {
-    this.rows = deepest(profile, this.zoomed, this.width || SOME_WIDTH) + 1;
-    this.spacer.style.height = `${Math.max(0, this.rows * ROW - this.height)}px`;
+    this.rows = deepest(profile, this.zoomed, this.sheet.width || SOME_WIDTH) + 1;
+    this.sheet.reserve(this.rows * ROW);
   }
 
   /** Fills the place for it, which may have another size than before. */
   follow() {
-    const shown = this.away;
-    if (!this.measure()) return;
+    const shown = this.sheet.away;
+    if (!this.sheet.measure()) return;
     if (shown || this.flame) this.settle();
     else if (this.profile) this.fitRows(this.profile);
     this.draw();
   }
 
-  /** @returns {boolean} whether the canvas has another size now, and nothing on it, or is on the page again */
-  measure() {
-    const ratio = window.devicePixelRatio || 1;
-    const width = this.scroller.clientWidth;
-    const height = this.scroller.clientHeight;
-    const same = width === this.width && height === this.height && this.canvas.width === Math.round(width * ratio);
-    const shown = width > 0 && this.away;
-    this.away = width === 0;
-    if (this.away) this.release();
-    if (this.away || this.unrolled || (same && !shown)) return false;
-    this.resize(width, height);
-    return true;
-  }
-
   /** It is not on the page from now on: it draws nothing, and no numbers are read for it. */
   leave() {
-    this.away = true;
     if (this.profile) this.aim(this.profile, this.zoomed);
     cancelAnimationFrame(this.pending);
     this.pending = 0;
-    this.release();
+    this.sheet.leave();
   }
 
   /** It may be on the page again, and of the size that it had. */
   arrive() {
-    if (this.away) this.follow();
-  }
-
-  /** A picture that nobody sees needs no room: a canvas takes several megabytes, also where it is hidden. */
-  release() {
-    this.canvas.width = this.canvas.height = 1;
-  }
-
-  /**
-   * @param {number} width in CSS pixels, as the height is
-   * @param {number} height
-   */
-  resize(width, height) {
-    const ratio = window.devicePixelRatio || 1;
-    this.width = width;
-    this.height = height;
-    this.canvas.width = Math.round(width * ratio);
-    this.canvas.height = Math.round(height * ratio);
-    this.canvas.style.width = `${width}px`;
-    this.canvas.style.height = `${height}px`;
+    if (this.sheet.away) this.follow();
   }
 
   /**
@@ -318,15 +263,16 @@ export class Graph {
    * @param {boolean} whole
    */
   unroll(whole) {
-    this.unrolled = whole;
-    if (whole) this.resize(this.width, Math.min(this.rows, MOST_PRINTED_ROWS) * ROW);
-    else this.follow();
+    const { sheet } = this;
+    sheet.unrolled = whole;
+    if (!whole) return this.follow();
+    sheet.resize(sheet.width, Math.min(this.rows, MOST_PRINTED_ROWS) * ROW);
     this.draw();
   }
 
   /** What is not on the page is drawn when it comes back. */
   redraw() {
-    if (this.pending || this.away) return;
+    if (this.pending || this.sheet.away) return;
     this.pending = requestAnimationFrame(() => this.draw());
   }
 
@@ -335,10 +281,10 @@ export class Graph {
    * @param {number} depth
    */
   top(depth) {
-    const rows = this.unrolled ? Math.min(this.rows, MOST_PRINTED_ROWS) : this.rows;
-    const content = Math.max(rows * ROW, this.flame ? this.height : 0);
+    const { height, scroller, unrolled } = this.sheet;
+    const content = unrolled ? height : Math.max(this.rows * ROW, height);
     const y = this.flame ? content - (depth + 1) * ROW : depth * ROW;
-    return this.unrolled ? y : y - this.scroller.scrollTop;
+    return unrolled ? y : y - scroller.scrollTop;
   }
 
   /** @param {number} y in canvas pixels */
@@ -351,13 +297,13 @@ export class Graph {
     cancelAnimationFrame(this.pending);
     this.pending = 0;
     const { profile } = this;
-    if (!profile || this.width === 0) return;
+    if (!profile || this.sheet.width === 0) return;
     const zero = this.top(0); // asking where the scroller stands costs a layout
     const step = this.flame ? -ROW : ROW;
-    const ends = [this.depthAt(0), this.depthAt(this.height)];
+    const ends = [this.depthAt(0), this.depthAt(this.sheet.height)];
     this.painter.paint({
       profile, matches: this.matches, zoomed: this.zoomed, look: this.look,
-      from: this.from, to: this.to, width: this.width, height: this.height,
+      from: this.from, to: this.to, width: this.sheet.width, height: this.sheet.height,
       first: Math.max(0, Math.min(...ends)), last: Math.max(...ends),
       top: (depth) => zero + depth * step,
     });
@@ -366,16 +312,16 @@ export class Graph {
 
   /** Whether there is something of it to be seen. */
   get seen() {
-    return this.profile !== null && this.scroller.offsetParent !== null;
+    return this.profile !== null && this.sheet.scroller.offsetParent !== null;
   }
 
   /** @param {MouseEvent} event */
   nodeUnder(event) {
     if (!this.profile) return -1;
-    const box = this.canvas.getBoundingClientRect();
+    const box = this.sheet.canvas.getBoundingClientRect();
     const depth = this.depthAt(event.clientY - box.top);
     if (depth < 0 || depth >= this.rows) return -1;
-    const position = this.from + ((event.clientX - box.left) / this.width) * (this.to - this.from);
+    const position = this.from + ((event.clientX - box.left) / this.sheet.width) * (this.to - this.from);
     return nodeAt(this.profile, position, depth);
   }
 
@@ -422,12 +368,12 @@ export class Graph {
   boxOf(node) {
     const { profile } = this;
     if (!profile || node < 0 || node >= profile.count) return null;
-    const scale = this.width / (this.to - this.from);
+    const scale = this.sheet.width / (this.to - this.from);
     const start = profile.startOf(node);
     const left = Math.max(0, (start - this.from) * scale);
-    const right = Math.min(this.width, (start + profile.total[0][node] - this.from) * scale);
+    const right = Math.min(this.sheet.width, (start + profile.total[0][node] - this.from) * scale);
     const y = this.top(profile.depth[node]);
-    return right <= left || y + ROW <= 0 || y >= this.height ? null : { x: left, y, width: right - left };
+    return right <= left || y + ROW <= 0 || y >= this.sheet.height ? null : { x: left, y, width: right - left };
   }
 
   /**
@@ -439,12 +385,12 @@ export class Graph {
     this.selected = node;
     this.hovered = -1;
     const y = this.top(this.profile.depth[node]);
-    if (y < 0) this.scroller.scrollTop += y;
-    if (y + ROW > this.height) this.scroller.scrollTop += y + ROW - this.height;
+    if (y < 0) this.sheet.scroller.scrollTop += y;
+    if (y + ROW > this.sheet.height) this.sheet.scroller.scrollTop += y + ROW - this.sheet.height;
     this.placeOutline();
     // What is too narrow for a box is told all the same.
     const box = this.boxOf(node) ?? { x: 0, y: this.top(this.profile.depth[node]), width: 0 };
-    const canvas = this.canvas.getBoundingClientRect();
+    const canvas = this.sheet.canvas.getBoundingClientRect();
     this.events.point(node, canvas.left + box.x + Math.min(box.width, 40), canvas.top + box.y + ROW);
   }
 }

@@ -77,8 +77,17 @@ export class MethodsView {
 
   /** @param {HostShares} hosts */
   async readHosts(hosts) {
-    const done = await hosts.read();
-    if (done && this.context.state.view === "methods") this.render(this.context.state);
+    const { context } = this;
+    try {
+      if ((await hosts.read()) && context.state.view === "methods") this.render(context.state);
+    } catch (error) {
+      if (hosts !== this.hosts) return;
+      this.hostsKey = "";
+      this.hosts = null;
+      if (context.state.view !== "methods") return;
+      this.render(context.state);
+      context.failed(error);
+    }
   }
 
   /** @param {State} state */

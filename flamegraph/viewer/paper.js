@@ -8,7 +8,7 @@ import { showLegend } from "./legend.js";
 /** @typedef {import("./context.js").Context} Context */
 
 /**
- * All rows of all graphs, in light colours.
+ * All rows of the graphs that are seen, in light colours.
  * @param {Context} context
  * @param {boolean} beside whether the flame graph stands below a view of tables
  */
@@ -17,7 +17,7 @@ export function layOnPaper(context, beside) {
   part("printed", HTMLParagraphElement).textContent = printedText(context);
   for (const graph of context.graphs) {
     graph.recolor(coloring);
-    graph.unroll(true);
+    if (graph.seen) graph.unroll(true);
   }
   showLegend(context.profile, coloring);
   markBeside(beside);
@@ -26,7 +26,7 @@ export function layOnPaper(context, beside) {
 /** @param {Context} context */
 export function takeFromPaper(context) {
   markBeside(false);
-  for (const graph of context.graphs) graph.unroll(false);
+  for (const graph of context.graphs) if (graph.sheet.unrolled) graph.unroll(false);
 }
 
 /** @param {boolean} beside */

@@ -96,6 +96,7 @@ export class SandwichView {
     this.none.hidden = merged !== null;
     this.cost.textContent = "";
     if (!merged) {
+      for (const { graph } of [this.callers, this.callees]) graph.leave();
       const told = method.length > LONGEST_TOLD ? `${method.slice(0, LONGEST_TOLD)}…` : method;
       this.none.textContent = told
         ? `${told} is not on one stack of what is shown.`

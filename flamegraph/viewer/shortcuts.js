@@ -18,7 +18,7 @@ export function shortcutsOf(explorer) {
   const view = (/** @type {ViewName} */ name) => () => hasSections(name) && store.go({ view: name });
   const graph = (/** @type {() => void} */ shown) => () => {
     shown();
-    explorer.context.active?.scroller.focus(); // arrows walk from here on
+    explorer.context.active?.sheet.scroller.focus(); // arrows walk from here on
   };
   return [
     { keys: ["/"], what: "search", act: () => explorer.search.focus() },

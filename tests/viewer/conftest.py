@@ -60,10 +60,10 @@ def two_hosts_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_report(make_run(tmp_path_factory.mktemp("two") / "run", hosts).path).page
 
 
-def prefer(driver: webdriver.Chrome, scheme: str) -> None:
-    """What the system says it likes: "dark" or "light"."""
+def prefer(driver: webdriver.Chrome, scheme: str, motion: bool = False) -> None:
+    """What the system says it likes: "dark" or "light", and whether things may move."""
     features = [
         {"name": "prefers-color-scheme", "value": scheme},
-        {"name": "prefers-reduced-motion", "value": "reduce"},
+        {"name": "prefers-reduced-motion", "value": "no-preference" if motion else "reduce"},
     ]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})

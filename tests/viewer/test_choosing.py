@@ -240,6 +240,20 @@ def test_classes_and_all_colours_that_are_drawn_are_in_the_legend(viewer: Viewer
     assert kinds["byte[]"] == kinds["java.lang.String"] == "Class" and kinds["a/B.copy"] == "Java, inlined"
 
 
+def test_packages_that_cost_the_same_stand_in_one_order(viewer: Viewer, tmp_path: Path) -> None:
+    """The second host has a package that comes later in the tree, and is asked for its colours first."""
+    later = "org/zz/late/Job.run 10\n"
+    hosts = [MadeHost("both", {7: f"org/aa/early/Job.run 10\n{later}"}), MadeHost("one", {8: later})]
+    page = make_report(make_run(tmp_path / "run", hosts).path).page
+    viewer.open(page, "color=package&scope=host:0")
+    by_link = list(legend(viewer).items())
+    assert by_link == [("org.aa.early", "50.0 %"), ("org.zz.late", "50.0 %")]
+    viewer.open(page, "color=package&scope=host:1")
+    assert list(legend(viewer)) == ["org.zz.late"]
+    choose_scope(viewer, "both")
+    assert list(legend(viewer).items()) == by_link
+
+
 def legend(viewer: Viewer) -> Dict[str, str]:
     items = viewer.driver.find_elements(By.CSS_SELECTOR, "#legend li")
     texts = [item.text.replace("\u202f", " ") for item in items]

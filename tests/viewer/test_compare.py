@@ -245,3 +245,21 @@ def test_paper_has_the_lists_of_a_large_comparison(viewer: Viewer, large_page: P
     printed = f"{SWAP} window.dispatchEvent(new Event('beforeprint')); return {BUSY}"
     assert viewer.driver.execute_script(printed) == ["false", "false"]
     assert viewer.text("only-here").splitlines()[1:] == ["16.7 % lone"]
+
+
+def test_lists_that_cannot_be_made_are_told(viewer: Viewer, large_page: Path) -> None:
+    """Memory that runs out while they are made, which a reader can do nothing about but know it."""
+    show(viewer, large_page, "compare", HOT)
+    viewer.until(f"return !{BUSY}.includes('true')")
+    viewer.driver.execute_script(
+        f"""{SWAP} const sort = Array.prototype.sort;
+        Array.prototype.sort = () => {{ Array.prototype.sort = sort; throw new RangeError("no memory"); }};"""
+    )
+    viewer.until_text("failure", "This picture cannot be shown whole: no memory")
+    assert viewer.driver.execute_script(f"return {BUSY}") == ["false", "false"]
+    assert not viewer.element("only-here").is_displayed(), "it is of the comparison before"
+    viewer.element("view-graph").click()
+    viewer.element("view-compare").click()
+    viewer.until(f"return !{BUSY}.includes('true')")
+    assert viewer.text("only-here").splitlines()[1:] == ["16.7 % lone"]
+    assert not viewer.element("failure").is_displayed()

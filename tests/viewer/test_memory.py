@@ -11,6 +11,7 @@ from selenium.webdriver.common.keys import Keys
 from hprofiler.report import make_report
 from tests.viewer.browser import Viewer
 from tests.viewer.choosing import choose_scope
+from tests.viewer.conftest import prefer
 from tests.viewer.made_run import MadeHost, make_run
 from tests.viewer.seeing import choose, lines, show, told
 
@@ -32,6 +33,16 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rest = f"top;m;d {(WHOLE - TINY) * samples}\ntop;{name} {WHOLE * samples}\n"
         hosts.append(MadeHost(name, {pid: tiny + rest}))
     return make_report(make_run(tmp_path_factory.mktemp("memory") / "run", hosts).path).page
+
+
+def frames(viewer: Viewer, count: int) -> None:
+    """Wait until the browser has drawn so many times: a zoom takes less than a dozen."""
+    viewer.driver.execute_async_script(
+        """let [left, done] = arguments;
+        const next = () => (left-- > 0 ? requestAnimationFrame(next) : done());
+        next();""",
+        count,
+    )
 
 
 def test_a_graph_has_its_own_numbers_after_other_scopes(viewer: Viewer, page: Path) -> None:
@@ -73,6 +84,49 @@ def test_a_hidden_graph_has_no_picture(viewer: Viewer, page: Path) -> None:
     viewer.still()
     assert viewer.driver.execute_script(SIZES) == [True, False]
     assert viewer.color(0.5, 0) != [0, 0, 0] and lines(viewer, 0.2, 2)[0] == "m"
+
+
+def test_a_graph_that_is_left_while_it_glides_draws_no_more(viewer: Viewer, page: Path) -> None:
+    prefer(viewer.driver, "light", motion=True)
+    viewer.open(page)
+    viewer.still()
+    viewer.driver.execute_script(
+        """window.drawn = 0;
+        const { fillRect } = CanvasRenderingContext2D.prototype;
+        CanvasRenderingContext2D.prototype.fillRect = function (...box) {
+          window.drawn++;
+          fillRect.apply(this, box);
+        };
+        """
+    )
+    viewer.click(0.2, 2)
+    viewer.driver.execute_script(
+        """document.getElementById("reset").click();
+        document.getElementById("view-methods").click();
+        window.drawn = 0;"""
+    )
+    frames(viewer, 30)
+    assert viewer.driver.execute_script("return window.drawn") == 0
+    viewer.element("view-graph").click()
+    viewer.still()
+    assert lines(viewer, 0.2, 1)[0] == "top" and lines(viewer, 0.9, 2)[0].startswith("n")
+
+
+def test_a_sandwich_of_nothing_has_no_pictures(viewer: Viewer, page: Path) -> None:
+    """All in one task: nobody is told of a size in between."""
+    viewer.open(page, "method=m")
+    sizes = viewer.driver.execute_script(
+        """document.getElementById("view-sandwich").click();
+        const link = Object.assign(document.createElement("a"), { href: "#view=sandwich&method=nowhere" });
+        document.body.append(link);
+        link.click();
+        return ["callers", "callees"].map((id) => document.getElementById(`${id}-canvas`).width);"""
+    )
+    assert sizes == [1, 1] and "nowhere is not on one stack" in viewer.text("sandwich-panel")
+    viewer.driver.back()
+    viewer.canvas = "callees-canvas"
+    viewer.still()
+    assert lines(viewer, 0.5, 0)[0] == "m"
 
 
 def test_a_letter_that_leaves_out_nothing_leaves_the_list_alone(viewer: Viewer, page: Path) -> None:

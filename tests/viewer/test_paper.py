@@ -103,3 +103,17 @@ def test_paper_has_the_processes_of_the_event_that_is_shown(viewer: Viewer, tmp_
     viewer.until_text("wider", "alloc")
     with paper(viewer):
         assert [row[0] for row in table(viewer, "processes")] == ["75.0 %", "25.0 %"]
+
+
+def test_a_graph_that_is_not_printed_gets_no_picture(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "reversed")
+    viewer.element("view-compare").click()
+    viewer.canvas = "compare-canvas"
+    viewer.still()
+    viewer.element("view-methods").click()
+    width = "return document.getElementById(arguments[0]).width"
+    with paper(viewer):
+        widths = [viewer.driver.execute_script(width, f"{id}-canvas") for id in ("reversed", "compare")]
+        assert widths == [1, 1]
+        assert viewer.driver.execute_script(width, "graph-canvas") > 1
+    assert viewer.driver.execute_script(width, "graph-canvas") == 1

@@ -13,6 +13,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
+from tests.viewer.choosing import choose_scope
 from tests.viewer.made_run import TASK, MadeHost, make_run
 from tests.viewer.seeing import (
     box,
@@ -189,6 +190,23 @@ def test_methods_tell_their_cost_and_their_hosts(viewer: Viewer, page: Path) -> 
         "20.0 % to 80.0 %, median 20.0 %",
         "0 % to 20.0 %, median 10.0 %",
     ]
+
+
+def test_shares_of_hosts_that_cannot_be_read_are_told(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.driver.execute_script(
+        """document.getElementById("view-methods").click();
+        const { Float32Array } = window;
+        const fail = () => { Object.assign(window, { Float32Array }); throw new RangeError("no memory"); };
+        window.Float32Array = function () { fail(); };
+        """
+    )
+    viewer.until_text("failure", "This picture cannot be shown whole: no memory")
+    assert names(viewer, "methods", 2)[:3] == ["d", "c", "y"]
+    assert "Hosts" not in viewer.text("methods-panel"), "nothing is promised that does not come"
+    choose_scope(viewer, "hot")
+    viewer.until_text("methods-body", "of 3")
+    assert not viewer.element("failure").is_displayed()
 
 
 @pytest.mark.parametrize(
