@@ -9,7 +9,7 @@ from hprofiler.cli.exits import Exit
 from hprofiler.cli.kubernetes_options import VIAS
 from hprofiler.cli.parser import VERBS, option_strings
 from hprofiler.cli.sampling_options import ENGINES
-from hprofiler.events import OWN
+from hprofiler.event_names import OWN
 from hprofiler.resolvers.kubernetes.asked import KINDS
 
 FILE_OPTIONS = (

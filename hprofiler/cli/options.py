@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, List, Optional
 from hprofiler.cli import audited, kubernetes_options, yarn_options
 from hprofiler.cli.sampling_options import chosen_events
 from hprofiler.errors import UsageError
-from hprofiler.events import doubt_of
+from hprofiler.event_names import doubt_of
 from hprofiler.model import Sampling, Selector
 
 if TYPE_CHECKING:

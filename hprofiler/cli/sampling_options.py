@@ -7,7 +7,7 @@ import re
 from typing import Tuple
 
 from hprofiler.cli import numbers
-from hprofiler.events import OWN
+from hprofiler.event_names import OWN
 
 ENGINES = ("auto", "async-profiler", "perf")
 MOST_EVENTS = 16

@@ -14,7 +14,7 @@ from hprofiler.collect.crew import Crew, Listener, Reach, silent
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit, idle_reason, visit_all
 from hprofiler.errors import HostError
-from hprofiler.events import doubt_of
+from hprofiler.event_names import doubt_of
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selector, Status
 
 SKEW = 1.0

@@ -11,8 +11,8 @@ from typing import Dict, Tuple
 
 from hprofiler._flamegraph import Profile
 from hprofiler.measures import measure_of
+from hprofiler.report import idle
 
-_IDLE = r"^\[idle pool thread\]$"
 _LIBRARIES = r"(?:^|/)(?:ld-|libc[.-]|libpthread|libjvm)[^/]*$"
 
 # The C library's own names for a function, and what may stand behind it.
@@ -59,12 +59,14 @@ class Telling:
 
 
 def telling(event: str, profile: Profile) -> Telling:
-    """A profile of the event without what all its stacks end in, and off CPU without idle pool threads."""
+    """A profile of the event without what all its stacks end in, and without idle threads where threads wait.
+
+    Where all of them are idle nothing is left out.
+    """
     share_of = measure_of(event).share_of
     if event not in _HOW:
         return Telling(profile, share_of)
-    if event == "offcpu":
-        busy = profile.filter(exclude=_IDLE)
-        if 0 < busy.total() < profile.total():
-            profile, share_of = busy, f"{share_of} besides idle pool threads"
+    busy = idle.busy(event, profile)
+    if 0 < busy.total() < profile.total():
+        profile, share_of = busy, f"{share_of} besides idle threads"
     return Telling(profile.into_callers(list(_HOW[event]), kernel=event != "nativemem"), share_of)

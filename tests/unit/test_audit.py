@@ -259,3 +259,22 @@ def test_a_host_whose_way_makes_no_sense_is_recorded_as_tried(tmp_path):
             transport.connect()
     (line,) = [json.loads(line) for line in out.getvalue().splitlines()]
     assert (line["what"], line["detail"]) == ("connect", "spoilt")
+
+
+def test_the_way_that_is_recorded_is_the_one_that_is_gone(tmp_path, monkeypatch):
+    """ssh_config is asked once: it may run commands, and answer otherwise the next time."""
+    config, asked, out = tmp_path / "ssh_config", tmp_path / "asked", io.StringIO()
+    config.write_text(f'Match exec "echo >> {asked}"\n  Port 1\n')
+    monkeypatch.setattr(sys, "stdin", io.StringIO())  # which paramiko lets such a command read
+
+    def times(transport):
+        with pytest.raises(HostError, match="refused"):
+            transport.connect()
+        times = asked.read_text().count("\n")
+        asked.unlink()
+        return times
+
+    with SshConnector(SshOptions(config_path=config)) as connector:
+        bare, told = (connector.transport(Host("h", "127.0.0.1")) for _ in range(2))
+        assert times(bare) == times(VisitAudit(Audit(out, run="r"), "h").transport(told)) > 0
+    assert json.loads(out.getvalue())["detail"].endswith("@127.0.0.1:1")

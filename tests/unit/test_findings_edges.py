@@ -44,6 +44,20 @@ def test_time_that_waits_below_a_library_is_not_said_to_be_its_work(tmp_path, ev
     assert [text for text in texts(of(run_of(tmp_path, busy))) if "goes to" in text or "encrypt" in text]
 
 
+def test_idle_threads_are_left_out_and_that_is_told_with_how_many_they_are(tmp_path):
+    """Two processes are recorded, each with eight threads of a pool and one that waits for others."""
+    getting = "java/util/concurrent/ThreadPoolExecutor.getTask_[j];jdk/internal/misc/Unsafe.park_[0]"
+    stacks = f"{JOB};java/net/Socket.read_[j] 60000000000\n{getting} 480000000000\n"
+    host = MadeHost("h", events={"wall": {1: stacks, 2: stacks}})
+    folder = make_run(tmp_path / "run", [host], events=("wall",))
+    answer, *others = texts(of(folder, "wall"))
+    assert answer == "100 % of wall-clock time besides idle threads is spent in Job.run."
+    assert "Idle threads, 88.9 % of wall-clock time, are left out: about 16 of 18 threads." in others
+    (event,) = make_report(folder.path).events
+    assert (event.hottest[0].name, event.telling) == ("com/acme/Job.run", 120_000_000_000)
+    assert event.total == 1_080_000_000_000
+
+
 def test_one_busy_process_among_idle_ones_is_no_idle_job(tmp_path):
     def idle(*samples):
         name = tmp_path / "-".join(map(str, samples))

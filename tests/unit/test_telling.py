@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Dict
 
 import pytest
@@ -38,9 +40,10 @@ def test_who_waits(event: str) -> None:
         "Shop.lock": 4,
         "Shop.buy": 3,
         "Shop.nap": 2,
-        "CompileQueue::get": 1,
     }
-    assert told(event, *stacks) == expected
+    # Off-CPU time has a frame for idle threads, which this stack has not.
+    of_the_jvm = {"CompileQueue::get": 1} if event == "offcpu" else {}
+    assert told(event, *stacks) == {**expected, **of_the_jvm}
 
 
 def test_what_runs_on_the_wall_clock_stays() -> None:
@@ -53,8 +56,64 @@ def test_idle_pool_threads_are_left_out_and_that_is_said() -> None:
     waiting = f"[park];Shop.sell_[j];{PARK} 5"
     assert told("offcpu", idle, waiting) == {"Shop.sell": 5}
     both = Profile.from_bytes(f"{idle}\n{waiting}\n".encode(), "folded")
-    assert telling("offcpu", both).share_of == "off-CPU time besides idle pool threads"
+    assert telling("offcpu", both).share_of == "off-CPU time besides idle threads"
     assert told("offcpu", idle) == {"java/util/concurrent/ThreadPoolExecutor.getTask": 90}
+
+
+RUN = "java/lang/Thread.run_[j];java/util/concurrent/ThreadPoolExecutor.runWorker_[j]"
+NATIVE = "clone3;start_thread;thread_native_entry;Thread::call_run"
+MUTEX = f"os::PlatformMonitor::wait;___pthread_cond_wait;{KERNEL}"
+
+
+@pytest.mark.parametrize(
+    "idle",
+    [
+        f"{RUN};java/util/concurrent/ThreadPoolExecutor.getTask_[j];"
+        f"java/util/concurrent/LinkedBlockingQueue.take_[0];{PARK}",
+        f"java/util/concurrent/ForkJoinPool.runWorker_[0];java/util/concurrent/ForkJoinPool.awaitWork_[0];{PARK}",
+        "io/netty/channel/nio/NioEventLoop.run_[j];io/netty/channel/nio/NioEventLoop.select_[j];"
+        "sun/nio/ch/SelectorImpl.select_[j];sun/nio/ch/EPoll.wait_[0];epoll_wait",
+        f"{NATIVE};VMThread::run;VMThread::wait_for_operation;Monitor::wait_without_safepoint_check;{MUTEX}",
+        f"{NATIVE};GangWorker::loop;PosixSemaphore::wait;__new_sem_wait_slow64.constprop.0;{KERNEL}",
+        f"{NATIVE};CompileBroker::compiler_thread_loop();CompileQueue::get();Monitor::wait(long);{MUTEX}",
+    ],
+)
+def test_idle_threads_are_left_out_of_the_wall_clock(idle: str) -> None:
+    stacks = [
+        f"{idle} 83",
+        f"{RUN};Shop.sell_[j];java/util/concurrent/LinkedBlockingQueue.take_[0];{PARK} 5",
+        "Shop.serve_[j];sun/nio/ch/SelectorImpl.select_[j];sun/nio/ch/EPoll.wait_[0];epoll_wait 4",
+        f"{RUN};Shop.count_[j] 3",
+        f"{NATIVE};GangWorker::loop;GangWorker::run_task;G1ParScanThreadState::trim_queue 3",
+        f"{NATIVE};CompileBroker::compiler_thread_loop();Compile::Compile 2",
+    ]
+    assert told("wall", *stacks) == {
+        "Shop.sell": 5,
+        "Shop.serve": 4,
+        "Shop.count": 3,
+        "G1ParScanThreadState::trim_queue": 3,
+        "Compile::Compile": 2,
+    }
+    profile = Profile.from_bytes("\n".join(stacks).encode(), "folded")
+    assert telling("wall", profile).share_of == "wall-clock time besides idle threads"
+    assert profile.total() == 100, "the picture has all"
+    assert telling("cpu", profile).profile.total() == 100
+
+
+def test_where_all_threads_are_idle_they_are_told() -> None:
+    idle = f"{RUN};java/util/concurrent/ThreadPoolExecutor.getTask_[j];{PARK} 9"
+    assert told("wall", idle) == {"java/util/concurrent/ThreadPoolExecutor.getTask": 9}
+
+
+def test_the_methods_are_those_of_the_off_cpu_time() -> None:
+    source = Path(__file__).parents[2] / "flamegraph" / "src" / "jfr" / "waits.rs"
+    table = re.search(r"const IDLE_METHODS: .*?\[\n(.*?)\];", source.read_text(), re.DOTALL)
+    assert table
+    methods = re.findall(r'"(.*)"', table[1])
+    assert len(methods) > 10
+    for method in methods:
+        idle, busy = f"Shop.main;{method.replace('*', '')};epoll_wait 9", "Shop.main;Shop.run 1"
+        assert told("wall", idle, busy) == {"Shop.run": 1}, method
 
 
 def test_who_allocates_native_memory() -> None:

@@ -26,6 +26,7 @@ _LONGEST = 500
 RULES = (
     rules.few_samples,
     rules.missing,
+    rules.idle_threads,
     rules.unlike,
     rules.broken,
     rules.garbage,

@@ -201,6 +201,23 @@ def _own_work(subject: Subject, kind: str, least: float, text: str) -> List[Find
     return [Finding(told[:1].upper() + told[1:])]
 
 
+def idle_threads(subject: Subject) -> List[Finding]:
+    """How much of the time no sentence and no table is about, and of about how many threads that was."""
+    every, busy = subject.cluster, subject.told.profile
+    left = every.total() - busy.total()
+    if not left or subject.facts is None:
+        return []
+    recordings = [one for host in subject.facts.hosts for one in host.recordings]
+    units = [unit for _, unit in every.values]
+    threads = ""
+    if "nanoseconds" in units and (seconds := _seconds(recordings)[0]):
+        value, each = units.index("nanoseconds"), 1e9 * seconds / len(recordings)
+        idle_ones, all_ones = ((every.total(value) - busy.total(value)) / each, every.total(value) / each)
+        threads = f": about {idle_ones:.0f} of {all_ones:.0f} threads"
+    share = percent(left, every.total())
+    return [Finding(f"Idle threads, {share} of {subject.measure.share_of}, are left out{threads}.")]
+
+
 def idle(subject: Subject) -> List[Finding]:
     """Processes that hardly use the CPU."""
     recordings = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.recordings]

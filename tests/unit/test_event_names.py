@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from hprofiler.events import OWN, doubt_of
+from hprofiler.event_names import OWN, doubt_of
 from hprofiler.measures import measure_of
 
 
