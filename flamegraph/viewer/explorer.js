@@ -342,8 +342,9 @@ export class Explorer {
 
   help() {
     const help = part("keys", HTMLDialogElement);
-    if (help.open) help.close();
-    else help.showModal();
+    if (help.open) return help.close();
+    help.showModal();
+    help.scrollTop = 0; // the button that has the focus now is at its end
   }
 
   reset() {

@@ -116,6 +116,26 @@ def test_names_of_methods_are_seen_on_a_phone(phone: Viewer, spark_page: Path, v
     assert axe.faults(phone.driver) == []
 
 
+@pytest.mark.parametrize("view", ["graph", "sandwich", "methods", "compare"])
+def test_what_can_be_saved_is_seen_on_a_phone(phone: Viewer, spark_page: Path, view: str) -> None:
+    phone.open(spark_page, VIEWS[view])
+    saving(phone)
+    left, right = phone.driver.execute_script(
+        "const box = document.querySelector('#save ul').getBoundingClientRect(); return [box.left, box.right]"
+    )
+    assert 0 <= left < right <= 390
+
+
+def test_the_list_of_keys_begins_at_its_beginning(phone: Viewer, spark_page: Path) -> None:
+    """Also where it is longer than the window."""
+    low = {"width": 700, "height": 300, "deviceScaleFactor": 2, "mobile": False}
+    phone.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", low)
+    phone.open(spark_page)
+    phone.press("?")
+    title = phone.element("keys-title").rect
+    assert phone.element("keys").rect["y"] < title["y"] < 300
+
+
 def test_a_page_without_samples(viewer: Viewer, tmp_path: Path) -> None:
     hosts = [MadeHost("n1").fails("failed", "no route to host", "check name and network")]
     viewer.driver.get(make_report(make_run(tmp_path / "run", hosts).path).page.as_uri())
