@@ -155,6 +155,7 @@ export class Explorer {
     const { context } = this;
     const profile = context.profile;
     const name = nameOfView(state);
+    const within = document.activeElement?.closest('[role="tabpanel"]');
     this.showTools({ ...state, view: name });
     showTab(name);
     this.fold(state.folds);
@@ -170,6 +171,17 @@ export class Explorer {
     for (const graph of arrived) graph.arrive();
     this.showEvent(context.event);
     this.recolor(state);
+    if (within instanceof HTMLElement && within.hidden) this.enter();
+  }
+
+  /** The keyboard goes on in what is shown: in its graph, where arrows walk, or before its tables. */
+  enter() {
+    const { active } = this.context;
+    const name = nameOfView(this.store.state);
+    const panel = part(`${name}-panel`, HTMLDivElement);
+    panel.tabIndex = -1;
+    const graph = GRAPHS.includes(name) && active?.seen;
+    (graph ? active.sheet.scroller : panel).focus();
   }
 
   /**
@@ -330,8 +342,9 @@ export class Explorer {
 
   help() {
     const help = part("keys", HTMLDialogElement);
-    if (help.open) help.close();
-    else help.showModal();
+    if (help.open) return help.close();
+    help.showModal();
+    help.scrollTop = 0; // the button that has the focus now is at its end
   }
 
   reset() {

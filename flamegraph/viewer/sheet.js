@@ -30,6 +30,7 @@ export class Sheet {
 
   /** @returns {boolean} whether the canvas has another size now, and nothing on it, or is on the page again */
   measure() {
+    if (this.unrolled) return false;
     const ratio = window.devicePixelRatio || 1;
     const width = this.scroller.clientWidth;
     const height = this.scroller.clientHeight;
@@ -37,7 +38,7 @@ export class Sheet {
     const shown = width > 0 && this.away;
     this.away = width === 0;
     if (this.away) this.release();
-    if (this.away || this.unrolled || (same && !shown)) return false;
+    if (this.away || (same && !shown)) return false;
     this.resize(width, height);
     return true;
   }

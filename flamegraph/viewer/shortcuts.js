@@ -16,9 +16,9 @@ import { hasSections } from "./sections.js";
 export function shortcutsOf(explorer) {
   const { store } = explorer;
   const view = (/** @type {ViewName} */ name) => () => hasSections(name) && store.go({ view: name });
-  const graph = (/** @type {() => void} */ shown) => () => {
+  const within = (/** @type {() => void} */ shown) => () => {
     shown();
-    explorer.context.active?.sheet.scroller.focus(); // arrows walk from here on
+    explorer.enter();
   };
   return [
     { keys: ["/"], what: "search", act: () => explorer.search.focus() },
@@ -27,12 +27,12 @@ export function shortcutsOf(explorer) {
     { keys: [], shown: ["Enter"], what: "zoom to the chosen frame" },
     { keys: ["Backspace"], what: "one step back", act: () => store.back() },
     { keys: ["0"], what: "zoom all the way out", act: () => explorer.zoomOut() },
-    { keys: ["g"], what: "flame graph", act: graph(view("graph")) },
-    { keys: ["r"], what: "reversed: from the leaves to their callers", act: graph(view("reversed")) },
-    { keys: ["s"], what: "callers and callees of the frame", act: graph(() => explorer.openMethod(explorer.meant())) },
-    { keys: ["m"], what: "methods", act: view("methods") },
-    { keys: ["h"], what: "hosts", act: view("hosts") },
-    { keys: ["d"], what: "compare two scopes", act: view("compare") },
+    { keys: ["g"], what: "flame graph", act: within(view("graph")) },
+    { keys: ["r"], what: "reversed: from the leaves to their callers", act: within(view("reversed")) },
+    { keys: ["s"], what: "callers and callees of the frame", act: within(() => explorer.openMethod(explorer.meant())) },
+    { keys: ["m"], what: "methods", act: within(view("methods")) },
+    { keys: ["h"], what: "hosts", act: within(view("hosts")) },
+    { keys: ["d"], what: "compare two scopes", act: within(view("compare")) },
     { keys: ["w"], what: "choose what is shown: cluster, host, process", act: () => explorer.scopes.focus() },
     { keys: ["c"], what: "copy the frame's name", act: () => void copyName(explorer.context.active, explorer.meant()) },
     { keys: ["C"], shown: ["Shift", "c"], what: "copy the whole stack", act: () => void copyStack(explorer.context.active, explorer.meant()) },

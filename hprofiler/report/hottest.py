@@ -85,7 +85,9 @@ def _strip(event: str, one: Method, hosts: Sequence[Shares], largest: float) -> 
         told = percent(share, 1) if share or not host.forgot else f"less than {percent(host.forgot, 1)}"
         title = text(f"{host.name}: {told}")
         link = view_link(event, f"host:{host.number}", one.name)
-        cells.append(f'<a href="{link}" title="{title}" aria-label="{title}" style="--share:{heat:.3f}"></a>')
+        # No stop for Tab: with a hundred hosts the next method would be far away.
+        attributes = f'tabindex="-1" title="{title}" aria-label="{title}" style="--share:{heat:.3f}"'
+        cells.append(f'<a href="{link}" {attributes}></a>')
     kind = "strip dense" if len(hosts) > _MOST_SPACED else "strip"
     return f'<td><div class="{kind}">{"".join(cells)}</div></td>'
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Callable, Dict
+from typing import Callable, Dict, Iterator
 from urllib.parse import quote
 
 import pytest
@@ -84,6 +84,56 @@ def test_on_a_phone(viewer: Viewer, spark_page: Path) -> None:
     assert axe.faults(viewer.driver) == []
     wide = "return document.documentElement.scrollWidth > document.documentElement.clientWidth"
     assert not viewer.driver.execute_script(wide)
+
+
+@pytest.fixture
+def phone(viewer: Viewer) -> Iterator[Viewer]:
+    """Narrower than a window can be."""
+    metrics = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
+    viewer.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    yield viewer
+    viewer.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_all_tabs_are_seen_on_a_phone(phone: Viewer, spark_page: Path) -> None:
+    phone.open(spark_page, "view=run")
+    assert phone.driver.execute_script(
+        "return [...document.querySelectorAll('#views button')].every((tab) => {"
+        " const box = tab.getBoundingClientRect(); return box.left >= 0 && box.right <= innerWidth; })"
+    )
+
+
+@pytest.mark.parametrize("view", ["graph", "methods", "compare"])
+def test_names_of_methods_are_seen_on_a_phone(phone: Viewer, spark_page: Path, view: str) -> None:
+    phone.open(spark_page, VIEWS[view])
+    phone.until("return document.querySelectorAll('td.name').length > 0")
+    hidden = phone.driver.execute_script(
+        "return [...document.querySelectorAll('td.name')].filter((name) => name.offsetParent"
+        " && name.getBoundingClientRect().right > innerWidth).map((name) => name.innerText)"
+    )
+    phone.picture(f"phone-{view}")
+    assert hidden == []
+    assert axe.faults(phone.driver) == []
+
+
+@pytest.mark.parametrize("view", ["graph", "sandwich", "methods", "compare"])
+def test_what_can_be_saved_is_seen_on_a_phone(phone: Viewer, spark_page: Path, view: str) -> None:
+    phone.open(spark_page, VIEWS[view])
+    saving(phone)
+    left, right = phone.driver.execute_script(
+        "const box = document.querySelector('#save ul').getBoundingClientRect(); return [box.left, box.right]"
+    )
+    assert 0 <= left < right <= 390
+
+
+def test_the_list_of_keys_begins_at_its_beginning(phone: Viewer, spark_page: Path) -> None:
+    """Also where it is longer than the window."""
+    low = {"width": 700, "height": 300, "deviceScaleFactor": 2, "mobile": False}
+    phone.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", low)
+    phone.open(spark_page)
+    phone.press("?")
+    title = phone.element("keys-title").rect
+    assert phone.element("keys").rect["y"] < title["y"] < 300
 
 
 def test_a_page_without_samples(viewer: Viewer, tmp_path: Path) -> None:

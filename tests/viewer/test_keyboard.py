@@ -140,6 +140,38 @@ def test_keys_of_views_lead_into_their_graphs(viewer: Viewer, page: Path) -> Non
     assert focused(viewer) == "callers-scroller" and "method=hot" in viewer.state()
 
 
+def test_keys_of_views_lead_into_their_tables(viewer: Viewer, page: Path) -> None:
+    """The next stop is in the view, not at the beginning of the page."""
+    viewer.open(page)
+    viewer.press("d")
+    assert focused(viewer) == "compare-scroller"
+    viewer.press("m", Keys.TAB)
+    assert focused(viewer) == "methods-sort-self"
+    viewer.press("h", Keys.TAB)
+    assert viewer.driver.execute_script("return document.activeElement.closest('#hosts-panel') !== null")
+
+
+def test_the_keyboard_goes_where_a_row_leads_and_back(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "view=methods")
+    tab_to(viewer, "methods-sort-self")
+    viewer.driver.execute_script("document.querySelector('#methods-body button').focus()")
+    viewer.press(Keys.ENTER)
+    assert focused(viewer) == "callers-scroller"
+    viewer.press(Keys.BACKSPACE)
+    viewer.until("return !document.getElementById('methods-panel').hidden")
+    viewer.press(Keys.TAB)
+    assert focused(viewer) == "methods-sort-self"
+
+
+def test_cells_of_hosts_are_no_stops_between_methods(viewer: Viewer, page: Path) -> None:
+    """Of a hundred hosts a dozen methods would have more than a thousand."""
+    viewer.open(page)
+    links = "document.querySelectorAll('section.hottest .name a')"
+    viewer.driver.execute_script(f"{links}[0].focus()")
+    viewer.press(Keys.TAB)
+    assert viewer.driver.execute_script(f"return document.activeElement === {links}[1]")
+
+
 def test_copies_the_whole_stack(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     tab_to(viewer, "graph-scroller")

@@ -117,3 +117,25 @@ def test_a_graph_that_is_not_printed_gets_no_picture(viewer: Viewer, page: Path)
         assert widths == [1, 1]
         assert viewer.driver.execute_script(width, "graph-canvas") > 1
     assert viewer.driver.execute_script(width, "graph-canvas") == 1
+
+
+def test_paper_cuts_no_table_off(viewer: Viewer, spark_page: Path) -> None:
+    """A4 upright, with the usual margins, is 718 pixels wide."""
+    viewer.driver.set_window_size(718, 1000)
+    for view in ("graph", "methods", "hosts", "compare"):
+        show(viewer, spark_page, view)
+        with paper(viewer):
+            cut = viewer.driver.execute_script(
+                "return [...document.querySelectorAll('main table')].filter((one) => one.offsetParent"
+                " && one.getBoundingClientRect().right > innerWidth).map((one) => one.innerText.slice(0, 90))"
+            )
+            viewer.picture(f"paper-upright-{view}")
+        assert cut == [], view
+
+
+def test_what_is_on_paper_stays_when_its_place_changes(viewer: Viewer, page: Path) -> None:
+    show(viewer, page, "graph")
+    with paper(viewer):
+        before = viewer.color(0.1, 1)
+        viewer.picture("paper-graph")  # gives the page another size for a moment
+        assert viewer.color(0.1, 1) == before
