@@ -15,6 +15,14 @@ from tests.unit.limits import Limits
 Locate = Callable[..., Located]
 
 
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The servers of tests are on this machine, whatever leads from it to others."""
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
     with serving() as made:

@@ -25,7 +25,7 @@ def stand_ins(tmp_path):
 @pytest.fixture
 def talk(stand_ins):
     """A session with a scripted agent; what it is asked is asked on a limited time."""
-    opened = []
+    opened, sessions = [], []
 
     def talked(body: str) -> AgentSession:
         transport = local()
@@ -33,9 +33,13 @@ def talk(stand_ins):
         timer.daemon = True
         timer.start()
         opened.append((transport, timer))
-        return AgentSession.open(transport, stand_ins.binaries(body))
+        session = AgentSession.open(transport, stand_ins.binaries(body))
+        sessions.append(session)
+        return session
 
     yield talked
+    for session in sessions:
+        session.let_go(0.0)
     for transport, timer in opened:
         timer.cancel()
         transport.close()
