@@ -150,6 +150,29 @@ fn speedscope_files_of_others_are_read() {
 }
 
 #[test]
+fn fractions_of_weights_are_not_lost() {
+    let sampled = |weights: &str| {
+        let samples = vec!["[0]"; weights.split(',').count()].join(",");
+        speedscope(&format!(
+            r#"{{"type":"sampled","name":"t","unit":"none","startValue":0,"endValue":9,
+                "samples":[{samples}],"weights":[{weights}]}}"#
+        ))
+    };
+    for (weights, total) in [
+        ("1.5,1.5", 3),
+        ("0.25,0.25,0.25,0.25", 1),
+        ("0.5,0.0,0.0,1", 2),
+        ("0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1", 1),
+        ("0.49999999999999994,0.5,0.0", 1),
+        ("9007199254740993,0.5", 9_007_199_254_740_994),
+    ] {
+        let profile = sampled(weights).unwrap();
+        assert_eq!(profile.total(0).unwrap(), total, "{weights}");
+    }
+    assert!(sampled("0.5,-1.5").is_err());
+}
+
+#[test]
 fn speedscope_profiles_of_threads_can_be_told_apart() {
     let one = r#"{"type":"sampled","name":"main","unit":"none","startValue":0,"endValue":1,"samples":[[0]],"weights":[1]}"#;
     let text = format!(r#"{{"profiles":[{one}],{FRAMES}}}"#);
