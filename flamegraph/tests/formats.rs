@@ -118,6 +118,7 @@ fn zstd_bombs_and_damage_are_errors() {
     for end in 4..whole.len() {
         let error = detected(&whole[..end]).err().unwrap();
         assert!(error.starts_with("zstd: "), "{end}: {error}");
+        assert!(error.contains(" at byte "), "{end}: {error}");
     }
     let huge_window = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xf8, 0x01, 0x00, 0x00];
     assert!(detected(&huge_window).err().unwrap().contains("window"));
