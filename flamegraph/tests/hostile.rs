@@ -281,6 +281,16 @@ fn a_truncated_gzip_says_so() {
 }
 
 #[test]
+fn a_line_without_an_end_is_told_with_its_number() {
+    let text = format!("a 1 2.5: 1 c: \n\tff {} (/m)\n\n", "f".repeat(1 << 20));
+    let error = read(text.as_bytes(), &ReadOptions::default())
+        .err()
+        .unwrap();
+    let expected = "perf script text, line 2: bytes of a line: more than 1048576";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
 fn stacks_that_end_in_the_same_bytes_are_told_apart() {
     // 0x81 0x01 is 129, 0x01 alone is 1: the second stack ends in the bytes of the first, not in its ids.
     let location = |id: u64| bytes(4, &[number(1, id), bytes(4, &number(1, 1))].concat());
