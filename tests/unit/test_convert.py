@@ -274,6 +274,15 @@ def test_what_is_no_profile_is_told_the_formats(tmp_path):
     assert b"the formats that can be read are jfr, perf-data, " in done.stderr and b"--from" in done.stderr
 
 
+def test_what_is_taken_for_pprof_is_told_what_it_may_be(tmp_path):
+    packed = tmp_path / "cpu.folded.xz"
+    packed.write_bytes(b"\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4F")
+    done = hprofiler("convert", packed, "-o", tmp_path / "x.svg")
+    assert done.returncode == 4
+    assert b"pprof: damaged or truncated at byte" in done.stderr
+    assert b"with --from, or unpack it: gzip and zstd are known" in done.stderr
+
+
 @pytest.mark.parametrize("words", [["--to", "folded"], ["--to", "svg", "--flamechart"]])
 def test_garbage_behind_compressed_data_is_a_warning(tmp_path, words):
     # A frame of one block as it is; nothing in the standard library writes zstd.
