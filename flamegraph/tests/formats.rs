@@ -303,6 +303,16 @@ fn a_profile_always_has_a_value() {
     }
 }
 
+/// It is cut off before its first event, and lies in a file: those are not read as streams are.
+#[test]
+fn a_perf_data_file_without_events_has_a_value() {
+    let path = std::env::temp_dir().join(format!("hprofiler-cut-{}.data", std::process::id()));
+    std::fs::write(&path, b"PERFILE2\x10\0\0\0\0\0\0\0").unwrap();
+    let profile = flamegraph::read_path(&path, &ReadOptions::default());
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(profile.unwrap().values(), [ValueType::samples()]);
+}
+
 #[test]
 fn events_that_become_one_name_are_one_value() {
     let text =
