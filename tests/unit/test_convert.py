@@ -423,3 +423,27 @@ def test_which_of_several_events_is_written_is_told():
     assert done.stderr == note
     assert convert("-", "--value", "cpu-clock", stdin=SEVERAL) == ["java;root;main 9"]
     assert hprofiler("convert", "-", "-o", "-", "--to", "json", stdin=SEVERAL).stderr == b"", "it has all"
+
+
+SAMPLES = {"startValue": 0, "endValue": 4, "samples": [[0]], "weights": [4]}
+
+
+def test_the_periods_of_one_event_are_no_other_event():
+    def profile(name):
+        value = {"name": name, "unit": "count"}
+        return {"type": "sampled", "name": name, "unit": "none", "value": value, **SAMPLES}
+
+    file = {"shared": {"frames": [{"name": "main"}]}, "profiles": [profile("samples"), profile("period")]}
+    done = hprofiler("convert", "-", "-o", "-", "--to", "folded", stdin=json.dumps(file).encode())
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"main 4\n", b"")
+
+
+def test_what_was_left_out_is_told_also_where_nothing_is_left(tmp_path):
+    done = hprofiler("convert", "-", "-o", tmp_path / "x.svg", stdin=b"a 0\nno count\n")
+    assert (done.returncode, done.stderr.decode().splitlines()) == (
+        4,
+        [
+            "hprofiler: 1 malformed line or record was left out",
+            "hprofiler: no samples in -: there is nothing to draw",
+        ],
+    )
