@@ -157,6 +157,7 @@ fn zstd_bombs_and_damage_are_errors() {
     for end in 4..whole.len() {
         let error = detected(&whole[..end]).err().unwrap();
         assert!(error.starts_with("zstd: "), "{end}: {error}");
+        assert!(error.contains(" at byte "), "{end}: {error}");
     }
     let huge_window = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xf8, 0x01, 0x00, 0x00];
     assert!(detected(&huge_window).err().unwrap().contains("window"));
@@ -186,6 +187,29 @@ fn speedscope_files_of_others_are_read() {
         " 500000\na 1251000000\na;b_[j] 1500000\na;c 1250000000\nb_[j] 500000000\n"
     );
     assert_eq!(folded(&profile, 1), "b_[j] 3\n");
+}
+
+#[test]
+fn fractions_of_weights_are_not_lost() {
+    let sampled = |weights: &str| {
+        let samples = vec!["[0]"; weights.split(',').count()].join(",");
+        speedscope(&format!(
+            r#"{{"type":"sampled","name":"t","unit":"none","startValue":0,"endValue":9,
+                "samples":[{samples}],"weights":[{weights}]}}"#
+        ))
+    };
+    for (weights, total) in [
+        ("1.5,1.5", 3),
+        ("0.25,0.25,0.25,0.25", 1),
+        ("0.5,0.0,0.0,1", 2),
+        ("0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1", 1),
+        ("0.49999999999999994,0.5,0.0", 1),
+        ("9007199254740993,0.5", 9_007_199_254_740_994),
+    ] {
+        let profile = sampled(weights).unwrap();
+        assert_eq!(profile.total(0).unwrap(), total, "{weights}");
+    }
+    assert!(sampled("0.5,-1.5").is_err());
 }
 
 #[test]
@@ -316,6 +340,16 @@ fn a_profile_always_has_a_value() {
         assert_eq!(profile.values(), [ValueType::samples()], "{text}");
         assert!(profile.is_empty());
     }
+}
+
+/// It is cut off before its first event, and lies in a file: those are not read as streams are.
+#[test]
+fn a_perf_data_file_without_events_has_a_value() {
+    let path = std::env::temp_dir().join(format!("hprofiler-cut-{}.data", std::process::id()));
+    std::fs::write(&path, b"PERFILE2\x10\0\0\0\0\0\0\0").unwrap();
+    let profile = flamegraph::read_path(&path, &ReadOptions::default());
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(profile.unwrap().values(), [ValueType::samples()]);
 }
 
 #[test]

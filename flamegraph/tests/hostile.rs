@@ -273,7 +273,21 @@ fn a_truncated_gzip_says_so() {
             .unwrap()
             .to_string();
         assert!(error.starts_with("gzip: "), "{end}: {error}");
+        assert!(
+            error.ends_with(&format!(" at byte {end}")),
+            "{end}: {error}"
+        );
     }
+}
+
+#[test]
+fn a_line_without_an_end_is_told_with_its_number() {
+    let text = format!("a 1 2.5: 1 c: \n\tff {} (/m)\n\n", "f".repeat(1 << 20));
+    let error = read(text.as_bytes(), &ReadOptions::default())
+        .err()
+        .unwrap();
+    let expected = "perf script text, line 2: bytes of a line: more than 1048576";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! | format | what it cannot carry |
 //! |---|---|
-//! | folded | more than one value, what the value means, labels; `;` and line ends in names |
+//! | folded | more than one value, what the value means, labels; `;` and line ends in names, numbers behind a space if all end so |
 //! | pprof | labels that are empty: they read as 0 |
 //! | speedscope | nothing of a profile: labels and the values' names stand in members of our own |
 //! | JSON | nothing, but it is not read |
@@ -98,6 +98,46 @@ fn content(profile: &Profile) -> (Vec<ValueType>, Labels, Vec<Vec<u8>>) {
 
 fn through(profile: &Profile, format: WriteFormat) -> Profile {
     read(&written(profile, format, 0), &ReadOptions::default()).unwrap()
+}
+
+/// `thread 12 3` would be read as two counts, 12 and 3, if no other line said otherwise.
+#[test]
+fn names_that_end_in_numbers_are_no_counts() {
+    let samples = || vec![ValueType::samples()];
+    let cases = [
+        (&["thread 12"][..], "thread [12] 3\n"),
+        (&["a\n1", "b 7"][..], "a [1];b [7] 3\n"),
+        (&[" 7"][..], " [7] 3\n"),
+        (&["a 1 2"][..], "a 1 [2] 3\n"),
+        (&["a 1", "12"][..], "a 1;12 3\n"),
+        (&["a 1", "b 7_[j]"][..], "a 1;b 7_[j] 3\n"),
+    ];
+    for (stack, expected) in cases {
+        let mut profile = Profile::new(samples());
+        profile.add_stack(stack, &[3]).unwrap();
+        let text = written(&profile, WriteFormat::Folded, 0);
+        assert_eq!(String::from_utf8_lossy(&text), expected);
+        let back = folded(&text);
+        assert_eq!(back.values(), samples(), "{expected}");
+        assert_eq!(back.total(0).unwrap(), 3, "{expected}");
+    }
+}
+
+/// What is read is the beginning: a name that is none further on comes too late.
+#[test]
+fn many_names_that_end_in_numbers_are_no_counts() {
+    let mut profile = Profile::new(vec![ValueType::samples()]);
+    for thread in 0..9000 {
+        let name = format!("thread {}", 10_000 + thread);
+        profile.add_stack(&[name], &[1]).unwrap();
+    }
+    profile.add_stack(&["zoo"], &[1]).unwrap();
+    let text = written(&profile, WriteFormat::Folded, 0);
+    assert!(text.starts_with(b"thread [10000] 1\n"));
+    assert_eq!(folded(&text).total(0).unwrap(), 9001);
+    let other = "aaa 1\n".to_string() + &String::from_utf8(text).unwrap().replace(['[', ']'], "");
+    let plain = folded(other.as_bytes());
+    assert_eq!(written(&plain, WriteFormat::Folded, 0), other.as_bytes());
 }
 
 proptest! {

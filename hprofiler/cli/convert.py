@@ -54,7 +54,7 @@ def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int)
     others = [
         other
         for index, (other, unit) in enumerate(profile.values)
-        if unit == "count" and not other.endswith("_period") and other != name and profile.total(index)
+        if unit == "count" and not f"_{other}".endswith("_period") and other != name and profile.total(index)
     ]
     if others:
         warn(f"of several events {name} is written; another with --value: {', '.join(others)}")

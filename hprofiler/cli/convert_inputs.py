@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterator, List, Sequence, Tuple, TypeVar, Union
 
-from hprofiler.cli.convert_errors import about, warn
+from hprofiler.cli.convert_errors import about, warn, warn_of
 from hprofiler.cli.convert_steps import Findings, Step, is_empty, reduced, steps_of
 from hprofiler.errors import ProfileError, UsageError
 
@@ -85,6 +85,7 @@ def merged(options: argparse.Namespace) -> Profile:
         with about("cannot read"):
             profile = Profile.open(sources, mean=options.mean, **_asked(options))
     if is_empty(profile):
+        warn_of(profile)
         raise _nothing_left(options.inputs, found)
     if options.trim and all(one.untrimmed for one in found):
         warn(f"--trim {options.trim} finds no frame: nothing was trimmed")
@@ -96,6 +97,7 @@ def before(options: argparse.Namespace) -> Profile:
     profile, found = _read(options, steps_of(options), options.diff)
     # There are no shares of nothing; counts may be compared with it.
     if is_empty(profile) and not options.absolute:
+        warn_of(profile)
         raise _nothing_left([options.diff], [found])
     return profile
 

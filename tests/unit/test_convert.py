@@ -274,6 +274,15 @@ def test_what_is_no_profile_is_told_the_formats(tmp_path):
     assert b"the formats that can be read are jfr, perf-data, " in done.stderr and b"--from" in done.stderr
 
 
+def test_what_is_taken_for_pprof_is_told_what_it_may_be(tmp_path):
+    packed = tmp_path / "cpu.folded.xz"
+    packed.write_bytes(b"\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4F")
+    done = hprofiler("convert", packed, "-o", tmp_path / "x.svg")
+    assert done.returncode == 4
+    assert b"pprof: damaged or truncated at byte" in done.stderr
+    assert b"with --from, or unpack it: gzip and zstd are known" in done.stderr
+
+
 @pytest.mark.parametrize("words", [["--to", "folded"], ["--to", "svg", "--flamechart"]])
 def test_garbage_behind_compressed_data_is_a_warning(tmp_path, words):
     # A frame of one block as it is; nothing in the standard library writes zstd.
@@ -414,3 +423,27 @@ def test_which_of_several_events_is_written_is_told():
     assert done.stderr == note
     assert convert("-", "--value", "cpu-clock", stdin=SEVERAL) == ["java;root;main 9"]
     assert hprofiler("convert", "-", "-o", "-", "--to", "json", stdin=SEVERAL).stderr == b"", "it has all"
+
+
+SAMPLES = {"startValue": 0, "endValue": 4, "samples": [[0]], "weights": [4]}
+
+
+def test_the_periods_of_one_event_are_no_other_event():
+    def profile(name):
+        value = {"name": name, "unit": "count"}
+        return {"type": "sampled", "name": name, "unit": "none", "value": value, **SAMPLES}
+
+    file = {"shared": {"frames": [{"name": "main"}]}, "profiles": [profile("samples"), profile("period")]}
+    done = hprofiler("convert", "-", "-o", "-", "--to", "folded", stdin=json.dumps(file).encode())
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"main 4\n", b"")
+
+
+def test_what_was_left_out_is_told_also_where_nothing_is_left(tmp_path):
+    done = hprofiler("convert", "-", "-o", tmp_path / "x.svg", stdin=b"a 0\nno count\n")
+    assert (done.returncode, done.stderr.decode().splitlines()) == (
+        4,
+        [
+            "hprofiler: 1 malformed line or record was left out",
+            "hprofiler: no samples in -: there is nothing to draw",
+        ],
+    )

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 use flate2::bufread::GzDecoder;
 
 use super::counted::Counted;
-use super::{Garbage, GZIP};
+use super::{Decode, Garbage, GZIP};
 
 pub(super) struct Decoder<R> {
     /// None at the end.
@@ -71,6 +71,12 @@ impl<R: BufRead> Read for Decoder<R> {
             }
         }
         Ok(0)
+    }
+}
+
+impl<R: BufRead> Decode for Decoder<R> {
+    fn place(&self) -> Option<u64> {
+        self.member.as_ref().map(|member| member.get_ref().taken())
     }
 }
 

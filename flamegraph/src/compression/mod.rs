@@ -56,17 +56,27 @@ pub(crate) fn open<'a>(input: Input<'a>, garbage: &Garbage) -> Result<Opened<'a>
     Ok(Opened::Plain(input))
 }
 
-fn decoded<'a>(name: &'static str, decoder: impl Read + Send + 'a) -> Opened<'a> {
+fn decoded<'a>(name: &'static str, decoder: impl Decode + Send + 'a) -> Opened<'a> {
     let named = Named(name, decoder);
     Opened::Compressed(Box::new(BufReader::with_capacity(BLOCK_BYTES, named)))
 }
 
-/// Says of a decoder's errors whose they are: "unexpected end of file" alone would mislead.
+/// A decoder that knows where it is in what it decodes.
+trait Decode: Read {
+    /// How many compressed bytes it took; none behind the last of them.
+    fn place(&self) -> Option<u64>;
+}
+
+/// Says of a decoder's errors whose they are and where: "unexpected end of file" alone would mislead.
 struct Named<R>(&'static str, R);
 
-impl<R: Read> Read for Named<R> {
+impl<R: Decode> Read for Named<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.0));
-        self.1.read(buffer).map_err(named)
+        let read = self.1.read(buffer);
+        read.map_err(|error| {
+            let place = self.1.place();
+            let place = place.map_or(String::new(), |place| format!(" at byte {place}"));
+            io::Error::new(error.kind(), format!("{}: {error}{place}", self.0))
+        })
     }
 }

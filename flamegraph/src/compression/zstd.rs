@@ -7,7 +7,7 @@ use ruzstd::decoding::errors::ReadFrameHeaderError;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::counted::Counted;
-use super::Garbage;
+use super::{Decode, Garbage};
 
 const MAGIC: [u8; 4] = 0xfd2f_b528u32.to_le_bytes();
 /// Larger windows are an archiver's (`zstd --long`), not a profile's.
@@ -110,6 +110,12 @@ impl<R: BufRead> Read for Decoder<R> {
             self.check_sum()?;
             self.within = false;
         }
+    }
+}
+
+impl<R: BufRead> Decode for Decoder<R> {
+    fn place(&self) -> Option<u64> {
+        Some(self.source.taken())
     }
 }
 

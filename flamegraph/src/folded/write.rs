@@ -1,8 +1,10 @@
 //! Writing folded text.
 
-use std::io::Write;
+use std::io::{self, Write};
 
+use super::{is_differential, split_count};
 use crate::error::Result;
+use crate::input::HEAD_BYTES;
 use crate::profile::Profile;
 use crate::tree::ROOT;
 use crate::walk::{Order, Step};
@@ -12,7 +14,8 @@ impl Profile {
     ///
     /// With `annotate` a frame's kind is written behind its name (`_[j]`); without, stacks that
     /// differ in kinds only become one line. What would break a line is written otherwise: `;` as
-    /// `:`, line ends as a space.
+    /// `:`, line ends as a space. Where every name at a stack's end is like `thread 12`, and would be
+    /// read as a count, its number is put in brackets.
     pub fn write_folded(&self, out: impl Write, value: usize, annotate: bool) -> Result<()> {
         self.check_value(value)?;
         self.write_stacks(out, &[value], annotate)
@@ -34,6 +37,28 @@ impl Profile {
 
     fn write_lines(&self, mut out: impl Write, values: &[usize]) -> Result<()> {
         let order = Order::of(self);
+        let close = values.len() == 1 && self.seems_differential(&order, values);
+        self.put_lines(&order, &mut out, values, close)?;
+        out.flush()?;
+        Ok(())
+    }
+
+    /// Whether a reader would take these lines for two counts each: every one ends like `thread 12 3`.
+    fn seems_differential(&self, order: &Order, values: &[usize]) -> bool {
+        let mut beginning = Beginning(Vec::new());
+        // It is full before most texts end, which is no matter.
+        let _full = self.put_lines(order, &mut beginning, values, false);
+        is_differential(&beginning.0, beginning.0.len() < HEAD_BYTES)
+    }
+
+    /// `close`: numbers at the end of names are put in brackets.
+    fn put_lines(
+        &self,
+        order: &Order,
+        out: &mut impl Write,
+        values: &[usize],
+        close: bool,
+    ) -> Result<()> {
         let (mut stack, mut ends) = (Vec::new(), Vec::new());
         for step in order.walk() {
             match step {
@@ -41,12 +66,13 @@ impl Profile {
                     ends.push(stack.len());
                     if node != ROOT {
                         let frame = self.tree.frame(node);
-                        push_frame(
-                            &mut stack,
-                            ends.len() > 2,
-                            self.frames.name_of(frame),
-                            frame.kind().suffix(),
-                        );
+                        let start =
+                            push_name(&mut stack, ends.len() > 2, self.frames.name_of(frame));
+                        let suffix = frame.kind().suffix();
+                        if close && suffix.is_empty() {
+                            close_number(&mut stack, start);
+                        }
+                        stack.extend_from_slice(suffix.as_bytes());
                     }
                     let amounts = values
                         .iter()
@@ -62,21 +88,46 @@ impl Profile {
                 Step::Leave(_) => stack.truncate(ends.pop().unwrap_or(0)),
             }
         }
-        out.flush()?;
         Ok(())
     }
 }
 
-fn push_frame(stack: &mut Vec<u8>, separate: bool, name: &str, suffix: &str) {
+/// As much of a text as a reader looks at to know what it is; more is an error.
+struct Beginning(Vec<u8>);
+
+impl Write for Beginning {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = bytes.len().min(HEAD_BYTES - self.0.len());
+        self.0.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Puts a name behind a stack; where it begins.
+fn push_name(stack: &mut Vec<u8>, separate: bool, name: &str) -> usize {
     if separate {
         stack.push(b';');
     }
+    let start = stack.len();
     stack.extend(name.bytes().map(|byte| match byte {
         b';' => b':',
         b'\n' | b'\r' => b' ',
         other => other,
     }));
-    stack.extend_from_slice(suffix.as_bytes());
+    start
+}
+
+/// Makes `thread 12` of a name `thread [12]`.
+fn close_number(stack: &mut Vec<u8>, name: usize) {
+    if let Some((before, _)) = split_count(&stack[name..]) {
+        let number = name + before.len() + 1;
+        stack.insert(number, b'[');
+        stack.push(b']');
+    }
 }
 
 #[cfg(test)]

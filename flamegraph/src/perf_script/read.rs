@@ -40,9 +40,13 @@ pub(crate) fn detect(head: &[u8]) -> bool {
 pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let mut reader = Reader::new(options);
     let mut lines = Lines::new(input);
-    while let Some(line) = lines.next()? {
-        let taken = reader.take(line);
-        taken.map_err(|error| error.at(NAME, lines.number()))?;
+    loop {
+        let number = lines.number() + 1;
+        let at_line = |error: Error| error.at(NAME, number);
+        let Some(line) = lines.next().map_err(at_line)? else {
+            break;
+        };
+        reader.take(line).map_err(at_line)?;
     }
     let at_end = |error: Error| error.at(NAME, lines.number());
     reader.end_sample().map_err(at_end)?;

@@ -12,12 +12,13 @@ pub(super) fn add(head: &Head<'_>, target: &mut Target<'_>) -> Result<()> {
     let missing = |what: &'static str| move || wrong(format!("no {what} in a sampled profile"));
     let samples = head.samples.ok_or_else(missing("samples"))?;
     let mut weights = numbers(head.weights.ok_or_else(missing("weights"))?)?;
-    let (mut stack, mut frames) = (Stack::default(), Vec::new());
+    let (mut stack, mut frames, mut lost) = (Stack::default(), Vec::new(), 0.0);
     each(samples, |number, sample: &RawValue| {
         let too_few = || wrong("there is no weight for it");
         let weight = weights.next().ok_or_else(too_few);
         weight
-            .and_then(|weight| add_sample(sample, weight, target, &mut stack, &mut frames))
+            .and_then(|weight| target.column.scale_with(weight, &mut lost))
+            .and_then(|amount| add_sample(sample, amount, target, &mut stack, &mut frames))
             .map_err(within(|| format!("sample {number}")))
     })?;
     match weights.count() {
@@ -28,12 +29,11 @@ pub(super) fn add(head: &Head<'_>, target: &mut Target<'_>) -> Result<()> {
 
 fn add_sample(
     sample: &RawValue,
-    weight: &str,
+    amount: i64,
     target: &mut Target<'_>,
     stack: &mut Stack,
     frames: &mut Vec<Frame>,
 ) -> Result<()> {
-    let amount = target.column.scale(weight)?;
     if amount == 0 {
         return Ok(());
     }
