@@ -2,7 +2,7 @@
 //!
 //! | format | what it cannot carry |
 //! |---|---|
-//! | folded | more than one value, what the value means, labels; `;` and line ends in names, numbers behind a space if all end so |
+//! | folded | more than one value, what the value means, labels; `;` and control characters in names, numbers behind a space if all end so |
 //! | pprof | labels that are empty: they read as 0 |
 //! | speedscope | nothing of a profile: labels and the values' names stand in members of our own |
 //! | JSON | nothing, but it is not read |

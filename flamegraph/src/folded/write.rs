@@ -14,8 +14,8 @@ impl Profile {
     ///
     /// With `annotate` a frame's kind is written behind its name (`_[j]`); without, stacks that
     /// differ in kinds only become one line. What would break a line is written otherwise: `;` as
-    /// `:`, line ends as a space. Where every name at a stack's end is like `thread 12`, and would be
-    /// read as a count, its number is put in brackets.
+    /// `:`, control characters but tabs as a space. Where every name at a stack's end is like
+    /// `thread 12`, and would be read as a count, its number is put in brackets.
     pub fn write_folded(&self, out: impl Write, value: usize, annotate: bool) -> Result<()> {
         self.check_value(value)?;
         self.write_stacks(out, &[value], annotate)
@@ -115,7 +115,9 @@ fn push_name(stack: &mut Vec<u8>, separate: bool, name: &str) -> usize {
     let start = stack.len();
     stack.extend(name.bytes().map(|byte| match byte {
         b';' => b':',
-        b'\n' | b'\r' => b' ',
+        b'\t' => b'\t',
+        // Line ends, and what neither a terminal nor a reader that looks for text should see.
+        0..=0x1f => b' ',
         other => other,
     }));
     start
@@ -140,10 +142,11 @@ mod tests {
     #[test]
     fn frames_cannot_break_a_line() {
         let mut profile = Profile::new(vec![ValueType::samples()]);
-        profile.add_stack(&["a;b", "c\nd"], &[1]).unwrap();
+        let names = ["a;b", "c\nd", "e\u{1b}[2J\0", "f\tg"];
+        profile.add_stack(&names, &[1]).unwrap();
         let mut out = Vec::new();
         profile.write_folded(&mut out, 0, true).unwrap();
-        assert_eq!(out, b"a:b;c d 1\n");
+        assert_eq!(out, b"a:b;c d;e [2J ;f\tg 1\n");
     }
 
     #[test]
