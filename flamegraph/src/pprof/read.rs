@@ -11,10 +11,13 @@ use crate::profile::{Labels, Profile};
 use crate::proto::{self, field};
 use crate::wire::{Fields, Value};
 
-/// A protobuf message cannot do without control characters. Text seldom has any, and it does not begin as a profile.
+/// A protobuf message cannot do without control characters. Text seldom has any, never a zero, and does not begin
+/// as a profile.
 pub(crate) fn detect(head: &[u8]) -> bool {
     let control = |byte: &u8| *byte < 0x20 && !matches!(byte, b'\n' | b'\r' | b'\t');
-    head.iter().take(4096).any(control) && (begins_with_a_value(head) || has_known_fields(head))
+    let begin = &head[..head.len().min(4096)];
+    begin.contains(&0)
+        || (begin.iter().any(control) && (begins_with_a_value(head) || has_known_fields(head)))
 }
 
 /// Whether the first field is a value's type and unit, as with most writers.
