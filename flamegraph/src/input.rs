@@ -257,7 +257,8 @@ pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Profile> {
 pub fn read_file(file: File, options: &ReadOptions) -> Result<Profile> {
     #[cfg(feature = "recordings")]
     if (options.format).is_none_or(|format| format == Format::PerfData) && is_whole(&file)? {
-        if let Some(profile) = perf_data::read_file(&file, options)? {
+        if let Some(mut profile) = perf_data::read_file(&file, options)? {
+            add_a_value(&mut profile)?;
             return Ok(profile);
         }
     }

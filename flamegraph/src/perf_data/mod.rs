@@ -48,7 +48,6 @@ use crate::error::Result;
 use crate::input::{Format, Input};
 use crate::options::ReadOptions;
 use crate::profile::Profile;
-use crate::values::ValueType;
 
 /// The names that a file of symbols (ELF, or the text of `/proc/kallsyms`) has for these addresses: what a hostile
 /// one does to us is seen best without a recording around it.
@@ -81,10 +80,5 @@ pub(crate) fn read_file(file: &File, options: &ReadOptions) -> Result<Option<Pro
 
 fn fold(input: impl Read + Seek, options: &ReadOptions) -> Result<Profile> {
     let samples = samples::Samples::new(input, &options.symbols)?;
-    let mut profile = fold::fold(samples, options)?;
-    // A stream that is cut off early names no event; a profile has a value all the same.
-    if profile.values().is_empty() {
-        profile.push_value(ValueType::samples(), usize::MAX)?;
-    }
-    Ok(profile)
+    fold::fold(samples, options)
 }
