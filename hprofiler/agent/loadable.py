@@ -6,6 +6,10 @@ else would relocate it first, so that the program did it twice. So two program h
 becomes the name of an interpreter, by which the loader knows dynamic programs (it does not look for it).
 The header of what becomes read-only after relocation becomes a second dynamic section, which is all but
 empty: the loader takes the last one and finds nothing to do, the program takes the first.
+
+But where it lies the program's C library (musl) tells by the last one, too, as if that were the first: by so
+many bytes too low it then looks for what threads' variables begin as and for what unwinding needs. Their
+headers say so many bytes more.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import struct
 from typing import Dict, List, Tuple
 
 _LOAD, _DYNAMIC, _INTERPRETER, _NOTE, _RELRO = 1, 2, 3, 4, 0x6474E552
+_THREADS, _UNWINDING = 7, 0x6474E550
 _STRINGS, _SYMBOLS = 5, 6  # what the loader looks up whether or not it needs them
 _HEADER = struct.Struct("<IIQQQQQQ")  # type, flags, offset, address, physical address, sizes, alignment
 _ENTRY = struct.Struct("<QQ")
@@ -53,7 +58,17 @@ def _changed(binary: bytes) -> bytes:
     )
     _HEADER.pack_into(changed, headers[_RELRO], *second)
     struct.pack_into("<I", changed, headers[_NOTE], _INTERPRETER)
+    for kind in {_THREADS, _UNWINDING} & set(headers):
+        _move(changed, headers[kind], skip)
     return bytes(changed)
+
+
+def _move(changed: bytearray, header: int, by: int) -> None:
+    """What a program header speaks of is so many bytes behind where it seems to be."""
+    *before, address, physical, in_file, size, alignment = _HEADER.unpack_from(changed, header)
+    if by % max(alignment, 1):
+        raise ValueError("threads' variables cannot be moved")
+    _HEADER.pack_into(changed, header, *before, address + by, physical + by, in_file, size, alignment)
 
 
 def _headers(binary: bytes) -> Dict[int, int]:

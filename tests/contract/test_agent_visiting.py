@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import struct
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any, Callable, Iterator, List, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, Tuple
 
 import pytest
 
@@ -22,6 +23,7 @@ from tests.contract.conftest import as_user
 from tests.unit.stand_in import blob
 
 ID = "0123456789abcdef" * 4
+DYNAMIC, THREADS, UNWINDING = 2, 7, 0x6474E550
 LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
 TOOLS: List[Tuple[str, ...]] = [
@@ -160,6 +162,28 @@ def test_the_loader_runs_what_nobody_may_execute(tmp_path: Path, agent_binary: P
     changed.chmod(0o600)
     done = subprocess.run([LOADER, changed, "--version"], capture_output=True, check=True)
     assert done.stdout.startswith(b"hprofiler-agent ")
+
+
+def test_the_c_library_finds_what_threads_begin_with(agent_binary: Path) -> None:
+    """musl takes the last dynamic section for the first, and looks for all else from there."""
+    machine = agent_binary.read_bytes()
+    before, after = headers(machine), headers(loadable(machine))
+    (dynamic,) = before[DYNAMIC]
+    first, last = after[DYNAMIC]
+    assert first == dynamic and last > first
+    for kind in (THREADS, UNWINDING):
+        assert [address - (last - first) for address in after[kind]] == before[kind] != []
+
+
+def headers(program: bytes) -> Dict[int, List[int]]:
+    """The addresses of the program headers by type."""
+    (start,) = struct.unpack_from("<Q", program, 32)
+    size, count = struct.unpack_from("<HH", program, 54)
+    found: Dict[int, List[int]] = {}
+    for at in range(start, start + size * count, size):
+        kind, _, _, address = struct.unpack_from("<IIQQ", program, at)
+        found.setdefault(kind, []).append(address)
+    return found
 
 
 @pytest.mark.parametrize("binary", [b"", b"\x7fELF" + bytes(100), b"#!/bin/sh\n" + b"x" * 200])
