@@ -32,6 +32,8 @@ pub use self::reply::{parse_reply, Reply};
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The shortest time-out: none at all would mean for ever.
 const MOMENT: Duration = Duration::from_millis(1);
+/// With less time left a JVM is not asked: the trigger would be gone when it looks, and SIGQUIT then dumps its threads.
+const LEAST: Duration = Duration::from_secs(1);
 /// How long a JVM that is stopped may take to go on where much is lost otherwise, and how often it is looked at.
 const STANDSTILL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
@@ -276,6 +278,11 @@ impl<'a> Attach<'a> {
         self.refuse_deaf()?;
         self.refuse_closed_tmp()?;
         let pid = self.target.pid;
+        if self.limit(OPEN_TIMEOUT) < LEAST {
+            let reason =
+                format!("process {pid} was not asked to open its socket: no time was left");
+            return Err(Failure::plain(reason));
+        }
         let _trigger = self.trigger()?;
         audit::note("signal", || format!("SIGQUIT to {pid}"));
         self.target.signal(Signal::QUIT).map_err(|error| {

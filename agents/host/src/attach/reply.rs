@@ -31,7 +31,9 @@ pub(super) fn read_until(stream: &mut File, until: Instant) -> io::Result<Vec<u8
         match stream.read(&mut piece) {
             Ok(0) => break,
             Ok(read) => reply.extend(&piece[..read]),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // Of the time there is the beginning of the next turn says whether it is over.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
             Err(error) => return Err(error),
         }
     }

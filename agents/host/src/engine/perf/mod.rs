@@ -310,7 +310,10 @@ impl Engine for PerfRecord {
         let _turn = self.shared.attaches.turn_at_the_end();
         // A JVM that ended since then cannot be asked, and is not taken for one that was recorded to the end.
         let names = self.beside.do_now(MAP, |companion| companion.ask_for_map());
-        let unnamed = |hangs| vec![Note::degraded(java_map::NO_NAMES).because(hangs)];
+        let unnamed = |hangs| match self.java.is_hotspot {
+            true => vec![Note::degraded("Java methods may have no names").because(hangs)],
+            false => vec![Note::of(hangs)],
+        };
         self.notes.extend(names.unwrap_or_else(unnamed));
     }
 
