@@ -353,3 +353,24 @@ fn sums_that_do_not_fit_are_an_error() {
         "JFR recording, byte 0: in the chunk: alloc_space (bytes): the sum does not fit in 64 bits"
     );
 }
+
+/// With a megabyte that nobody reads a second thread decodes.
+#[test]
+fn a_large_chunk_is_read_as_a_small_one() {
+    let filler = event(9999, &vec![0; 1 << 20]);
+    let parts = [Metadata::event(CLASSES), samples(), filler, constants()];
+    let (small, large) = (whole_chunk(), chunk(&parts));
+    for threads in [false, true] {
+        let wanted = ReadOptions {
+            off_cpu: true,
+            estimate: true,
+            ..options(threads)
+        };
+        let [small, large] = [&small, &large].map(|bytes| read(bytes, &wanted).unwrap());
+        assert_eq!(small.values(), large.values());
+        for value in small.values() {
+            let name = &value.name;
+            assert_eq!(folded(&small, name), folded(&large, name), "{name}");
+        }
+    }
+}

@@ -6,8 +6,11 @@ use super::waits;
 use crate::error::Result;
 use crate::frames::Frames;
 
+/// Names of so many bytes are forgotten again: nobody else has them.
+const MOST_NAMES: usize = 4 << 20;
+
 pub(super) struct FileCalls<'a> {
-    pub(super) finder: Finder<'a>,
+    finder: Finder<'a>,
     /// Names of what was looked at, which are nobody else's.
     names: Frames,
     known: Numbered<bool>,
@@ -22,11 +25,20 @@ impl<'a> FileCalls<'a> {
         }
     }
 
+    /// Whether a stack is lost with a part of the chunk.
+    pub(super) fn is_lost(&self, stack: u64) -> bool {
+        self.finder.is_lost(stack)
+    }
+
     /// Whether a thread with this stack, which seems to run, is in such a call.
     #[inline]
     pub(super) fn has(&mut self, stack: u64, budget: &mut Budget) -> Result<bool> {
         if let Some(known) = self.known.get(stack) {
             return Ok(known);
+        }
+        if self.names.text_bytes() > MOST_NAMES {
+            self.names = Frames::default();
+            self.finder.forget();
         }
         let found = self.finder.find(stack, &mut self.names, budget)? == Found::Frames;
         let frames = || waiting(&self.names, self.finder.frames());

@@ -15,6 +15,8 @@ use crate::tree::{Node, Tree, ROOT};
 /// Places that are handed over together, and how many such batches may wait.
 const BATCH: usize = 1 << 10;
 const MOST_BATCHES: usize = 16;
+/// Pieces of paths that may wait. One is as long as its longest stack, which a damaged recording chooses.
+const MOST_PATHS: usize = 4;
 
 /// Who takes places. An error: no more are taken.
 pub(super) type Take<'t> = &'t mut dyn FnMut(Vec<Place>) -> Result<()>;
@@ -68,7 +70,7 @@ fn with_another<T>(
 ) -> Result<T> {
     let decode = Mutex::new(decode);
     let (places, handed_over) = sync_channel::<Vec<Place>>(MOST_BATCHES);
-    let (decoded, paths) = sync_channel(MOST_BATCHES);
+    let (decoded, paths) = sync_channel(MOST_PATHS);
     thread::scope(|scope| {
         let decode = &decode;
         let decode_all = move || {
@@ -155,6 +157,7 @@ mod tests {
     use crate::frames::{Frame, Kind};
     use crate::jfr::columns::Pair;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
 
     fn frames(names: &[u32]) -> Vec<Frame> {
         let plain = |&name: &u32| Frame::new(name, Kind::Plain);
@@ -248,6 +251,14 @@ mod tests {
         let mut taken = 0;
         let slow = |places: &[Place], give: Give<'_>| {
             taken += 1;
+            if taken == 1 {
+                // What waits, and one that finds no room.
+                while handed_over.load(Ordering::SeqCst) <= MOST_BATCHES {
+                    thread::yield_now();
+                }
+                // Time in which more would come, if more could.
+                thread::sleep(Duration::from_millis(20));
+            }
             let ahead = handed_over.load(Ordering::SeqCst) - taken;
             assert!(ahead <= MOST_BATCHES + 2, "{ahead} batches wait");
             decode(places, give)

@@ -3,7 +3,7 @@
 //! A recording is a row of chunks, each complete in itself: a header, events, metadata that says how
 //! events are laid out, and checkpoints with the constants they refer to by number. A chunk is held in
 //! memory, and its constants are looked at only when a sample refers to them. Samples are counted by what
-//! decides on their node (`places`); each place goes once to the tree, which grows beside (`grow`). What is damaged or was never finished is counted, said, and left out.
+//! decides on their node (`places`); each place goes once to the tree (`grow`); its stack is decoded beside (`paths`). What is damaged or was never finished is counted, said, and left out.
 
 mod bytes;
 mod chunk;

@@ -28,7 +28,7 @@ const MOST_FRAME_TYPES: u64 = 64;
 
 pub(super) struct Namer<'a> {
     pools: &'a Pools<'a>,
-    limits: &'a Limits,
+    pub(super) limits: &'a Limits,
     frame_types: Vec<Shown>,
     /// Those that stand with their class, and those that stand without; each with the bytes of its name.
     methods: [Numbered<(u32, u32)>; 2],

@@ -82,7 +82,7 @@ impl<'o> Reader<'o> {
             counted: Counted {
                 weights: Weights::new(options.estimate),
                 timeline: Timeline::default(),
-                file_calls: budget.clone(),
+                file_calls_budget: budget.clone(),
                 wall: HashMap::default(),
             },
             budget,

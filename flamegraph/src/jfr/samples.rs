@@ -26,7 +26,7 @@ pub(super) struct Counted {
     pub(super) weights: Weights,
     pub(super) timeline: Timeline,
     /// For the stacks that are looked at for calls that work on files.
-    pub(super) file_calls: Budget,
+    pub(super) file_calls_budget: Budget,
     /// Wall-clock samples by thread.
     pub(super) wall: HashMap<u64, u64, RandomState>,
 }
@@ -108,7 +108,7 @@ impl Samples<'_, '_> {
         if self.sleeping_state == Some(slots[events::STATE]) {
             return Ok(true);
         }
-        let budget = &mut self.counted.file_calls;
+        let budget = &mut self.counted.file_calls_budget;
         self.file_calls.has(slots[events::STACK], budget)
     }
 
@@ -169,7 +169,7 @@ impl Samples<'_, '_> {
             return Ok(known);
         }
         out.push(place)?;
-        let lost = self.file_calls.finder.is_lost(place.stack);
+        let lost = self.file_calls.is_lost(place.stack);
         Ok(self.places.push(place, lost))
     }
 }

@@ -81,6 +81,12 @@ impl<'a> Finder<'a> {
         Ok(if found { Found::Frames } else { Found::Nothing })
     }
 
+    /// Forgets all names, whose numbers are no more.
+    pub(super) fn forget(&mut self) {
+        self.namer = Namer::new(self.pools, self.namer.limits);
+        self.frames = StackFrames::default();
+    }
+
     /// Whether a stack is lost with a part of the chunk.
     pub(super) fn is_lost(&self, stack: u64) -> bool {
         stack != 0 && !self.complete && self.pools.stack(stack).is_none()
