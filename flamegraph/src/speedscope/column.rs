@@ -48,29 +48,27 @@ impl Column {
 
     /// A number of the file in the value's unit, rounded where it has a fraction.
     pub(super) fn scale(self, number: &str) -> Result<i64> {
-        self.scale_with(number, &mut 0.0)
+        let (whole, fraction) = self.parts(number)?;
+        Ok(whole + i64::from(fraction >= 0.5))
     }
 
-    /// The same for numbers that are added up: what rounding takes from one is given to the next, so
-    /// that the sum is the rounded sum.
-    pub(super) fn scale_with(self, number: &str, lost: &mut f64) -> Result<i64> {
+    /// The same without rounding: a whole number, and the fraction that is left, below 1.
+    pub(super) fn parts(self, number: &str) -> Result<(i64, f64)> {
         let too_large = || wrong(format!("{number} does not fit in 64 bits"));
         if let Ok(whole) = number.parse::<i64>() {
-            return whole.checked_mul(self.factor).ok_or_else(too_large);
+            let whole = whole.checked_mul(self.factor).ok_or_else(too_large)?;
+            return Ok((whole, 0.0));
         }
-        let fraction: f64 = number
+        let parsed: f64 = number
             .parse()
             .map_err(|_| wrong(format!("{number:.40} where a number should be")))?;
-        let exact = fraction * self.factor as f64 + *lost;
-        // What an earlier one got too much makes no number negative.
-        let least = if fraction < 0.0 { exact.round() } else { 0.0 };
-        let scaled = exact.round().max(least);
+        let scaled = parsed * self.factor as f64;
         // 2^63 is the first that does not fit; NaN and infinities are not JSON.
-        if scaled.abs() < 9_223_372_036_854_775_808.0 {
-            *lost = exact - scaled;
-            return Ok(scaled as i64);
+        if scaled.abs() >= 9_223_372_036_854_775_808.0 {
+            return Err(too_large());
         }
-        Err(too_large())
+        // Numbers this large have no fractions, so that one more of a whole number fits.
+        Ok((scaled.floor() as i64, scaled - scaled.floor()))
     }
 }
 

@@ -6,6 +6,7 @@
 mod array;
 mod column;
 mod evented;
+mod fractions;
 mod read;
 mod sampled;
 mod write;

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::array::each;
 use super::column::Column;
+use super::fractions::Fractions;
 use super::{evented, sampled};
 use crate::error::{Error, Result};
 use crate::frames::Frame;
@@ -123,14 +124,17 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
     let file: File<'_> = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
     let mut profile = Profile::bounded(Vec::new(), limits.cells);
     let frames = read_frames(file.shared.frames, &mut profile, limits)?;
+    let mut fractions = Fractions::default();
     each(file.profiles, |number, head: Head<'_>| {
         let place = || format!("profile {number} ({:.80})", head.name);
-        add_profile(&head, &frames, &mut profile, options).map_err(within(place))
+        let to = (&mut profile, &mut fractions);
+        add_profile(&head, &frames, to, options).map_err(within(place))
     })
     .map_err(|error| match error {
         Error::Speedscope(reason) => wrong(format!("profiles: {reason}")),
         other => other,
     })?;
+    fractions.share_out(&mut profile)?;
     if let Some(labels) = file.labels {
         profile.set_labels(read_labels(labels)?);
     }
@@ -168,6 +172,7 @@ pub(super) struct Target<'a> {
     pub(super) profile: &'a mut Profile,
     pub(super) frames: &'a [Frame],
     pub(super) column: Column,
+    pub(super) fractions: &'a mut Fractions,
     /// The frame of the profile's name, when those are asked for.
     pub(super) root: Option<Frame>,
 }
@@ -184,7 +189,7 @@ impl Target<'_> {
 fn add_profile(
     head: &Head<'_>,
     frames: &[Frame],
-    profile: &mut Profile,
+    (profile, fractions): (&mut Profile, &mut Fractions),
     options: &ReadOptions,
 ) -> Result<()> {
     let column = Column::of(head, profile, options.limits.cells)?;
@@ -198,6 +203,7 @@ fn add_profile(
         profile,
         frames,
         column,
+        fractions,
         root,
     };
     match &*head.kind {

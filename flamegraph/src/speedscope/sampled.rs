@@ -12,13 +12,13 @@ pub(super) fn add(head: &Head<'_>, target: &mut Target<'_>) -> Result<()> {
     let missing = |what: &'static str| move || wrong(format!("no {what} in a sampled profile"));
     let samples = head.samples.ok_or_else(missing("samples"))?;
     let mut weights = numbers(head.weights.ok_or_else(missing("weights"))?)?;
-    let (mut stack, mut frames, mut lost) = (Stack::default(), Vec::new(), 0.0);
+    let (mut stack, mut frames) = (Stack::default(), Vec::new());
     each(samples, |number, sample: &RawValue| {
         let too_few = || wrong("there is no weight for it");
         let weight = weights.next().ok_or_else(too_few);
         weight
-            .and_then(|weight| target.column.scale_with(weight, &mut lost))
-            .and_then(|amount| add_sample(sample, amount, target, &mut stack, &mut frames))
+            .and_then(|weight| target.column.parts(weight))
+            .and_then(|weight| add_sample(sample, weight, target, &mut stack, &mut frames))
             .map_err(within(|| format!("sample {number}")))
     })?;
     match weights.count() {
@@ -29,12 +29,12 @@ pub(super) fn add(head: &Head<'_>, target: &mut Target<'_>) -> Result<()> {
 
 fn add_sample(
     sample: &RawValue,
-    amount: i64,
+    (whole, fraction): (i64, f64),
     target: &mut Target<'_>,
     stack: &mut Stack,
     frames: &mut Vec<Frame>,
 ) -> Result<()> {
-    if amount == 0 {
+    if whole == 0 && fraction == 0.0 {
         return Ok(());
     }
     frames.clear();
@@ -45,5 +45,11 @@ fn add_sample(
         frames.push(target.frame(parsed)?);
     }
     let leaf = stack.leaf(target.profile, frames.iter().copied())?;
-    target.profile.add(leaf, target.column.value, amount)
+    let value = target.column.value;
+    // A number a little below zero is taken for zero.
+    let amount = match whole < 0 {
+        true => whole + i64::from(fraction >= 0.5),
+        false => whole + target.fractions.take(leaf, value, fraction),
+    };
+    target.profile.add(leaf, value, amount)
 }
