@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 REMEDIES = {
     "unlike values do not add up": "convert files of one kind at a time, or choose a --value",
     "the formats that can be read": "say which it is with --from",
-    # What has control characters is taken for pprof.
+    # What has a zero byte near its beginning is taken for pprof.
     "pprof: damaged": "if it is none, say what it is with --from, or unpack it: gzip and zstd are known",
     "of several profiles: the sum does not fit": "the mean may: --mean",
 }

@@ -113,13 +113,25 @@ fn push_name(stack: &mut Vec<u8>, separate: bool, name: &str) -> usize {
         stack.push(b';');
     }
     let start = stack.len();
-    stack.extend(name.bytes().map(|byte| match byte {
-        b';' => b':',
-        b'\t' => b'\t',
-        // Line ends, and what neither a terminal nor a reader that looks for text should see.
-        0..=0x1f => b' ',
-        other => other,
-    }));
+    // Characters that control terminals and have two bytes begin with c2.
+    if name
+        .bytes()
+        .all(|byte| byte >= 0x20 && !matches!(byte, b';' | 0x7f | 0xc2))
+    {
+        stack.extend_from_slice(name.as_bytes());
+        return start;
+    }
+    let mut bytes = [0; 4];
+    for letter in name.chars() {
+        let written = match letter {
+            ';' => ':',
+            '\t' => '\t',
+            // Line ends, and what neither a terminal nor a reader that looks for text should see.
+            other if other.is_control() => ' ',
+            other => other,
+        };
+        stack.extend_from_slice(written.encode_utf8(&mut bytes).as_bytes());
+    }
     start
 }
 
@@ -142,11 +154,11 @@ mod tests {
     #[test]
     fn frames_cannot_break_a_line() {
         let mut profile = Profile::new(vec![ValueType::samples()]);
-        let names = ["a;b", "c\nd", "e\u{1b}[2J\0", "f\tg"];
+        let names = ["a;b", "c\nd", "e\u{1b}[2J\0", "f\tg", "g\u{9b}2J\u{7f}é"];
         profile.add_stack(&names, &[1]).unwrap();
         let mut out = Vec::new();
         profile.write_folded(&mut out, 0, true).unwrap();
-        assert_eq!(out, b"a:b;c d;e [2J ;f\tg 1\n");
+        assert_eq!(out, b"a:b;c d;e [2J ;f\tg;g 2J \xc3\xa9 1\n");
     }
 
     #[test]

@@ -29,7 +29,6 @@ fn begins_with_a_value(head: &[u8]) -> bool {
     match head {
         [VALUE_TYPE, 0..=MOST_BYTES] => true,
         [VALUE_TYPE, 1..=MOST_BYTES, first, ..] => matches!(first, &TYPE | &UNIT),
-        [VALUE_TYPE, 0, ..] => true,
         _ => false,
     }
 }
@@ -39,9 +38,11 @@ fn has_known_fields(head: &[u8]) -> bool {
     let mut whole = 0;
     for found in Fields::of(head) {
         match found {
-            Ok((1..=15, Value::Bytes(_) | Value::Number(_))) => whole += 1,
+            Ok((1..=6 | 11 | 13, Value::Bytes(_))) => whole += 1,
+            Ok((7..=10 | 12..=15, Value::Number(_))) => whole += 1,
             Ok(_) => return false,
-            Err(_) => return whole > 1,
+            // Cut, and not damaged: a key of another type is no field of ours.
+            Err(left) => return whole > 1 && matches!(head[head.len() - left] & 7, 0 | 2),
         }
     }
     whole > 0
