@@ -225,4 +225,5 @@ def _subtitle(facts: RunFacts, profile: Profile, trimmed: str) -> str:
     hottest = named.top(1)[0]
     share = percent(hottest.self_value, named.total())
     told = [f"{in_words(facts.event, totals_of(profile))}, {sampled(facts)}", trimmed]
-    return " · ".join([*filter(None, told), f"hottest: {short_name(hottest.name)[:80]} {share}"])
+    besides = " besides idle threads" if named.total() < profile.total() else ""
+    return " · ".join([*filter(None, told), f"hottest{besides}: {short_name(hottest.name)[:80]} {share}"])

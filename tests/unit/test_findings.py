@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 
@@ -158,6 +159,38 @@ def test_few_samples_are_said_to_be_few(tmp_path):
         "80.0 % of CPU time is spent in Job.a.",
         "Only 25 samples were taken: shares may be off by 20 points. Record longer (-t) or more often.",
         "Mostly idle: 1 process used 0.0014 CPUs. What they wait for: -e offcpu.",
+    ]
+
+
+POOL = "java/util/concurrent/ThreadPoolExecutor.getTask_[j]"
+
+
+def test_samples_of_idle_threads_make_no_share_surer(tmp_path):
+    stacks = [f"main;{POOL}"] * 2000 + [f"{JOB};com/acme/Job.a_[j]"] * 9 + [f"{JOB};com/acme/Job.b_[j]"] * 6
+    text = "".join(f"{stack} 10000000\n" for stack in stacks)
+    folder = make_run(tmp_path / "run", [MadeHost("h", events={"wall": {1: text}})], events=("wall",))
+    found = texts(of(folder, "wall"))
+    assert found[0] == "60.0 % of wall-clock time besides idle threads is spent in Job.a."
+    assert found[1].startswith("Only 15 samples were taken of threads that are not idle: shares may be off")
+    assert any(one.startswith("Idle threads, 99.3 % of wall-clock time, are left out") for one in found)
+
+
+def test_a_profile_alone_tells_of_its_idle_threads():
+    names = ["main", POOL, "com/acme/Job.run_[j]"]
+    wall = {
+        "type": "sampled",
+        "name": "wall",
+        "unit": "nanoseconds",
+        "value": {"name": "wall", "unit": "nanoseconds"},
+        "startValue": 0,
+        "endValue": 1000,
+        "samples": [[0, 1], [0, 2]],
+        "weights": [890, 110],
+    }
+    text = json.dumps({"shared": {"frames": [{"name": name} for name in names]}, "profiles": [wall]})
+    assert texts(plain_findings(Profile.from_bytes(text.encode(), "speedscope")))[:2] == [
+        "100 % is spent in Job.run.",
+        "Idle threads, 89.0 % of wall-clock time, are left out.",
     ]
 
 

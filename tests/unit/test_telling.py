@@ -100,6 +100,12 @@ def test_idle_threads_are_left_out_of_the_wall_clock(idle: str) -> None:
     assert telling("cpu", profile).profile.total() == 100
 
 
+def test_a_thread_that_waits_for_the_jvm_is_not_idle() -> None:
+    stalled = f"{RUN};Shop.fill_[j];ZPageAllocator::alloc_page_stall;PosixSemaphore::wait;sem_wait 9"
+    waits = {"ZPageAllocator::alloc_page_stall": 9, "Shop.run": 1}
+    assert told("wall", stalled, "Shop.run_[j] 1") == waits
+
+
 def test_where_all_threads_are_idle_they_are_told() -> None:
     idle = f"{RUN};java/util/concurrent/ThreadPoolExecutor.getTask_[j];{PARK} 9"
     assert told("wall", idle) == {"java/util/concurrent/ThreadPoolExecutor.getTask": 9}

@@ -71,7 +71,8 @@ def plain_findings(profile: Profile) -> List[Finding]:
     subject = Subject(None, profile, Compared(), None, ())
     if not subject.methods:
         return [Finding("No stack has a frame.")]
-    found = [answers.answer(subject), *answers.families(subject), *answers.hottest_itself(subject)]
+    found = [answers.answer(subject), *rules.idle_threads(subject)]
+    found += [*answers.families(subject), *answers.hottest_itself(subject)]
     return [_bounded(one) for one in found]
 
 

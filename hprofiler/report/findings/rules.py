@@ -41,8 +41,12 @@ def few_samples(subject: Subject) -> List[Finding]:
         return []
     points = 100 / samples**0.5
     only = "Only 1 sample was" if samples == 1 else f"Only {samples} samples were"
+    idle_left_out = subject.told.profile.total() < subject.cluster.total()
+    taken = "taken of threads that are not idle" if idle_left_out else "taken"
     return [
-        Finding(f"{only} taken: shares may be off by {points:.0f} points. Record longer (-t) or more often.")
+        Finding(
+            f"{only} {taken}: shares may be off by {points:.0f} points. Record longer (-t) or more often."
+        )
     ]
 
 
@@ -205,9 +209,9 @@ def idle_threads(subject: Subject) -> List[Finding]:
     """How much of the time no sentence and no table is about, and of about how many threads that was."""
     every, busy = subject.cluster, subject.told.profile
     left = every.total() - busy.total()
-    if not left or subject.facts is None:
+    if not left:
         return []
-    recordings = [one for host in subject.facts.hosts for one in host.recordings]
+    recordings = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.recordings]
     units = [unit for _, unit in every.values]
     threads = ""
     if "nanoseconds" in units and (seconds := _seconds(recordings)[0]):

@@ -123,8 +123,11 @@ class Subject:
 
     @property
     def samples(self) -> int:
-        """How many samples stand behind the cluster's profile; 0 where nobody knows."""
-        return sum(one.samples for one in self.compared.hosts)
+        """How many samples stand behind what is told of the cluster; 0 where nobody knows."""
+        taken = sum(one.samples for one in self.compared.hosts)
+        count = next((value for value, (_, unit) in enumerate(self.cluster.values) if unit == "count"), 0)
+        every, told = self.cluster.total(count), self.told.profile.total(count)
+        return taken if not taken or told == every else max(1, round(taken * told / every))
 
     def surely(self, share: float) -> float:
         """The least that a share (0 to 1) may be, as far as the samples tell."""
