@@ -128,6 +128,7 @@ export class CompareView {
     this.work = this.list(difference, one.run > another.run);
     this.setBusy(true);
     if (difference.sides.here.count < MANY) this.finish();
+    if (!this.shown) return; // they could not be made, and that is told
     const costs = new ProcessCosts(this.context, one, another);
     void this.judge(difference, costs).catch((error) => this.fail(difference, error));
   }

@@ -84,7 +84,10 @@ export class MethodsView {
       if (hosts !== this.hosts) return;
       this.hostsKey = "";
       this.hosts = null;
-      if (context.state.view !== "methods") return;
+      if (context.state.view !== "methods") {
+        this.profile = null; // read again, and told, when it is looked at
+        return;
+      }
       this.render(context.state);
       context.failed(error);
     }

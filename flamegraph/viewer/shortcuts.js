@@ -16,9 +16,8 @@ import { hasSections } from "./sections.js";
 export function shortcutsOf(explorer) {
   const { store } = explorer;
   const view = (/** @type {ViewName} */ name) => () => hasSections(name) && store.go({ view: name });
-  const within = (/** @type {() => void} */ shown) => () => {
-    shown();
-    explorer.enter();
+  const within = (/** @type {() => unknown} */ shown) => () => {
+    if (shown() !== false) explorer.enter();
   };
   return [
     { keys: ["/"], what: "search", act: () => explorer.search.focus() },
