@@ -86,7 +86,7 @@ def _visit(visits: Sequence[Visit], crew: Crew) -> None:
 
 
 class _HostVisit(Visit):
-    """What both have in common: where the agent was not before, it does not stay either."""
+    """What both have in common: where no cache was before, none stays either."""
 
     def begin(self) -> AgentSession:
         session = self.open_session()

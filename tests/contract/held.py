@@ -20,20 +20,27 @@ def still(pid: int, thread: str) -> Iterator[None]:
     """The threads called so stand still until the end, which has to come on the same thread of ours."""
     held = _called(pid, thread)
     assert held, f"process {pid} has no thread called {thread}"
-    for tid in held:
-        _ptrace(_SEIZE, tid)
-        _ptrace(_INTERRUPT, tid)
-        os.waitpid(tid, _ALL)
+    seized: List[int] = []
     try:
+        for tid in held:
+            _ptrace(_SEIZE, tid)
+            seized.append(tid)
+            _ptrace(_INTERRUPT, tid)
+            os.waitpid(tid, _ALL)
         yield
     finally:
-        for tid in held:
-            _ptrace(_DETACH, tid)
+        for tid in seized:
+            with contextlib.suppress(OSError):  # it has ended
+                _ptrace(_DETACH, tid)
 
 
 def _called(pid: int, thread: str) -> List[int]:
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(task.name) for task in tasks if (task / "comm").read_text().strip() == thread]
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # it has ended by now
+            if (task / "comm").read_text().strip() == thread:
+                found.append(int(task.name))
+    return found
 
 
 def _ptrace(request: int, tid: int) -> None:

@@ -121,12 +121,12 @@ def test_a_host_that_freezes_in_the_middle_loses_its_own_part_only(site, burner,
         frozen.extend(int(pid) for pid in listed.stdout.split())
         for pid in frozen:
             os.kill(pid, signal.SIGSTOP)
-        limits.pass_time(200)  # more than it may take for the recording and its end
+        limits.pass_time(300)  # more than it may take for the recording and its end
 
     server = site.server("b")
     hosts = [site.host(server, "frozen")]
     try:
-        results, _ = in_the_middle(freeze, hosts, site.connector().transport)
+        results, _ = in_the_middle(freeze, hosts, site.connector().transport, seconds=60.0)
         (line,) = of_host(results["frozen"])
         assert (line.status, line.stage) == (Status.FAILED, "record")
         assert line.reason.startswith("timed out after ")

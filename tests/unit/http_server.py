@@ -32,5 +32,5 @@ class HttpServer(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """That a client has let go is told to nobody: another test may be listening to stderr by then."""
-        if not isinstance(sys.exc_info()[1], OSError):
+        if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError, ssl.SSLError)):
             super().handle_error(request, client_address)
