@@ -2,25 +2,11 @@
 
 #![cfg(feature = "formats")]
 
-use flamegraph::{
-    read, write, Format, Limits, Profile, ReadOptions, ValueType, WriteFormat, WriteOptions,
-};
+use flamegraph::{read, Format, Limits, Profile, ReadOptions, ValueType, WriteFormat};
 
-fn detected(bytes: &[u8]) -> Result<Profile, String> {
-    read(bytes, &ReadOptions::default()).map_err(|error| error.to_string())
-}
+mod texts;
 
-fn written(profile: &Profile, format: WriteFormat) -> Vec<u8> {
-    let mut out = Vec::new();
-    write(profile, format, &mut out, &WriteOptions::default()).unwrap();
-    out
-}
-
-fn folded(profile: &Profile, value: usize) -> String {
-    let mut out = Vec::new();
-    profile.write_folded(&mut out, value, true).unwrap();
-    String::from_utf8(out).unwrap()
-}
+use texts::*;
 
 fn gz(bytes: &[u8]) -> Vec<u8> {
     let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
