@@ -1,8 +1,8 @@
 """What the system's allocator does with large pieces of memory in a process that is a command of ours.
 
 glibc gives large pieces back as soon as they are freed, and has many heaps of which none can use what another
-one let go. Trees grow and are let go again and again: the kernel would clear the same pages many times: a
-third of a merge. A library must not decide on this for a program that uses it; a command may.
+one let go. As trees grow and are let go again and again, the kernel would clear the same pages many times,
+which is a third of a merge. A library must not decide on this for a program that uses it; a command may.
 """
 
 from __future__ import annotations
