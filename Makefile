@@ -89,7 +89,8 @@ chaos: test-prerequisites build ## runs in which something breaks: every fault o
 	$(BIN)/python -m tests.lab.chaos --each --report build/chaos-each.md
 	$(BIN)/python -m tests.lab.chaos --interrupts --seed $(CHAOS_SEED) --report build/chaos-interrupts.md
 	$(BIN)/python -m tests.lab.chaos --runs $(CHAOS_RUNS) --seed $(CHAOS_SEED) --report build/chaos.md
-	HPROFILER_CHAOS=1 $(BIN)/python -m pytest tests/contract/test_slow_hosts.py tests/contract/test_hostile_hosts.py
+	HPROFILER_CHAOS=1 $(BIN)/python -m pytest tests/contract/test_slow_hosts.py \
+	  tests/contract/test_hostile_hosts.py tests/contract/test_agent_clean_hangs.py
 	$(BIN)/python -m tests.lab.chaos.loops --loops $(CHAOS_LOOPS) --report build/chaos-loops.md
 	$(BIN)/python -m tests.lab.chaos.loops --loops $(CHAOS_LOOPS_OF_OTHERS) --jdk 8 --jdk 11 --jdk 21 --jdk 25
 

@@ -26,9 +26,9 @@ def start_and_kill(killed: Agent) -> None:
     killed.wait()
 
 
-def ready(agent: Agent, library: bytes, burner: Burner) -> Agent:
+def ready(agent: Agent, library: bytes, burner: Burner, duration: float = 60) -> Agent:
     agent.hello()
-    got, refused = agent.prepare(agent.put(library), found(agent, burner), duration=60)
+    got, refused = agent.prepare(agent.put(library), found(agent, burner), duration=duration)
     assert got, refused
     return agent
 
@@ -51,6 +51,21 @@ def test_a_profiler_that_starts_only_when_its_agent_is_gone(
     assert remove(agent, profiler)["stopped"] == [burner.outer.pid]
     assert not is_profiled(burner.outer.pid)
     clean_up(agent)
+
+
+@pytest.mark.skipif("HPROFILER_CHAOS" not in os.environ, reason="takes half a minute, make chaos does it")
+def test_one_that_nobody_cleans_up_ends_by_its_own_limit(
+    start_agent: StartAgent, library_file: Path, burn: Burn
+) -> None:
+    burner = burn()
+    killed = ready(start_agent(), library_file.read_bytes(), burner, duration=1)
+    with still(burner.outer.pid, "Attach Listener"):
+        start_and_kill(killed)
+    wait_for("it to start", lambda: is_profiled(burner.outer.pid))
+    wait_for("it to end", lambda: not is_profiled(burner.outer.pid))
+    cleaner = start_agent()
+    cleaner.hello()
+    clean_up(cleaner)
 
 
 def test_one_whose_folder_was_removed_meanwhile_does_not_start(
