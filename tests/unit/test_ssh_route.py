@@ -55,6 +55,17 @@ def test_the_command_line_overrules_ssh_config_and_the_host_list_both(find):
     assert (route.user, route.port) == ("zoe", 7)
 
 
+def test_match_exec_leaves_our_input_alone(find, tmp_path, monkeypatch):
+    typed = tmp_path / "typed"
+    typed.write_text("of the caller\n")
+    read = tmp_path / "read"
+    with typed.open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert find(f'Match exec "cat > {read}"\n  Port 2200\n').port == 2200
+        assert stdin.readline() == "of the caller\n"
+    assert read.read_text() == ""
+
+
 @pytest.mark.parametrize(
     ("value", "option", "accept"),
     [

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
+import os
 import re
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from hprofiler.errors import HostError, UsageError
 from hprofiler.model import Host
@@ -128,7 +131,8 @@ class RouteFinder:
             with self._lock:  # a lookup may ask the resolver; not worth more than one at a time
                 if self._config is None:
                     self._config = self._read()
-                return dict(self._config.lookup(address))
+                with _nothing_to_read():
+                    return dict(self._config.lookup(address))
         except UsageError as error:
             raise HostError("connect", error.reason, error.remedy) from error
         except Exception as error:  # paramiko raises many kinds here, ImportError (Match exec) among them
@@ -152,6 +156,18 @@ class RouteFinder:
             except OSError as error:
                 raise UsageError(f"cannot read {folder / name}: {error.strerror}") from error
         return paramiko.SSHConfig.from_text(text)
+
+
+@contextlib.contextmanager
+def _nothing_to_read() -> Iterator[None]:
+    """Commands of `Match exec` have no input, as with ssh: paramiko would let them read ours."""
+    ours = sys.stdin
+    with Path(os.devnull).open(encoding="utf-8") as nothing:
+        sys.stdin = nothing
+        try:
+            yield
+        finally:
+            sys.stdin = ours
 
 
 def _port(text: str) -> int:
