@@ -21,7 +21,7 @@ from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.gather import Shares
 from hprofiler.report.html import method, number_cell, share_cell, table, text, view_link
 from hprofiler.report.outliers import what_differs, who
-from hprofiler.report.words import moment, percent
+from hprofiler.report.words import interrupted, moment, percent
 from hprofiler.store import safe_name
 
 _ODD_SHOWN = 20
@@ -252,7 +252,7 @@ def facts_section(facts: RunFacts, covered: str, drawn: Sequence[str]) -> str:
         ("Started", text(moment(facts.started, seconds=True))),
         (
             "Finished",
-            text(moment(facts.finished, seconds=True)) + (", interrupted" if facts.interrupted else ""),
+            text(moment(facts.finished, seconds=True)) + interrupted(facts),
         ),
         ("hprofiler", text(facts.version)),
         ("JVMs", text(_jvms(facts))),
