@@ -117,6 +117,8 @@ class Recording:
     `event` is as it was asked for, `source` what `engine` used for it (`perf_events`, `ctimer` ...).
     `interval` is what one sample stands for, in the event's own unit (nanoseconds or bytes), 0 where that
     means nothing. `timeline` counts the samples of each second; `totals` are the profile's sums by name.
+    `attach_seconds` is how long the process was attached to for it, None where nothing was;
+    `bytes_received` is the size of the profile as it came.
     """
 
     process: Process
@@ -129,6 +131,8 @@ class Recording:
     cpu_seconds: float = 0.0
     timeline: Tuple[int, ...] = ()
     totals: Mapping[str, int] = field(default_factory=dict)
+    attach_seconds: Optional[float] = None
+    bytes_received: Optional[int] = None
 
 
 class Status(str, Enum):

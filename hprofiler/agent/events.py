@@ -111,6 +111,7 @@ class ProfileHeader:
     interval: int
     seconds: float
     cpu_seconds: float
+    attach_seconds: Optional[float]
     samples: Samples
     timeline: Tuple[int, ...]
     sha256: str
@@ -261,6 +262,7 @@ def _profile_header(event: Mapping[str, Any]) -> ProfileHeader:
         interval=fields.integer(event, "interval"),
         seconds=fields.seconds(event, "seconds"),
         cpu_seconds=fields.seconds(event, "cpu_seconds"),
+        attach_seconds=fields.optional_seconds(event, "attach_seconds"),
         samples=Samples(*(fields.integer(samples, name) for name in ("expected", "taken", "lost"))),
         timeline=fields.integers(event, "timeline", MAX_TIMELINE),
         sha256=fields.sha256(event),

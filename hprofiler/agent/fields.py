@@ -49,6 +49,10 @@ def seconds(event: Mapping[str, Any], name: str, most: float = 1e9) -> float:
     return float(value)
 
 
+def optional_seconds(event: Mapping[str, Any], name: str) -> Optional[float]:
+    return None if event.get(name) is None else seconds(event, name)
+
+
 def number(event: Mapping[str, Any], name: str, otherwise: float) -> float:
     """A number that is neither endless nor very large; absent is `otherwise`."""
     value = event.get(name, otherwise)

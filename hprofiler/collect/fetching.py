@@ -83,6 +83,8 @@ class Fetching:
             samples=header.samples,
             seconds=header.seconds,
             cpu_seconds=header.cpu_seconds,
+            attach_seconds=header.attach_seconds,
+            bytes_received=header.size,
             timeline=header.timeline,
         )
         totals = self._sink.profile(self._host, recording, pieces)

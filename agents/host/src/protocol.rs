@@ -263,6 +263,7 @@ pub struct ProfileHead {
     pub interval: u64,
     pub seconds: f64,
     pub cpu_seconds: f64,
+    pub attach_seconds: Option<f64>,
     pub samples: Samples,
     pub timeline: Vec<u64>,
     pub sha256: String,
