@@ -5,7 +5,8 @@ use std::io::{self, Read, Seek, Write};
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
-    fstat, mkdirat, openat, renameat, statat, unlinkat, AtFlags, FileType, Mode, OFlags, Stat, CWD,
+    fchown, fstat, mkdirat, openat, renameat, statat, unlinkat, AtFlags, FileType, Gid, Mode,
+    OFlags, Stat, Uid, CWD,
 };
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -98,12 +99,28 @@ fn within(name: &str, size: u64, limit: u64) -> io::Result<()> {
 
 /// Put a file in place whole or not at all; what stood there before keeps its own inode.
 pub fn write_whole(dir: impl AsFd, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
+    write_whole_for(None, dir, name, bytes, mode)
+}
+
+/// The same, for another user whose file it is to be: the file that was made is given away, and never what stands
+/// under its name, which the folder's owner can change at any moment.
+pub fn write_whole_for(
+    owner: Option<(Uid, Gid)>,
+    dir: impl AsFd,
+    name: &str,
+    bytes: &[u8],
+    mode: Mode,
+) -> io::Result<()> {
     let temporary = format!(".new-{name}-{}", std::process::id());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(&dir, &temporary, flags, mode)?;
     let mut file = File::from(file);
     let written = file
         .write_all(bytes)
+        .and_then(|()| match owner {
+            Some((uid, gid)) => Ok(fchown(&file, Some(uid), Some(gid))?),
+            None => Ok(()),
+        })
         .and_then(|()| Ok(renameat(&dir, &temporary, &dir, name)?));
     if written.is_err() {
         let _ = unlinkat(&dir, &temporary, AtFlags::empty());

@@ -21,6 +21,7 @@ use crate::protocol::{Event, Exclude, Find, Greeting, Prepare, Watched, PROTOCOL
 use crate::recording::{Libraries, Library};
 use crate::recordings::Recordings;
 use crate::resume::Token;
+use crate::shipped;
 use crate::threads::{broken, STACK};
 
 const LONGEST_LEASE: f64 = 3600.0;
@@ -124,6 +125,7 @@ impl Session {
 
     fn libraries(&self, request: &Prepare) -> Result<Libraries, Failure> {
         let (blobs, versions) = (&request.blobs, &request.versions);
+        shipped::check(blobs)?;
         Ok(Libraries {
             async_profiler: self.library(
                 blobs.async_profiler.as_deref(),
@@ -161,6 +163,7 @@ impl Session {
 
     pub(super) fn check(&mut self, request: Prepare) -> Result<(), Failure> {
         self.refuse_busy("check")?;
+        shipped::check(&request.blobs)?;
         let checked = doctor::check(request, &self.host.name, &self.name)?;
         self.output.send(&Event::Checked(checked));
         Ok(())
