@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::containers::{helper, is_wrapper, Containers};
+use crate::crowd;
 use crate::outcome::Failure;
 use crate::own_group::OwnGroup;
 use crate::proc::scan::Seen;
@@ -11,6 +12,8 @@ use crate::selector::{Query, Selector};
 
 /// Commands are cut at this many bytes.
 const COMMAND: usize = 4096;
+/// The coordinator does not believe that a host has more.
+const MOST: usize = 10_000;
 /// Of more processes that are left out nobody reads.
 const HELPERS: usize = 100;
 
@@ -76,6 +79,8 @@ impl Finding {
                 Verdict::Helper(_) | Verdict::Other => {}
             }
         }
+        let (processes, left_out) = crowd::that_fit(processes, MOST);
+        ignored.extend(left_out);
         Event::Found {
             searched,
             processes,

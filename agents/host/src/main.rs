@@ -14,6 +14,7 @@ mod clean;
 mod clock;
 mod containers;
 mod crashes;
+mod crowd;
 mod doctor;
 mod engine;
 mod files;
