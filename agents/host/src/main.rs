@@ -41,6 +41,7 @@ mod protocol;
 mod recording;
 mod recordings;
 mod resume;
+mod rivals;
 mod room;
 mod sampling;
 mod selector;
