@@ -15,6 +15,10 @@ PROCESS = "process"
 """The label that is a process's short name."""
 OWNER = "owner"
 """Of a container that is not certain: whose processes are its. Others' are not believed to be."""
+RUN_FOR = "run_for"
+"""Of a container: its application's user, whose word that a process is in it goes before other users'."""
+MANAGER_PORT = "manager_port"
+"""Of a container: where its node's manager listens, as whose user it may run."""
 
 
 @dataclass(frozen=True)

@@ -147,17 +147,19 @@ class AgentSession(Talk):
         native: bool = False,
         containers: Iterable[str] = (),
         own: Optional[str] = None,
+        vouched: Optional[Mapping[str, Any]] = None,
     ) -> Found:
         """The processes that the protocol's selector object `query` means; `native`: not only JVMs.
 
         With `containers` (ids) only what is in them, each process with its container's id as a label; there
-        `query` may be None for all of it. `own` is the one of them that the agent itself is in.
+        `query` may be None for all of it. `own` is the one of them that the agent itself is in; `vouched` are
+        the protocol's `owners` and `manager_port`, as far as they are known.
         """
         self.stage = "find"
         ids = list(containers)
         request: Dict[str, Any] = {"type": "find", "selector": query and dict(query), "native": native}
         if ids:
-            request["containers"] = ids
+            request.update(vouched or {}, containers=ids)
         if own is not None:
             request["own"] = own
         self._send(request)

@@ -19,7 +19,7 @@ from hprofiler.agent import (
 )
 from hprofiler.agent import Recording as Began
 from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
-from hprofiler.collect import canaries, libraries
+from hprofiler.collect import canaries, crowd, libraries
 from hprofiler.collect.canaries import Canaries, Cleared
 from hprofiler.collect.care import USUAL, Care, refuse_busy
 from hprofiler.collect.comeback import Comeback
@@ -163,9 +163,12 @@ class _RecordingVisit(Visit):
         self._ledger.found(found.processes)
         if self.facts and not self._care.busy and self._leaves_alone(session, self.facts):
             return None
+        meant, too_many = crowd.chosen(found.processes)
+        for outcome in too_many:
+            self._note(outcome)
         needed = self._put_libraries(session)
         hashes, versions = libraries.hashes(needed), libraries.versions(needed)
-        cleared = self._cleared(session, hashes, versions, found.processes)
+        cleared = self._cleared(session, hashes, versions, meant)
         processes, engines = cleared.processes, cleared.engines
         self.enter("prepare", self._care.attaching(self.reach.timeout, len(processes)))
         cores = self._care.agent_cpu

@@ -165,7 +165,8 @@ class Visit(ABC):
             pipe = str(selector.query.get("pipe", selector.text))
             self.limit(2 * self.reach.timeout)  # the pipe keeps its own time, and says more when it is over
             query = {"kind": "pids", "pids": self._pids_of_pipe(pipe, listed)}
-        found = session.find(query, selector.native, self.host.containers, self.transport.inside)
+        vouched = self._contained.vouched()
+        found = session.find(query, selector.native, self.host.containers, self.transport.inside, vouched)
         self._looked = True
         if query is None and found.processes:
             self.outcomes += self._contained.empty(found.processes)

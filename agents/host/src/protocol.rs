@@ -94,6 +94,12 @@ pub struct Find {
     pub containers: Option<Vec<String>>,
     /// The one of them that the agent itself is in.
     pub own: Option<String>,
+    /// The users of their applications, as far as they are known, by the containers' ids.
+    #[serde(default)]
+    pub owners: BTreeMap<String, String>,
+    /// Where the node's manager listens.
+    #[serde(default)]
+    pub manager_port: Option<u16>,
 }
 
 /// What to record, and of which processes.

@@ -10,6 +10,7 @@ use super::Session;
 use crate::audit;
 use crate::canary::Canary;
 use crate::clean::{self, Order};
+use crate::crowd;
 use crate::doctor;
 use crate::files::{read_regular, sha256};
 use crate::finding::Finding;
@@ -96,9 +97,10 @@ impl Session {
             let label = process.plain_label();
             process.tell(label, Default::default(), limit)
         };
-        self.output.send(&Event::Processes {
-            processes: seen.into_iter().map(tell).collect(),
-        });
+        let all = seen.into_iter().map(tell).collect();
+        let (mut processes, _) = crowd::that_fit(all, usize::MAX);
+        processes.sort_unstable_by_key(|process| process.pid);
+        self.output.send(&Event::Processes { processes });
         Ok(())
     }
 
