@@ -9,7 +9,7 @@ from typing import Any, FrozenSet, Mapping, Optional, Set, Tuple, Union
 from hprofiler.agent import fields
 from hprofiler.agent.wire import BadEvent
 from hprofiler.model import HostFacts, Process, Samples, Sampling, Status
-from hprofiler.transports.text import printable
+from hprofiler.text import printable
 
 MAX_PROFILE = 512 << 20
 MAX_RAW = 512 << 20

@@ -9,6 +9,7 @@ from hprofiler.agent import AgentSession, ProfileHeader, RawHeader
 from hprofiler.collect.ledger import Ledger
 from hprofiler.errors import HprofilerError
 from hprofiler.model import Host, Process, Recording
+from hprofiler.text import printable
 
 SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
 PART = 1 << 20  # bytes of a payload that have a time limit of their own
@@ -57,7 +58,7 @@ class Fetching:
             for _ in pieces:  # whoever did not take all of them must not lose the next profile
                 pass
             remedy = error.remedy if isinstance(error, HprofilerError) else ""
-            ledger.problem(header.pid, str(error), remedy)
+            ledger.problem(header.pid, printable(str(error)), remedy)
 
     def _in_time(self, pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
         """A host that claims much and sends little is waited for as long as one part may take."""

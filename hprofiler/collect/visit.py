@@ -243,7 +243,7 @@ class Visit(ABC):
             self.failed(error)
         except Exception as error:  # a mistake of ours must not lose the other hosts
             _log.exception("visiting %s", self.host.name)
-            self.failed(HprofilerError(f"unexpected {type(error).__name__}: {error}"))
+            self.failed(HostError(self.ledger_stage, f"unexpected {type(error).__name__}: {error}"))
         finally:
             with self._lock:
                 self._clock("")
