@@ -16,6 +16,7 @@ MAX_RAW = 512 << 20
 MAX_TIMELINE = 86_460
 MAX_EVENTS = 16
 MAX_FOUND = 10_000
+MAX_RECORDED = 512  # processes of one session, as agents hold it
 MAX_EVENT_NAME = 255
 ENGINES = ("async-profiler", "perf")
 RAW_FILES = ("recording.jfr",)

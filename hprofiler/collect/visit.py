@@ -191,10 +191,14 @@ class Visit(ABC):
 
     def check(self) -> None:
         """Raises HostError once the user has stopped the run, or when the visit was aborted."""
-        if self._why:
-            raise self._why
+        self.check_aborted()
         if self._crew.stop.level:
             raise HostError(self.ledger_stage, "interrupted before anything was recorded")
+
+    def check_aborted(self) -> None:
+        """Raises HostError when the visit was aborted: what a closed connection still has is not kept."""
+        if self._why:
+            raise self._why
 
     def failed(self, error: HprofilerError) -> None:
         """The ledger line of a host that could not do its part."""
