@@ -15,8 +15,8 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Protocol, 
 
 from hprofiler.agent.wire import PIECE, BadEvent, Wire
 from hprofiler.errors import ConnectionLost, HostError
+from hprofiler.text import printable
 from hprofiler.transports.base import Channel, Transport
-from hprofiler.transports.text import printable
 
 MARK = "HPROFILER"
 _MARK_LIMIT = 4096

@@ -6,7 +6,7 @@ import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent.wire import BadEvent
-from hprofiler.transports.text import printable
+from hprofiler.text import printable
 
 PID_LIMIT = 1 << 22
 TEXT_LIMIT = 4096

@@ -197,6 +197,8 @@ class AgentSession(Talk):
             self._check_outcome(outcomes, asked)
         self._spare(outcomes)
         self._prepared = self._parsed(events.parse_ready, event)
+        if len(self._prepared) > events.MAX_RECORDED:
+            raise self._nonsense(f"it prepared more than {events.MAX_RECORDED} processes")
         if not asked.issuperset(self._prepared) or len(set(self._prepared)) != len(self._prepared):
             raise self._nonsense("it prepared processes that it was not asked for")
         return self._prepared, tuple(outcomes)

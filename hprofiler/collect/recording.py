@@ -24,8 +24,9 @@ from hprofiler.collect.canaries import Canaries, Cleared
 from hprofiler.collect.care import USUAL, Care, refuse_busy
 from hprofiler.collect.comeback import Comeback
 from hprofiler.collect.crew import Crew, HostProgress, Listener, Reach, silent
-from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink
+from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink, not_all_came
 from hprofiler.collect.gate import StartGate
+from hprofiler.collect.last_limit import LastLimit
 from hprofiler.collect.ledger import Ledger, first_failure
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason, visit_all
@@ -109,6 +110,7 @@ class _RecordingVisit(Visit):
         self._phase = "before"
         self._over = 0.0
         self._comeback = Comeback(self, crew)
+        self._last_limit = LastLimit(crew.watchdog, self.abort)
 
     def work(self) -> None:
         try:
@@ -117,7 +119,10 @@ class _RecordingVisit(Visit):
             raise self._comeback.tidied(why) from why
         if session is not None:
             self._start(session)
-            self._record(session)
+            try:
+                self._record(session)
+            finally:
+                self._last_limit.cancel()
             self._end(session)
             self.tell("done")
 
@@ -276,6 +281,7 @@ class _RecordingVisit(Visit):
             elif isinstance(event, Interrupted):
                 self._comeback.interrupted(event)
             elif isinstance(event, (ProfileHeader, RawHeader)):
+                self.check_aborted()
                 self.enter("fetch", self._fetching.time_for(event.size))
                 self._fetching.fetch(session, event, self._ledger)
                 self._go_on()
@@ -325,6 +331,8 @@ class _RecordingVisit(Visit):
             phase = self._phase
             if phase == "sampling":
                 self.limit(self._patience())
+                seconds = self._care.fetching_after_stop(self.reach.timeout, self.processes)
+                self._last_limit.within(seconds, not_all_came(seconds, "interrupted; "))
         if level >= AT_ONCE:
             self.interrupt("interrupted")
         elif phase == "sampling" and self.session:
@@ -344,6 +352,8 @@ class _RecordingVisit(Visit):
             raise HostError("record", "the agent began to record twice")
         self.processes = processes
         self._over = time.monotonic() + self._sampling.duration
+        seconds = self._care.fetching(self.reach.timeout, processes)
+        self._last_limit.within(self._sampling.duration + seconds, not_all_came(seconds))
         self._go_on()
 
     def _go_on(self) -> None:

@@ -192,10 +192,14 @@ class Visit(ABC):
 
     def check(self) -> None:
         """Raises HostError once the user has stopped the run, or when the visit was aborted."""
-        if self._why:
-            raise self._why
+        self.check_aborted()
         if self._crew.stop.level:
             raise HostError(self.ledger_stage, "interrupted before anything was recorded")
+
+    def check_aborted(self) -> None:
+        """Raises HostError when the visit was aborted: what a closed connection still has is not kept."""
+        if self._why:
+            raise self._why
 
     def failed(self, error: HprofilerError) -> None:
         """The ledger line of a host that could not do its part."""
@@ -244,7 +248,7 @@ class Visit(ABC):
             self.failed(error)
         except Exception as error:  # a mistake of ours must not lose the other hosts
             _log.exception("visiting %s", self.host.name)
-            self.failed(HprofilerError(f"unexpected {type(error).__name__}: {error}"))
+            self.failed(HostError(self.ledger_stage, f"unexpected {type(error).__name__}: {error}"))
         finally:
             with self._lock:
                 self._clock("")

@@ -10,7 +10,7 @@ import pytest
 from hprofiler.agent import fields
 from hprofiler.agent.events import parse_found, parse_hello, parse_record_event
 from hprofiler.agent.wire import BadEvent, Wire, decode
-from hprofiler.transports.text import printable
+from hprofiler.text import printable
 
 
 class Bytes:
