@@ -179,7 +179,7 @@ class Comeback:
     def _given_up(self, why: HostError, lost: float, last: HostError) -> HostError:
         waited = time.monotonic() - lost
         reason = f"{why.reason}, and could not be made again within {waited:.0f} s: {last.reason}"
-        remedy = "see whether the host is up; its agent ends by itself, within a minute"
+        remedy = "see whether the host is up; its agent ends within a minute, or by `hprofiler cleanup`"
         if self._enough.is_set():
             reason = f"{why.reason}, and was not waited for any longer: interrupted"
         return ConnectionLost(why.stage, reason, remedy)

@@ -252,12 +252,18 @@ class Visit(ABC):
     def work(self) -> None:
         """All of the visit, step by step; HostError ends it."""
 
-    def run(self) -> None:
-        """Do the work; whatever goes wrong becomes a line of the ledger."""
+    def _work_or_give_up(self) -> None:
         try:
             self.work()
         except HprofilerError as error:
-            self.failed(self.given_up(error))
+            raise self.given_up(error) from None
+
+    def run(self) -> None:
+        """Do the work; whatever goes wrong becomes a line of the ledger."""
+        try:
+            self._work_or_give_up()
+        except HprofilerError as error:
+            self.failed(error)
         except Exception as error:  # a mistake of ours must not lose the other hosts
             _log.exception("visiting %s", self.host.name)
             self.failed(HprofilerError(f"unexpected {type(error).__name__}: {error}"))
