@@ -164,6 +164,7 @@ class Comeback:
             return HostError(why.stage, reason, "run `hprofiler cleanup` in a minute")
         if cleaned.ended:
             reason += "; its agent, which stood still, was ended"
+            return HostError(why.stage, reason, "see who stops it: root or its own user; then record again")
         if cleaned.stopped:
             reason += f"; its profiler in {len(cleaned.stopped)} of the processes was stopped"
         remedy = f"{why.remedy}; then record again" if why.remedy else "record again"
