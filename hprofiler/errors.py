@@ -46,6 +46,10 @@ class ConnectionLost(HostError):
     """A connection that had been made is there no more."""
 
 
+class TimedOut(HostError):
+    """A step took too long: nobody waits any longer, and what was asked for may go on, or stand still."""
+
+
 class AgentEnded(HostError):
     """The agent is gone, and not by our word: it was killed, or something it could not help befell it."""
 

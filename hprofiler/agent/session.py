@@ -298,16 +298,25 @@ class AgentSession(Talk):
             return None
         return Trace(self.hello.session, frozenset(self._touched - self._spared), frozenset(self._loads))
 
-    def take_away(self, trace: Trace) -> Cleaned:
-        """Remove what another session left that was killed, and nothing of anybody else's."""
+    def take_away(self, trace: Trace, waits: Callable[[int], bool] = lambda seconds: False) -> Cleaned:
+        """Remove what another session left that was killed, and nothing of anybody else's.
+
+        An agent of it that stands still is left over when its lease ends: whether that is waited for
+        `waits` says. One that goes on is spared.
+        """
         self._begin_lease()  # JVMs that hang are waited for longer than a lease
         found = self.leftovers()
+        ends = [one.ends for one in found.entries if trace.is_its_agent(one) and one.ends is not None]
+        if ends and waits(max(ends)):
+            found = self.leftovers()
         its = [one for one in found.entries if trace.is_of(one)]
         left = [one.id for one in its if one.state == "left"]
         cleaned = self.clean(kept=True, only=left) if left else Cleaned((), (), (), ())
         unknown = [Failure(f"process {one.pid}", one.reason) for one in its if one.state == "unknown"]
         failed = (*cleaned.failed, *unknown, *filter(trace.is_about, found.failed))
-        return replace(cleaned, failed=failed)
+        alive = [one for one in its if trace.is_its_agent(one) and one.state != "left"]
+        spared = (*cleaned.spared, *(Failure(f"its agent {one.pid}", one.reason) for one in alive))
+        return replace(cleaned, failed=failed, spared=spared)
 
     def canary(
         self,

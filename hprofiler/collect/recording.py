@@ -30,7 +30,7 @@ from hprofiler.collect.last_limit import LastLimit
 from hprofiler.collect.ledger import Ledger, first_failure
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason, visit_all
-from hprofiler.errors import AgentEnded, ConnectionLost, HostError
+from hprofiler.errors import AgentEnded, ConnectionLost, HostError, HprofilerError, TimedOut
 from hprofiler.model import (
     Host,
     HostFacts,
@@ -116,6 +116,8 @@ class _RecordingVisit(Visit):
         try:
             session = self._at_the_line()
         except (AgentEnded, ConnectionLost) as why:  # which of them it was may not be known yet
+            if self._why:
+                raise  # it is we who closed the connection
             raise self._comeback.tidied(why) from why
         if session is not None:
             self._start(session)
@@ -125,6 +127,15 @@ class _RecordingVisit(Visit):
                 self._last_limit.cancel()
             self._end(session)
             self.tell("done")
+
+    def given_up(self, error: HprofilerError) -> HprofilerError:
+        """An agent that is not waited for any longer may stand still, beside what it made."""
+        why = self._why or error
+        if self._comeback.has_looked:
+            return error
+        if isinstance(why, TimedOut) and self.session and self.session.trace:
+            return self._comeback.tidied(why)
+        return super().given_up(error)
 
     def _at_the_line(self) -> Optional[AgentSession]:
         """A session that can start; where there is none nobody waits for it."""

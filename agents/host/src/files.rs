@@ -5,8 +5,8 @@ use std::io::{self, Read, Seek, Write};
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
-    fchown, fstat, mkdirat, openat, renameat, statat, unlinkat, AtFlags, FileType, Gid, Mode,
-    OFlags, Stat, Uid, CWD,
+    accessat, fchown, fstat, mkdirat, open, openat, renameat, statat, unlinkat, Access, AtFlags,
+    FileType, Gid, Mode, OFlags, Stat, Uid, CWD,
 };
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -44,6 +44,26 @@ pub fn is_sha256(text: &str) -> bool {
         && text
             .bytes()
             .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+/// Whether the calling thread could make files in a folder: by the ids that files go by, which `access` does not.
+pub fn could_make_files(folder: &str) -> Result<(), Errno> {
+    let may = Access::WRITE_OK | Access::EXEC_OK;
+    match accessat(CWD, folder, may, AtFlags::EACCESS) {
+        // Kernels before 5.8 cannot be asked so, and old containers forbid it.
+        Err(Errno::NOSYS | Errno::PERM) => could_make_nameless(folder),
+        may => may,
+    }
+}
+
+/// The same, by a file that has no name and is gone at once.
+fn could_make_nameless(folder: &str) -> Result<(), Errno> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    match open(folder, flags, Mode::RUSR) {
+        // Not every file system has such. Whoever makes a real one is told.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR) => Ok(()),
+        made => made.map(drop),
+    }
 }
 
 /// Read a whole regular file of at most `limit` bytes, never through a link and never waiting (as a pipe would).
@@ -213,6 +233,13 @@ mod tests {
     use super::*;
     use crate::outcome::Failure;
     use crate::threads::unbroken;
+
+    #[test]
+    fn a_file_without_a_name_asks_as_well() {
+        assert_eq!(could_make_nameless("/tmp"), Ok(()));
+        assert_eq!(could_make_nameless("/dev/null"), Err(Errno::NOTDIR));
+        assert_eq!(could_make_nameless("/none"), Err(Errno::NOENT));
+    }
 
     #[test]
     fn what_is_there_for_a_moment_goes_however_the_work_ends() {
