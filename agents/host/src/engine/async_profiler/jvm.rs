@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
+use std::thread::sleep;
 use std::time::Duration;
 
 use rustix::fd::AsFd;
@@ -20,6 +21,7 @@ use crate::engine::{Shared, Stopped};
 use crate::files::{open_regular, read_regular};
 use crate::foothold::{let_library_go, library_folder, Held, ASYNC_PROFILER};
 use crate::identity::Shoes;
+use crate::lease::since_boot;
 use crate::limits::Limits;
 use crate::outcome::Failure;
 use crate::preflight::Findings;
@@ -33,6 +35,8 @@ pub const ANSWER: Duration = Duration::from_secs(10);
 const WRITE: Duration = Duration::from_secs(15);
 /// How long when nobody waits for the result any more.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// How long one that has reached its time limit may take to write the rest.
+const TO_END: Duration = Duration::from_secs(1);
 /// The attach protocol of JDK 8 takes no longer argument.
 const MAX_OPTIONS: usize = 1000;
 /// The kind of file that a recording is.
@@ -50,6 +54,8 @@ pub struct Jvm {
     shared: Arc<Shared>,
     /// Whether a recording of ours may be going on in it.
     running: bool,
+    /// When one has ended by itself, whatever became of the agent meanwhile; since boot.
+    ends: Option<Duration>,
 }
 
 impl Jvm {
@@ -79,6 +85,7 @@ impl Jvm {
                 musl: findings.musl,
                 shared: job.shared.clone(),
                 running: false,
+                ends: None,
             }),
             Err(failure) => {
                 // What cannot be deleted now is found by `clean`.
@@ -145,7 +152,9 @@ impl Jvm {
             let options = plan.start(choice, &self.file(RECORDING), &self.file("log"));
             // Until the answer is known the JVM may have started it, or yet start it.
             self.running = true;
-            match self.command(&options, ANSWER)? {
+            let answer = self.command(&options, ANSWER);
+            self.ends = Some(since_boot() + Duration::from_secs(plan.time_limit()));
+            match answer? {
                 Reply::Returned(0) => return Ok((choice.clone(), refused)),
                 reply => refused = self.explain(&reply),
             }
@@ -170,6 +179,12 @@ impl Jvm {
     /// End the recording, which has the JVM write the rest of it. `limit`: the seconds after which it ends by itself.
     pub fn stop(&mut self, limit: u64) -> Result<Stopped, Failure> {
         self.attach().await_motion();
+        if self.is_over() && self.target.stat().is_some() {
+            sleep(TO_END);
+            self.running = false;
+            self.close_log();
+            return Ok(Stopped::Early);
+        }
         match self.command(&commands::stop(&self.file("log")), WRITE) {
             Ok(Reply::Returned(0)) => {
                 self.running = false;
@@ -199,6 +214,12 @@ impl Jvm {
         }
     }
 
+    /// Whether it has ended by itself: the agent was stopped, or the machine slept, for so long. What records there now is
+    /// somebody else's, and nothing in it tells whose it is.
+    fn is_over(&self) -> bool {
+        self.ends.is_some_and(|ends| since_boot() > ends)
+    }
+
     /// The JVM keeps a log open until the next command that names none.
     fn close_log(&self) {
         let _ = self.command(&commands::status("/dev/null"), FAREWELL);
@@ -223,7 +244,7 @@ impl Jvm {
 
     /// Stop what may still run and delete what was put here. The paths that could not be deleted.
     pub fn leave(mut self) -> Vec<String> {
-        if self.running && self.target.stat().is_some() {
+        if self.running && !self.is_over() && self.target.stat().is_some() {
             if self.command(&commands::stop("/dev/null"), FAREWELL).is_ok() {
                 self.close_log();
             }

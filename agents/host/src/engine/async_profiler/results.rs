@@ -76,7 +76,7 @@ fn early(profiles: &[EventProfile]) -> Note {
     let seconds = profiles.iter().map(|recorded| recorded.timeline.len());
     let seconds = seconds.max().unwrap_or(0);
     Note::of(Failure::new(
-        format!("the profiler ended by itself before its time, in second {seconds}: the host's clock was set forward, or somebody else stopped it"),
+        format!("the profiler ended by itself before its time, in second {seconds}: the host's clock was set forward, the host slept, or somebody else stopped it"),
         "record again",
     ))
 }
