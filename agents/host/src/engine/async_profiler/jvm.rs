@@ -7,13 +7,14 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::fd::AsFd;
 
 use super::commands;
 use super::events::counted;
 use super::loading::{bases, refuse_others, stage_and_load};
+use super::pieces::Pieces;
 use super::place::Place;
 use super::plan::{Choice, Plan};
 use crate::attach::{Attach, Reply};
@@ -56,6 +57,7 @@ pub struct Jvm {
     running: bool,
     /// When one has ended by itself, whatever became of the agent meanwhile; since boot.
     ends: Option<Duration>,
+    pieces: Pieces,
 }
 
 impl Jvm {
@@ -86,6 +88,7 @@ impl Jvm {
                 shared: job.shared.clone(),
                 running: false,
                 ends: None,
+                pieces: Pieces::begin(SystemTime::now()),
             }),
             Err(failure) => {
                 // What cannot be deleted now is found by `clean`.
@@ -152,6 +155,7 @@ impl Jvm {
             let options = plan.start(choice, &self.file(RECORDING), &self.file("log"));
             // Until the answer is known the JVM may have started it, or yet start it.
             self.running = true;
+            self.pieces = Pieces::begin(SystemTime::now());
             let answer = self.command(&options, ANSWER);
             self.ends = Some(since_boot() + Duration::from_secs(plan.time_limit()));
             match answer? {
@@ -225,10 +229,13 @@ impl Jvm {
         let _ = self.command(&commands::status("/dev/null"), FAREWELL);
     }
 
-    /// Whether the recording takes too much of the disk (or memory) that its folder is on, and why.
+    /// Whether the recording takes too much of the disk (or memory) that its folder is on, or could not be read any
+    /// more, and why.
     pub fn too_much(&self) -> Option<Failure> {
         let recording = self.recording(u64::MAX);
-        self.place.too_much(recording.map_or(0, |(_, size)| size))
+        let size = recording.map_or(0, |(_, size)| size);
+        let unread = self.pieces.too_large(SystemTime::now(), size);
+        unread.or_else(|| self.place.too_much(size))
     }
 
     /// The recording as it lies there, and its size: at most `limit` bytes.

@@ -8,6 +8,7 @@ pub mod budget;
 mod events;
 pub mod foresee;
 mod loading;
+mod pieces;
 mod place;
 mod plan;
 mod rate;
