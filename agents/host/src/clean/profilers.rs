@@ -1,8 +1,10 @@
 //! Profilers that broken-off sessions left running in JVMs.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::fs::{fstat, openat, Dir, Mode, OFlags, CWD};
+use rustix::fd::OwnedFd;
+use rustix::fs::{fstat, openat, statat, AtFlags, Dir, FileType, Mode, OFlags, CWD};
+use rustix::io::Errno;
 
 use super::entry::{Agent, Entry, Found, State};
 use super::Cleaning;
@@ -16,8 +18,10 @@ use crate::outcome::Failure;
 use crate::proc::target::Target;
 
 const ANSWER: Duration = Duration::from_secs(10);
-/// More folders of runs are not looked into: there is one a session.
+/// More folders of one user's runs are not looked into: there is one a session.
 const MOST_RUNS: usize = 10_000;
+/// How long a folder that all may write to is read.
+const TO_READ: Duration = Duration::from_secs(3);
 
 /// What the folders are called in which JVMs answer, before the numbers of this agent and of the JVM.
 const PROBE: &str = "clean-";
@@ -84,13 +88,20 @@ fn ask(
     if target.stat().is_none() {
         return Ok(Asked::Idle);
     }
-    let mut why = "no session is at work on it".to_owned();
-    if let Some(folder) = user_of(shoes, &status_file(target)) {
-        match cleaning.locks.held_by_ending(folder) {
+    let mut why = Ok("no session is at work on it".to_owned());
+    match user_of(shoes, &status_file(target)) {
+        Ok(Some(folder)) => match cleaning.locks.held_by_ending(folder) {
             Some(agent) if agent.ends.is_some() => return Ok(Asked::Ending(agent)),
-            Some(agent) => why = format!("the agent that started it ({}) is left over", agent.pid),
+            Some(agent) => {
+                why = Ok(format!(
+                    "the agent that started it ({}) is left over",
+                    agent.pid
+                ));
+            }
             None => return Ok(Asked::Used),
-        }
+        },
+        Ok(None) => {}
+        Err(unsure) => why = Err(unsure),
     }
     let bases = USUAL.map(str::to_owned);
     // Each JVM has one of its own: several are asked at a time.
@@ -98,28 +109,36 @@ fn ask(
     let run = run_folder(shoes, &bases, &session).map_err(Failure::plain)?;
     let active = is_active(target, shoes, library, &run);
     let _ = run.release(|_| true);
-    Ok(match active? {
-        true => Asked::Active(why),
-        false => Asked::Idle,
-    })
+    // One that records may only be called left over by who has seen all folders of sessions.
+    match active? {
+        true => why.map(Asked::Active).map_err(Failure::plain),
+        false => Ok(Asked::Idle),
+    }
 }
 
-/// Whether a session that lives holds a run folder with this file.
-pub fn is_in_use(shoes: &Shoes, file: &str) -> bool {
-    user_of(shoes, file).is_some()
+/// Whether a session that lives holds a run folder with this file. Err says why that is not known.
+pub fn is_in_use(shoes: &Shoes, file: &str) -> Result<bool, String> {
+    user_of(shoes, file).map(|user| user.is_some())
 }
 
-/// The inode of a run folder with this file that somebody holds.
-fn user_of(shoes: &Shoes, file: &str) -> Option<u64> {
+/// The inode of a run folder with this file that somebody holds. Err: none was found, and not all could be looked at.
+fn user_of(shoes: &Shoes, file: &str) -> Result<Option<u64>, String> {
     let usual = USUAL.into_iter().map(str::to_owned);
-    let bases = usual.chain(shoes.cwd_path.clone());
-    bases.into_iter().find_map(|base| {
-        let base = shoes.path(&base);
-        let folders = runs(&base).into_iter().map(|name| format!("{base}/{name}"));
-        folders
-            .filter_map(|folder| held(shoes, &folder, file))
-            .next()
-    })
+    let mut unseen = None;
+    for base in usual.chain(shoes.cwd_path.clone()) {
+        let seen_as = shoes.path(&base);
+        let names = runs(&seen_as, shoes.uid, MOST_RUNS).unwrap_or_else(|why| {
+            unseen.get_or_insert(format!(
+                "whether a session is at work on it is not known: {base} {why}"
+            ));
+            Vec::new()
+        });
+        let mut folders = names.iter().map(|name| format!("{seen_as}/{name}"));
+        if let Some(user) = folders.find_map(|folder| held(shoes, &folder, file)) {
+            return Ok(Some(user));
+        }
+    }
+    unseen.map_or(Ok(None), Err)
 }
 
 fn held(shoes: &Shoes, folder: &str, file: &str) -> Option<u64> {
@@ -129,18 +148,35 @@ fn held(shoes: &Shoes, folder: &str, file: &str) -> Option<u64> {
     (!is_free(&dir)).then(|| fstat(&dir).ok().map(|stat| stat.st_ino))?
 }
 
-fn runs(base: &str) -> Vec<String> {
+/// The folders of this user's runs, if there are no more than that. Others may make as many as they like that are called
+/// so: those do not count.
+fn runs(base: &str, owner: u32, most: usize) -> Result<Vec<String>, String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(entries) = openat(CWD, base, flags, Mode::empty()).and_then(Dir::read_from) else {
-        return Vec::new();
+    let unread = |error: Errno| format!("cannot be read: {error}");
+    let dir = match openat(CWD, base, flags, Mode::empty()) {
+        Ok(dir) => dir,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
+        Err(error) => return Err(unread(error)),
     };
-    let names = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
-    names
-        .filter(|name| name.starts_with(RUN_FOLDER))
-        .take(MOST_RUNS)
-        .collect()
+    let end = Instant::now() + TO_READ;
+    let mut found = Vec::new();
+    for entry in Dir::read_from(&dir).map_err(unread)? {
+        let entry = entry.map_err(unread)?;
+        let name = entry.file_name().to_str().unwrap_or_default();
+        if name.starts_with(RUN_FOLDER) && is_folder_of(&dir, name, owner) {
+            found.push(name.to_owned());
+        }
+        if found.len() > most || Instant::now() > end {
+            return Err("has too many files to look through".to_owned());
+        }
+    }
+    Ok(found)
+}
+
+fn is_folder_of(dir: &OwnedFd, name: &str, owner: u32) -> bool {
+    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+    let is_folder = |mode| FileType::from_raw_mode(mode) == FileType::Directory;
+    stat.is_ok_and(|stat| stat.st_uid == owner && is_folder(stat.st_mode))
 }
 
 /// Have the JVM run one of our libraries' commands; false where it has lost the library.
@@ -165,12 +201,37 @@ fn is_active(target: &Target, shoes: &Shoes, library: &str, run: &Held) -> Resul
 }
 
 fn stop(target: &Target, shoes: &Shoes, library: &str) -> Result<(), Failure> {
-    if is_in_use(shoes, &status_file(target)) {
+    if is_in_use(shoes, &status_file(target)).map_err(Failure::plain)? {
         return Err(Failure::plain("a session is at work on it by now"));
     }
     load(target, shoes, library, &commands::stop("/dev/null"))?;
     match load(target, shoes, library, &commands::status("/dev/null"))? {
         true => Ok(()),
         false => Err(Failure::plain(format!("{library} is gone"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::geteuid;
+
+    #[test]
+    fn who_is_at_work_is_known_or_it_is_said_that_it_is_not() {
+        let base = std::env::temp_dir().join(format!("hprofiler-runs-{}", std::process::id()));
+        let (path, me) = (base.to_str().unwrap(), geteuid().as_raw());
+        for number in 0..2 {
+            std::fs::create_dir_all(base.join(format!("{RUN_FOLDER}{number}-0"))).unwrap();
+        }
+        std::fs::write(base.join(format!("{RUN_FOLDER}file")), "").unwrap();
+        assert_eq!(runs(path, me, 2).unwrap().len(), 2);
+        assert!(runs(path, me, 1).unwrap_err().contains("too many"));
+        assert_eq!(
+            runs(path, me + 1, 1),
+            Ok(Vec::new()),
+            "others' do not count"
+        );
+        std::fs::remove_dir_all(&base).unwrap();
+        assert_eq!(runs(path, me, 1), Ok(Vec::new()));
     }
 }
