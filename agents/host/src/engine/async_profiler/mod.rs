@@ -13,6 +13,7 @@ mod plan;
 mod rate;
 mod results;
 pub mod symbols;
+pub mod writing;
 
 use std::time::Instant;
 
