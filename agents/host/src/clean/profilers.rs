@@ -11,6 +11,7 @@ use super::Cleaning;
 use crate::attach::{Attach, Reply};
 use crate::engine::async_profiler::commands;
 use crate::engine::async_profiler::jvm::status_file;
+use crate::engine::async_profiler::writing::writes_recording;
 use crate::files::{open_private, read_regular};
 use crate::foothold::{is_free, run_folder, Held, RUN_FOLDER, USUAL};
 use crate::identity::Shoes;
@@ -183,7 +184,7 @@ fn is_folder_of(dir: &OwnedFd, name: &str, owner: u32) -> bool {
 fn load(target: &Target, shoes: &Shoes, library: &str, options: &str) -> Result<bool, Failure> {
     match Attach::new(target, shoes).load(library, options, ANSWER)? {
         Reply::Returned(0) => Ok(true),
-        // Some JVMs do not find a library again whose file is gone. Sessions delete it only after they stopped it.
+        // Some JVMs do not find a library again whose file is gone.
         Reply::Refused(_) if std::fs::metadata(shoes.path(library)).is_err() => Ok(false),
         reply => Err(Failure::plain(format!(
             "{library} does not answer: {reply:?}"
@@ -194,10 +195,21 @@ fn load(target: &Target, shoes: &Shoes, library: &str, options: &str) -> Result<
 fn is_active(target: &Target, shoes: &Shoes, library: &str, run: &Held) -> Result<bool, Failure> {
     let command = commands::status(&format!("{}/status", run.path));
     if !load(target, shoes, library, &command)? {
-        return Ok(false);
+        return is_out_of_reach(target, library);
     }
     let status = read_regular(&run.dir, "status", Some(shoes.uid), 64 << 10);
     Ok(!status.is_ok_and(|text| commands::is_idle(&String::from_utf8_lossy(&text))))
+}
+
+/// Of a library that is gone: Ok(false) where it does not record.
+fn is_out_of_reach(target: &Target, library: &str) -> Result<bool, Failure> {
+    let what = match writes_recording(target) {
+        Some(false) => return Ok(false),
+        Some(true) => "it records until its own time limit",
+        None => "whether it records cannot be seen",
+    };
+    let reason = format!("{library} is gone and cannot be told to stop: {what}");
+    Err(Failure::plain(reason))
 }
 
 fn stop(target: &Target, shoes: &Shoes, library: &str) -> Result<(), Failure> {

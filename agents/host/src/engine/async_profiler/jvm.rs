@@ -41,7 +41,7 @@ const TO_END: Duration = Duration::from_secs(1);
 /// The attach protocol of JDK 8 takes no longer argument.
 const MAX_OPTIONS: usize = 1000;
 /// The kind of file that a recording is.
-const RECORDING: &str = "jfr";
+pub const RECORDING: &str = "jfr";
 /// The largest log or status that is read, in bytes.
 pub const MAX_LOG: u64 = 64 << 10;
 
@@ -251,17 +251,28 @@ impl Jvm {
 
     /// Stop what may still run and delete what was put here. The paths that could not be deleted.
     pub fn leave(mut self) -> Vec<String> {
-        if self.running && !self.is_over() && self.target.stat().is_some() {
-            if self.command(&commands::stop("/dev/null"), FAREWELL).is_ok() {
-                self.close_log();
+        self.end();
+        // On musl a library that is gone cannot be told to stop any more, and the next run would load one more beside it.
+        let library = match self.running && self.musl {
+            true => {
+                let left = format!("{}: the profiler could not be stopped", self.library.path);
+                self.library.keep();
+                Err(left)
             }
-            self.running = false;
-        }
-        let left = [
-            let_library_go(self.library, self.musl),
-            self.place.run.release(|_| true),
-        ];
+            false => let_library_go(self.library, self.musl),
+        };
+        let left = [library, self.place.run.release(|_| true)];
         left.into_iter().filter_map(Result::err).collect()
+    }
+
+    /// Stop what may still run, if the JVM can be told.
+    fn end(&mut self) {
+        self.running &= !self.is_over() && self.target.stat().is_some();
+        if self.running && self.command(&commands::stop("/dev/null"), FAREWELL).is_ok() {
+            self.running = false;
+            self.close_log();
+        }
+        self.running &= self.target.stat().is_some();
     }
 }
 

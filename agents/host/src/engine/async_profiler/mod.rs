@@ -14,6 +14,7 @@ mod plan;
 mod rate;
 mod results;
 pub mod symbols;
+pub mod writing;
 
 use std::time::Instant;
 
