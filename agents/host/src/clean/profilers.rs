@@ -7,6 +7,7 @@ use rustix::fs::{fstat, openat, statat, AtFlags, Dir, FileType, Mode, OFlags, CW
 use rustix::io::Errno;
 
 use super::entry::{Agent, Entry, Found, State};
+use super::locks::Locks;
 use super::Cleaning;
 use crate::attach::{Attach, Reply};
 use crate::engine::async_profiler::commands;
@@ -89,21 +90,17 @@ fn ask(
     if target.stat().is_none() {
         return Ok(Asked::Idle);
     }
-    let mut why = Ok("no session is at work on it".to_owned());
-    match user_of(shoes, &status_file(target)) {
-        Ok(Some(folder)) => match cleaning.locks.held_by_ending(folder) {
-            Some(agent) if agent.ends.is_some() => return Ok(Asked::Ending(agent)),
-            Some(agent) => {
-                why = Ok(format!(
-                    "the agent that started it ({}) is left over",
-                    agent.pid
-                ));
-            }
-            None => return Ok(Asked::Used),
-        },
-        Ok(None) => {}
-        Err(unsure) => why = Err(unsure),
-    }
+    let (users, unsure) = users_of(shoes, &status_file(target));
+    let why = match (last_user(&cleaning.locks, &users), unsure) {
+        (Some(User::Lives), _) => return Ok(Asked::Used),
+        (Some(User::Ending(agent)), _) if agent.ends.is_some() => return Ok(Asked::Ending(agent)),
+        (_, Some(unsure)) => Err(unsure),
+        (Some(User::Ending(agent)), None) => Ok(format!(
+            "the agent that started it ({}) is left over",
+            agent.pid
+        )),
+        (None, None) => Ok("no session is at work on it".to_owned()),
+    };
     let bases = USUAL.map(str::to_owned);
     // Each JVM has one of its own: several are asked at a time.
     let session = format!("{PROBE}{}-{}", std::process::id(), target.pid);
@@ -119,13 +116,36 @@ fn ask(
 
 /// Whether a session that lives holds a run folder with this file. Err says why that is not known.
 pub fn is_in_use(shoes: &Shoes, file: &str) -> Result<bool, String> {
-    user_of(shoes, file).map(|user| user.is_some())
+    match users_of(shoes, file) {
+        (users, _) if !users.is_empty() => Ok(true),
+        (_, unseen) => unseen.map_or(Ok(false), Err),
+    }
 }
 
-/// The inode of a run folder with this file that somebody holds. Err: none was found, and not all could be looked at.
-fn user_of(shoes: &Shoes, file: &str) -> Result<Option<u64>, String> {
+/// Who is at work on a JVM.
+#[derive(Debug, PartialEq, Eq)]
+enum User {
+    Lives,
+    /// An agent that is left over, or soon is.
+    Ending(Agent),
+}
+
+/// Who of the holders of these folders goes last: one that is left over may be at work on a JVM beside one that lives.
+fn last_user(locks: &Locks, folders: &[u64]) -> Option<User> {
+    let agents = folders.iter().map(|&folder| locks.held_by_ending(folder));
+    match agents.collect::<Option<Vec<Agent>>>() {
+        None => Some(User::Lives),
+        Some(agents) => {
+            let last = agents.into_iter().max_by_key(|agent| agent.ends);
+            last.map(User::Ending)
+        }
+    }
+}
+
+/// The inodes of the run folders with this file that somebody holds, and why there may be more that were not seen.
+fn users_of(shoes: &Shoes, file: &str) -> (Vec<u64>, Option<String>) {
     let usual = USUAL.into_iter().map(str::to_owned);
-    let mut unseen = None;
+    let (mut users, mut unseen) = (Vec::new(), None);
     for base in usual.chain(shoes.cwd_path.clone()) {
         let seen_as = shoes.path(&base);
         let names = runs(&seen_as, shoes.uid, MOST_RUNS).unwrap_or_else(|why| {
@@ -134,12 +154,10 @@ fn user_of(shoes: &Shoes, file: &str) -> Result<Option<u64>, String> {
             ));
             Vec::new()
         });
-        let mut folders = names.iter().map(|name| format!("{seen_as}/{name}"));
-        if let Some(user) = folders.find_map(|folder| held(shoes, &folder, file)) {
-            return Ok(Some(user));
-        }
+        let folders = names.iter().map(|name| format!("{seen_as}/{name}"));
+        users.extend(folders.filter_map(|folder| held(shoes, &folder, file)));
     }
-    unseen.map_or(Ok(None), Err)
+    (users, unseen)
 }
 
 fn held(shoes: &Shoes, folder: &str, file: &str) -> Option<u64> {
@@ -227,6 +245,22 @@ fn stop(target: &Target, shoes: &Shoes, library: &str) -> Result<(), Failure> {
 mod tests {
     use super::*;
     use rustix::process::geteuid;
+
+    #[test]
+    fn who_lives_goes_before_who_is_left_over() {
+        let agent = |pid, ends| Agent { pid, ends };
+        let (left, soon) = (agent(7, None), agent(9, Some(20)));
+        let locks = Locks::of(&[(1, 7), (2, 8), (3, 9)], &[left.clone(), soon.clone()]);
+        for (folders, want) in [
+            (&[][..], None),
+            (&[1], Some(User::Ending(left))),
+            (&[1, 2], Some(User::Lives)),
+            (&[2, 1], Some(User::Lives)),
+            (&[3, 1], Some(User::Ending(soon))),
+        ] {
+            assert_eq!(last_user(&locks, folders), want, "{folders:?}");
+        }
+    }
 
     #[test]
     fn who_is_at_work_is_known_or_it_is_said_that_it_is_not() {
