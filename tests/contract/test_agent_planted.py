@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.contract.agent_driver import good
+from tests.contract.cleaning import listed, of_pid, remove
 from tests.contract.conftest import OTHER_USER, found
+from tests.contract.test_agent_namespaces import burn_contained  # noqa: F401
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs and files of other users")
 ATTACKER = OTHER_USER + 1
@@ -72,3 +74,34 @@ def burner_maps(burner):
         line.removesuffix(" (deleted)")
         for line in Path(f"/proc/{burner.outer.pid}/maps").read_text().splitlines()
     ]
+
+
+def plant_folders(folder, kind):
+    """More folders of an attacker's than are looked into, called as those of sessions are."""
+    for number in range(10_001):
+        path = folder / f".hprofiler-run-{kind}-{number}-{OTHER_USER}"
+        path.mkdir(mode=0o700)
+        os.chown(path, ATTACKER, ATTACKER)
+
+
+def test_folders_hide_no_session_from_who_cleans_up(
+    start_agent,
+    agent,
+    library_file,
+    burn_contained,  # noqa: F811
+):
+    """Made before and after its own, so that they come first in whatever order a folder is read."""
+    burner, living = burn_contained(user=OTHER_USER), start_agent()
+    tmp = Path(f"/proc/{burner.outer.pid}/root/tmp")
+    living.hello()
+    library = living.put(library_file.read_bytes())
+    plant_folders(tmp, "before")
+    ready, refused = living.prepare(library, found(living, burner), duration=60)
+    assert ready, refused
+    living.start()
+    plant_folders(tmp, "after")
+    profiler = of_pid(listed(agent), burner.outer.pid)["profiler"]
+    assert profiler["state"] == "used", profiler
+    assert not remove(agent, profiler)["stopped"]
+    living.send("stop")
+    assert good(living.collect().outcomes[burner.outer.pid])

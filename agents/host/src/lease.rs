@@ -91,6 +91,13 @@ fn clock(id: ClockId) -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
+/// In how many seconds the lease ends that a thread of ours shows.
+#[cfg(test)]
+pub fn shown_by(thread: i32) -> i64 {
+    let name = read_text(format!("/proc/self/task/{thread}/comm"), 64);
+    parse(&name.unwrap()).unwrap() - i64::try_from(now().as_secs()).unwrap()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,9 +130,7 @@ mod tests {
     fn a_thread_shows_its_lease_by_the_clock_it_waits_by() {
         let shown = std::thread::spawn(|| {
             show(Instant::now() + Duration::from_secs(100));
-            let id = rustix::thread::gettid().as_raw_nonzero().get();
-            let name = read_text(format!("/proc/self/task/{id}/comm"), 64);
-            parse(&name.unwrap()).unwrap() - i64::try_from(now().as_secs()).unwrap()
+            shown_by(rustix::thread::gettid().as_raw_nonzero().get())
         });
         assert!((99..=100).contains(&shown.join().unwrap()));
         assert_eq!(super::shown(1), Shown::Nothing);

@@ -307,7 +307,12 @@ impl Recordings {
             self.step = Step::Record;
             self.begun = Some(Instant::now());
             self.worked = Some(used());
-            self.give_time(self.duration + self.queue());
+            // What was told to end early is not given the time of its recording.
+            let after = match self.stopped {
+                true => Duration::ZERO,
+                false => self.duration,
+            };
+            self.give_time(after + self.queue());
             let running = self.those(Phase::Running).count();
             audience.tell(&Event::Recording {
                 processes: running + self.early.len(),

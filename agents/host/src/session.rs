@@ -128,9 +128,13 @@ impl Session {
             let until = limits.into_iter().flatten();
             lease::show(self.lease_ends());
             let until = until.fold(self.lease_ends(), Instant::min);
-            let happening = self.inbox.next(until);
-            let end = happening.map_or(Ok(()), |happening| self.take(happening));
-            if let Err(end) = end.and_then(|()| self.overdue()) {
+            // Over a slow connection one answer may take longer than any limit. What came meanwhile waits to be
+            // heard: time is up only for what did not come.
+            let end = match self.inbox.next(until) {
+                Some(happening) => self.take(happening).and_then(|()| self.see_loss()),
+                None => self.overdue(),
+            };
+            if let Err(end) = end {
                 return end;
             }
         }
@@ -180,10 +184,7 @@ impl Session {
         if self.deadline().is_some_and(|deadline| deadline <= now) {
             return Err(End::Overdue("the recording should have been over long ago"));
         }
-        // What was given up because another connection waits goes on by that one, which is in the inbox.
-        if self.lost.is_none() && self.output.gone() && !self.output.is_wanted() {
-            self.lose("nothing can be sent", End::Closed)?;
-        }
+        self.see_loss()?;
         match self.lost {
             _ if self.lease_ends() > now => Ok(()),
             Some(_) => Err(End::Overdue(
@@ -193,6 +194,14 @@ impl Session {
                 let why = "nothing was heard from the coordinator for the time of the lease";
                 self.lose(why, End::Overdue(why))
             }
+        }
+    }
+
+    /// What was given up because another connection waits goes on by that one, which is in the inbox.
+    fn see_loss(&mut self) -> Result<(), End> {
+        match self.lost.is_none() && self.output.gone() && !self.output.is_wanted() {
+            true => self.lose("nothing can be sent", End::Closed),
+            false => Ok(()),
         }
     }
 
@@ -292,3 +301,6 @@ impl Session {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

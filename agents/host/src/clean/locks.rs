@@ -48,6 +48,18 @@ fn parse(line: &str) -> Option<(i32, u64)> {
 }
 
 #[cfg(test)]
+impl Locks {
+    /// Of folders and those who hold them.
+    pub fn of(holders: &[(u64, i32)], agents: &[Agent]) -> Self {
+        let holders = holders.iter().map(|&(folder, pid)| (folder, vec![pid]));
+        Self {
+            holders: holders.collect(),
+            agents: agents.to_vec(),
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -1,14 +1,18 @@
 //! Profilers that broken-off sessions left running in JVMs.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::fs::{fstat, openat, Dir, Mode, OFlags, CWD};
+use rustix::fd::OwnedFd;
+use rustix::fs::{fstat, openat, statat, AtFlags, Dir, FileType, Mode, OFlags, CWD};
+use rustix::io::Errno;
 
 use super::entry::{Agent, Entry, Found, State};
+use super::locks::Locks;
 use super::Cleaning;
 use crate::attach::{Attach, Reply};
 use crate::engine::async_profiler::commands;
 use crate::engine::async_profiler::jvm::status_file;
+use crate::engine::async_profiler::writing::writes_recording;
 use crate::files::{open_private, read_regular};
 use crate::foothold::{is_free, run_folder, Held, RUN_FOLDER, USUAL};
 use crate::identity::Shoes;
@@ -16,8 +20,10 @@ use crate::outcome::Failure;
 use crate::proc::target::Target;
 
 const ANSWER: Duration = Duration::from_secs(10);
-/// More folders of runs are not looked into: there is one a session.
+/// More folders of one user's runs are not looked into: there is one a session.
 const MOST_RUNS: usize = 10_000;
+/// How long a folder that all may write to is read.
+const TO_READ: Duration = Duration::from_secs(3);
 
 /// What the folders are called in which JVMs answer, before the numbers of this agent and of the JVM.
 const PROBE: &str = "clean-";
@@ -84,42 +90,74 @@ fn ask(
     if target.stat().is_none() {
         return Ok(Asked::Idle);
     }
-    let mut why = "no session is at work on it".to_owned();
-    if let Some(folder) = user_of(shoes, &status_file(target)) {
-        match cleaning.locks.held_by_ending(folder) {
-            Some(agent) if agent.ends.is_some() => return Ok(Asked::Ending(agent)),
-            Some(agent) => why = format!("the agent that started it ({}) is left over", agent.pid),
-            None => return Ok(Asked::Used),
-        }
-    }
+    let (users, unsure) = users_of(shoes, &status_file(target));
+    let why = match (last_user(&cleaning.locks, &users), unsure) {
+        (Some(User::Lives), _) => return Ok(Asked::Used),
+        (Some(User::Ending(agent)), _) if agent.ends.is_some() => return Ok(Asked::Ending(agent)),
+        (_, Some(unsure)) => Err(unsure),
+        (Some(User::Ending(agent)), None) => Ok(format!(
+            "the agent that started it ({}) is left over",
+            agent.pid
+        )),
+        (None, None) => Ok("no session is at work on it".to_owned()),
+    };
     let bases = USUAL.map(str::to_owned);
     // Each JVM has one of its own: several are asked at a time.
     let session = format!("{PROBE}{}-{}", std::process::id(), target.pid);
     let run = run_folder(shoes, &bases, &session).map_err(Failure::plain)?;
     let active = is_active(target, shoes, library, &run);
     let _ = run.release(|_| true);
-    Ok(match active? {
-        true => Asked::Active(why),
-        false => Asked::Idle,
-    })
+    // One that records may only be called left over by who has seen all folders of sessions.
+    match active? {
+        true => why.map(Asked::Active).map_err(Failure::plain),
+        false => Ok(Asked::Idle),
+    }
 }
 
-/// Whether a session that lives holds a run folder with this file.
-pub fn is_in_use(shoes: &Shoes, file: &str) -> bool {
-    user_of(shoes, file).is_some()
+/// Whether a session that lives holds a run folder with this file. Err says why that is not known.
+pub fn is_in_use(shoes: &Shoes, file: &str) -> Result<bool, String> {
+    match users_of(shoes, file) {
+        (users, _) if !users.is_empty() => Ok(true),
+        (_, unseen) => unseen.map_or(Ok(false), Err),
+    }
 }
 
-/// The inode of a run folder with this file that somebody holds.
-fn user_of(shoes: &Shoes, file: &str) -> Option<u64> {
+/// Who is at work on a JVM.
+#[derive(Debug, PartialEq, Eq)]
+enum User {
+    Lives,
+    /// An agent that is left over, or soon is.
+    Ending(Agent),
+}
+
+/// Who of the holders of these folders goes last: one that is left over may be at work on a JVM beside one that lives.
+fn last_user(locks: &Locks, folders: &[u64]) -> Option<User> {
+    let agents = folders.iter().map(|&folder| locks.held_by_ending(folder));
+    match agents.collect::<Option<Vec<Agent>>>() {
+        None => Some(User::Lives),
+        Some(agents) => {
+            let last = agents.into_iter().max_by_key(|agent| agent.ends);
+            last.map(User::Ending)
+        }
+    }
+}
+
+/// The inodes of the run folders with this file that somebody holds, and why there may be more that were not seen.
+fn users_of(shoes: &Shoes, file: &str) -> (Vec<u64>, Option<String>) {
     let usual = USUAL.into_iter().map(str::to_owned);
-    let bases = usual.chain(shoes.cwd_path.clone());
-    bases.into_iter().find_map(|base| {
-        let base = shoes.path(&base);
-        let folders = runs(&base).into_iter().map(|name| format!("{base}/{name}"));
-        folders
-            .filter_map(|folder| held(shoes, &folder, file))
-            .next()
-    })
+    let (mut users, mut unseen) = (Vec::new(), None);
+    for base in usual.chain(shoes.cwd_path.clone()) {
+        let seen_as = shoes.path(&base);
+        let names = runs(&seen_as, shoes.uid, MOST_RUNS).unwrap_or_else(|why| {
+            unseen.get_or_insert(format!(
+                "whether a session is at work on it is not known: {base} {why}"
+            ));
+            Vec::new()
+        });
+        let folders = names.iter().map(|name| format!("{seen_as}/{name}"));
+        users.extend(folders.filter_map(|folder| held(shoes, &folder, file)));
+    }
+    (users, unseen)
 }
 
 fn held(shoes: &Shoes, folder: &str, file: &str) -> Option<u64> {
@@ -129,25 +167,42 @@ fn held(shoes: &Shoes, folder: &str, file: &str) -> Option<u64> {
     (!is_free(&dir)).then(|| fstat(&dir).ok().map(|stat| stat.st_ino))?
 }
 
-fn runs(base: &str) -> Vec<String> {
+/// The folders of this user's runs, if there are no more than that. Others may make as many as they like that are called
+/// so: those do not count.
+fn runs(base: &str, owner: u32, most: usize) -> Result<Vec<String>, String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(entries) = openat(CWD, base, flags, Mode::empty()).and_then(Dir::read_from) else {
-        return Vec::new();
+    let unread = |error: Errno| format!("cannot be read: {error}");
+    let dir = match openat(CWD, base, flags, Mode::empty()) {
+        Ok(dir) => dir,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
+        Err(error) => return Err(unread(error)),
     };
-    let names = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
-    names
-        .filter(|name| name.starts_with(RUN_FOLDER))
-        .take(MOST_RUNS)
-        .collect()
+    let end = Instant::now() + TO_READ;
+    let mut found = Vec::new();
+    for entry in Dir::read_from(&dir).map_err(unread)? {
+        let entry = entry.map_err(unread)?;
+        let name = entry.file_name().to_str().unwrap_or_default();
+        if name.starts_with(RUN_FOLDER) && is_folder_of(&dir, name, owner) {
+            found.push(name.to_owned());
+        }
+        if found.len() > most || Instant::now() > end {
+            return Err("has too many files to look through".to_owned());
+        }
+    }
+    Ok(found)
+}
+
+fn is_folder_of(dir: &OwnedFd, name: &str, owner: u32) -> bool {
+    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+    let is_folder = |mode| FileType::from_raw_mode(mode) == FileType::Directory;
+    stat.is_ok_and(|stat| stat.st_uid == owner && is_folder(stat.st_mode))
 }
 
 /// Have the JVM run one of our libraries' commands; false where it has lost the library.
 fn load(target: &Target, shoes: &Shoes, library: &str, options: &str) -> Result<bool, Failure> {
     match Attach::new(target, shoes).load(library, options, ANSWER)? {
         Reply::Returned(0) => Ok(true),
-        // Some JVMs do not find a library again whose file is gone. Sessions delete it only after they stopped it.
+        // Some JVMs do not find a library again whose file is gone.
         Reply::Refused(_) if std::fs::metadata(shoes.path(library)).is_err() => Ok(false),
         reply => Err(Failure::plain(format!(
             "{library} does not answer: {reply:?}"
@@ -158,19 +213,71 @@ fn load(target: &Target, shoes: &Shoes, library: &str, options: &str) -> Result<
 fn is_active(target: &Target, shoes: &Shoes, library: &str, run: &Held) -> Result<bool, Failure> {
     let command = commands::status(&format!("{}/status", run.path));
     if !load(target, shoes, library, &command)? {
-        return Ok(false);
+        return is_out_of_reach(target, library);
     }
     let status = read_regular(&run.dir, "status", Some(shoes.uid), 64 << 10);
     Ok(!status.is_ok_and(|text| commands::is_idle(&String::from_utf8_lossy(&text))))
 }
 
+/// Of a library that is gone: Ok(false) where it does not record.
+fn is_out_of_reach(target: &Target, library: &str) -> Result<bool, Failure> {
+    let what = match writes_recording(target) {
+        Some(false) => return Ok(false),
+        Some(true) => "it records until its own time limit",
+        None => "whether it records cannot be seen",
+    };
+    let reason = format!("{library} is gone and cannot be told to stop: {what}");
+    Err(Failure::plain(reason))
+}
+
 fn stop(target: &Target, shoes: &Shoes, library: &str) -> Result<(), Failure> {
-    if is_in_use(shoes, &status_file(target)) {
+    if is_in_use(shoes, &status_file(target)).map_err(Failure::plain)? {
         return Err(Failure::plain("a session is at work on it by now"));
     }
     load(target, shoes, library, &commands::stop("/dev/null"))?;
     match load(target, shoes, library, &commands::status("/dev/null"))? {
         true => Ok(()),
         false => Err(Failure::plain(format!("{library} is gone"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::geteuid;
+
+    #[test]
+    fn who_lives_goes_before_who_is_left_over() {
+        let agent = |pid, ends| Agent { pid, ends };
+        let (left, soon) = (agent(7, None), agent(9, Some(20)));
+        let locks = Locks::of(&[(1, 7), (2, 8), (3, 9)], &[left.clone(), soon.clone()]);
+        for (folders, want) in [
+            (&[][..], None),
+            (&[1], Some(User::Ending(left))),
+            (&[1, 2], Some(User::Lives)),
+            (&[2, 1], Some(User::Lives)),
+            (&[3, 1], Some(User::Ending(soon))),
+        ] {
+            assert_eq!(last_user(&locks, folders), want, "{folders:?}");
+        }
+    }
+
+    #[test]
+    fn who_is_at_work_is_known_or_it_is_said_that_it_is_not() {
+        let base = std::env::temp_dir().join(format!("hprofiler-runs-{}", std::process::id()));
+        let (path, me) = (base.to_str().unwrap(), geteuid().as_raw());
+        for number in 0..2 {
+            std::fs::create_dir_all(base.join(format!("{RUN_FOLDER}{number}-0"))).unwrap();
+        }
+        std::fs::write(base.join(format!("{RUN_FOLDER}file")), "").unwrap();
+        assert_eq!(runs(path, me, 2).unwrap().len(), 2);
+        assert!(runs(path, me, 1).unwrap_err().contains("too many"));
+        assert_eq!(
+            runs(path, me + 1, 1),
+            Ok(Vec::new()),
+            "others' do not count"
+        );
+        std::fs::remove_dir_all(&base).unwrap();
+        assert_eq!(runs(path, me, 1), Ok(Vec::new()));
     }
 }

@@ -141,3 +141,19 @@ fn sampling_that_was_ended_is_not_interrupted_any_more() {
     running.stop();
     assert!(running.sampling().is_none());
 }
+
+#[test]
+fn what_was_ended_as_it_started_is_not_given_the_time_of_its_recording() {
+    for stopped in [false, true] {
+        let mut recordings = recordings(Step::Start, &[Phase::Starting, Phase::Running]);
+        recordings.duration = Duration::from_secs(3600);
+        if stopped {
+            recordings.stop();
+        }
+        recordings.all[0].phase = Phase::Running;
+        recordings.advance(&mut Output::unheard());
+        let soon = Instant::now() + STEP_TIME + recordings.queue() + PATIENCE;
+        assert_eq!(recordings.limit() < Some(soon), stopped);
+        assert_eq!(recordings.deadline() < Some(soon), stopped);
+    }
+}

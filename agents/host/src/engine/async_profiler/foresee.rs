@@ -92,7 +92,9 @@ fn could_enter(
             return Err(others_profile(target.pid, theirs));
         }
     }
-    match at_work && !findings.ours.is_empty() || is_in_use(shoes, &recording_file(target)) {
+    // What cannot be seen now the recording itself asks the JVM for.
+    let in_use = is_in_use(shoes, &recording_file(target)).unwrap_or(false);
+    match at_work && !findings.ours.is_empty() || in_use {
         true => Err(already_profiled(target.pid)),
         false => Ok(()),
     }

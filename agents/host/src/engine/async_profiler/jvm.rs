@@ -6,13 +6,15 @@
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fd::AsFd;
 
 use super::commands;
 use super::events::counted;
 use super::loading::{bases, refuse_others, stage_and_load};
+use super::pieces::Pieces;
 use super::place::Place;
 use super::plan::{Choice, Plan};
 use crate::attach::{Attach, Reply};
@@ -20,6 +22,7 @@ use crate::engine::{Shared, Stopped};
 use crate::files::{open_regular, read_regular};
 use crate::foothold::{let_library_go, library_folder, Held, ASYNC_PROFILER};
 use crate::identity::Shoes;
+use crate::lease::since_boot;
 use crate::limits::Limits;
 use crate::outcome::Failure;
 use crate::preflight::Findings;
@@ -33,10 +36,12 @@ pub const ANSWER: Duration = Duration::from_secs(10);
 const WRITE: Duration = Duration::from_secs(15);
 /// How long when nobody waits for the result any more.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// How long one that has reached its time limit may take to write the rest.
+const TO_END: Duration = Duration::from_secs(1);
 /// The attach protocol of JDK 8 takes no longer argument.
 const MAX_OPTIONS: usize = 1000;
 /// The kind of file that a recording is.
-const RECORDING: &str = "jfr";
+pub const RECORDING: &str = "jfr";
 /// The largest log or status that is read, in bytes.
 pub const MAX_LOG: u64 = 64 << 10;
 
@@ -52,6 +57,9 @@ pub struct Jvm {
     running: bool,
     /// How long it took to have it loaded and started, without the waiting for a turn.
     attached: Duration,
+    /// When one has ended by itself, whatever became of the agent meanwhile; since boot.
+    ends: Option<Duration>,
+    pieces: Pieces,
 }
 
 impl Jvm {
@@ -83,6 +91,8 @@ impl Jvm {
                 shared: job.shared.clone(),
                 running: false,
                 attached: began.elapsed(),
+                ends: None,
+                pieces: Pieces::begin(SystemTime::now()),
             }),
             Err(failure) => {
                 // What cannot be deleted now is found by `clean`.
@@ -161,7 +171,10 @@ impl Jvm {
             let options = plan.start(choice, &self.file(RECORDING), &self.file("log"));
             // Until the answer is known the JVM may have started it, or yet start it.
             self.running = true;
-            match self.command(&options, ANSWER)? {
+            self.pieces = Pieces::begin(SystemTime::now());
+            let answer = self.command(&options, ANSWER);
+            self.ends = Some(since_boot() + Duration::from_secs(plan.time_limit()));
+            match answer? {
                 Reply::Returned(0) => return Ok((choice.clone(), refused)),
                 reply => refused = self.explain(&reply),
             }
@@ -186,6 +199,12 @@ impl Jvm {
     /// End the recording, which has the JVM write the rest of it. `limit`: the seconds after which it ends by itself.
     pub fn stop(&mut self, limit: u64) -> Result<Stopped, Failure> {
         self.attach().await_motion();
+        if self.is_over() && self.target.stat().is_some() {
+            sleep(TO_END);
+            self.running = false;
+            self.close_log();
+            return Ok(Stopped::Early);
+        }
         match self.command(&commands::stop(&self.file("log")), WRITE) {
             Ok(Reply::Returned(0)) => {
                 self.running = false;
@@ -215,15 +234,24 @@ impl Jvm {
         }
     }
 
+    /// Whether it has ended by itself: the agent was stopped, or the machine slept, for so long. What records there now is
+    /// somebody else's, and nothing in it tells whose it is.
+    fn is_over(&self) -> bool {
+        self.ends.is_some_and(|ends| since_boot() > ends)
+    }
+
     /// The JVM keeps a log open until the next command that names none.
     fn close_log(&self) {
         let _ = self.command(&commands::status("/dev/null"), FAREWELL);
     }
 
-    /// Whether the recording takes too much of the disk (or memory) that its folder is on, and why.
+    /// Whether the recording takes too much of the disk (or memory) that its folder is on, or could not be read any
+    /// more, and why.
     pub fn too_much(&self) -> Option<Failure> {
         let recording = self.recording(u64::MAX);
-        self.place.too_much(recording.map_or(0, |(_, size)| size))
+        let size = recording.map_or(0, |(_, size)| size);
+        let unread = self.pieces.too_large(SystemTime::now(), size);
+        unread.or_else(|| self.place.too_much(size))
     }
 
     /// The recording as it lies there, and its size: at most `limit` bytes.
@@ -239,17 +267,28 @@ impl Jvm {
 
     /// Stop what may still run and delete what was put here. The paths that could not be deleted.
     pub fn leave(mut self) -> Vec<String> {
-        if self.running && self.target.stat().is_some() {
-            if self.command(&commands::stop("/dev/null"), FAREWELL).is_ok() {
-                self.close_log();
+        self.end();
+        // On musl a library that is gone cannot be told to stop any more, and the next run would load one more beside it.
+        let library = match self.running && self.musl {
+            true => {
+                let left = format!("{}: the profiler could not be stopped", self.library.path);
+                self.library.keep();
+                Err(left)
             }
-            self.running = false;
-        }
-        let left = [
-            let_library_go(self.library, self.musl),
-            self.place.run.release(|_| true),
-        ];
+            false => let_library_go(self.library, self.musl),
+        };
+        let left = [library, self.place.run.release(|_| true)];
         left.into_iter().filter_map(Result::err).collect()
+    }
+
+    /// Stop what may still run, if the JVM can be told.
+    fn end(&mut self) {
+        self.running &= !self.is_over() && self.target.stat().is_some();
+        if self.running && self.command(&commands::stop("/dev/null"), FAREWELL).is_ok() {
+            self.running = false;
+            self.close_log();
+        }
+        self.running &= self.target.stat().is_some();
     }
 }
 

@@ -6,6 +6,7 @@ use rustix::fd::AsFd;
 
 use super::commands;
 use super::jvm::{status_file, ANSWER, MAX_LOG};
+use super::writing::writes_recording;
 use crate::attach::{Attach, Reply};
 use crate::files::read_regular;
 use crate::foothold::{
@@ -34,7 +35,8 @@ pub fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<Strin
 }
 
 /// Another async-profiler may be loaded and idle; while it records, ours must not. `folder` is the
-/// name of that which the library to be loaded has.
+/// name of that which the library to be loaded has: where its file is a new one, the JVM may load it beside the old one,
+/// and then it tells nothing of that.
 pub fn refuse_others(
     target: &Target,
     shoes: &Shoes,
@@ -42,6 +44,9 @@ pub fn refuse_others(
     run: &Held,
     folder: &str,
 ) -> Result<(), Failure> {
+    if !findings.ours.is_empty() && writes_recording(target) == Some(true) {
+        return Err(already_profiled(target.pid));
+    }
     let others = findings.ours.iter().filter(|other| !other.contains(folder));
     let foreign = findings.foreign(&shoes.named);
     for (library, ours) in others
@@ -50,7 +55,7 @@ pub fn refuse_others(
     {
         match status(target, shoes, library, run) {
             Ok(text) if commands::is_idle(&text) => {}
-            // Sessions delete their library only after they stopped it, so one that is gone is idle.
+            // Of musl's, one that is gone: it would have its recording open.
             Err(Load::Refused(_)) if ours => {}
             Ok(_) if ours => return Err(already_profiled(target.pid)),
             Ok(_) | Err(Load::Refused(_)) => return Err(others_profile(target.pid, library)),

@@ -8,11 +8,13 @@ pub mod budget;
 mod events;
 pub mod foresee;
 mod loading;
+mod pieces;
 mod place;
 mod plan;
 mod rate;
 mod results;
 pub mod symbols;
+pub mod writing;
 
 use std::time::{Duration, Instant};
 

@@ -15,7 +15,7 @@ use crate::outcome::Failure;
 /// The largest recording that is read, in bytes. It is read chunk by chunk.
 const MAX_RECORDING: u64 = 2 << 30;
 /// The largest chunk, which is held in memory. The profiler was told to write chunks of 8 MiB.
-const MAX_CHUNK: u64 = 64 << 20;
+pub const MAX_CHUNK: u64 = 64 << 20;
 /// Bytes of names that may be made of a recording.
 const MOST_NAMES: usize = 64 << 20;
 /// The part of the agent's memory for names, where that is less.
@@ -76,7 +76,7 @@ fn early(profiles: &[EventProfile]) -> Note {
     let seconds = profiles.iter().map(|recorded| recorded.timeline.len());
     let seconds = seconds.max().unwrap_or(0);
     Note::of(Failure::new(
-        format!("the profiler ended by itself before its time, in second {seconds}: the host's clock was set forward, or somebody else stopped it"),
+        format!("the profiler ended by itself before its time, in second {seconds}: the host's clock was set forward, the host slept, or somebody else stopped it"),
         "record again",
     ))
 }

@@ -1,0 +1,65 @@
+//! What a session hears, and when.
+
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+
+use signal_hook::consts::SIGTERM;
+
+use super::*;
+use crate::outcome::{Outcome, Stage, Status};
+use crate::recording::Over;
+
+fn session(recordings: Recordings, output: Output) -> Session {
+    Session {
+        inbox: Inbox::silent(),
+        output,
+        store: Store::in_memory(),
+        host: host::facts(),
+        name: session_name(),
+        lease: FIRST_LEASE,
+        greeted: true,
+        excluded: HashSet::new(),
+        recordings: Some(recordings),
+        canary: None,
+        token: None,
+        listens: false,
+        lost: None,
+        lender: None,
+    }
+}
+
+/// One that is told by a connection, and what comes out at its other end.
+fn output() -> (Output, UnixStream) {
+    let (to, from) = UnixStream::pair().unwrap();
+    let mut output = Output::unheard();
+    output.keep(1 << 20);
+    output.go_over(to.into(), &Event::Resumed { found: true }, 0);
+    (output, from)
+}
+
+#[test]
+fn what_waits_to_be_heard_is_not_given_up() {
+    let (output, mut from) = output();
+    let mut session = session(Recordings::hanging(7, true), output);
+    let good = Over::failed(Outcome {
+        pid: Some(7),
+        status: Status::Ok,
+        stage: Stage::Record,
+        reason: "its result".to_owned(),
+        remedy: String::new(),
+    });
+    let waits = [
+        Happening::Noted, // which may have taken long to tell
+        Happening::Report(7, Report::Over(good)),
+        Happening::Signal(SIGTERM),
+    ];
+    for happening in waits {
+        session.inbox.sender.send(happening).unwrap();
+    }
+    assert!(matches!(session.serve(), End::Signal(SIGTERM)));
+    drop(session);
+    let mut told = String::new();
+    from.read_to_string(&mut told).unwrap();
+    assert!(told.contains("its result"), "{told}");
+    assert!(!told.contains("failed"), "{told}");
+}
