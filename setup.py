@@ -47,18 +47,23 @@ class build_package(build_py):
 
 
 def add_built_data(data: Path) -> None:
+    async_profiler, perfmap = async_profiler_libraries(), perfmap_libraries()
+    for arch, library in async_profiler.items():
+        install_file(library, data / "async-profiler" / arch / "libasyncProfiler.so", 0o644)
+    for arch, library in perfmap.items():
+        install_file(library, data / "perfmap" / arch / "libhprofilerPerfmap.so", 0o644)
     for arch, target in AGENT_TARGETS.items():
-        agent = build_agent(target)
+        shipped = {"ASYNC_PROFILER": async_profiler.get(arch), "PERFMAP": perfmap.get(arch)}
+        agent = build_agent(target, shipped)
         if agent is not None:
             install_file(agent.read_bytes(), data / "agent" / arch / "hprofiler-agent", 0o755)
-    for arch, library in async_profiler_libraries().items():
-        install_file(library, data / "async-profiler" / arch / "libasyncProfiler.so", 0o644)
-    for arch, library in perfmap_libraries().items():
-        install_file(library, data / "perfmap" / arch / "libhprofilerPerfmap.so", 0o644)
 
 
-def build_agent(target: str) -> Path | None:
-    """Build the agent for one target; None, and a word of why, where the target cannot be had."""
+def build_agent(target: str, shipped: Dict[str, bytes | None]) -> Path | None:
+    """Build the agent for one target; None, and a word of why, where the target cannot be had.
+
+    Under sudo it takes these libraries and no others (agents/host/src/shipped.rs).
+    """
     if not has_rust_target(target):
         warn(
             f"no Rust standard library for {target}: the package will have no agent for it "
@@ -76,7 +81,9 @@ def build_agent(target: str) -> Path | None:
         "--target",
         target,
     ]
-    subprocess.run(command, cwd=ROOT, check=True)
+    libraries = {name: library for name, library in shipped.items() if library is not None}
+    known = {f"HPROFILER_SHIPPED_{name}": bytes_sha256(library) for name, library in libraries.items()}
+    subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, **known})
     target_dir = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
     return target_dir / target / "agent" / "hprofiler-agent"
 
@@ -156,7 +163,11 @@ def fetch_artifact(coordinates: str, sha256: str) -> Path:
 
 
 def file_sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return bytes_sha256(path.read_bytes())
+
+
+def bytes_sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def copy_files(files: list[Path], folder: Path) -> None:

@@ -6,6 +6,8 @@ library is called. Only `hprofiler.cli` prints them.
 
 from __future__ import annotations
 
+from hprofiler.text import printable
+
 
 class HprofilerError(Exception):
     """Anything that ends a command with a message instead of a traceback."""
@@ -27,11 +29,12 @@ class SelectorError(UsageError):
 class HostError(HprofilerError):
     """One host could not do its part; becomes a ledger line, never the end of a run.
 
-    `stage` is one of the stages of `model.Outcome`.
+    `stage` is one of the stages of `model.Outcome`. Reasons often have words of the host's, or of whoever
+    answers in its place: what a terminal would obey is taken out here, for all of them.
     """
 
     def __init__(self, stage: str, reason: str, remedy: str = "") -> None:
-        super().__init__(reason, remedy)
+        super().__init__(printable(reason), printable(remedy))
         self.stage = stage
 
     def at(self, stage: str) -> HostError:
@@ -41,6 +44,10 @@ class HostError(HprofilerError):
 
 class ConnectionLost(HostError):
     """A connection that had been made is there no more."""
+
+
+class TimedOut(HostError):
+    """A step took too long: nobody waits any longer, and what was asked for may go on, or stand still."""
 
 
 class AgentEnded(HostError):

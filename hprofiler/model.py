@@ -15,6 +15,10 @@ PROCESS = "process"
 """The label that is a process's short name."""
 OWNER = "owner"
 """Of a container that is not certain: whose processes are its. Others' are not believed to be."""
+RUN_FOR = "run_for"
+"""Of a container: its application's user, whose word that a process is in it goes before other users'."""
+MANAGER_PORT = "manager_port"
+"""Of a container: where its node's manager listens, as whose user it may run."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,8 @@ class Recording:
     `event` is as it was asked for, `source` what `engine` used for it (`perf_events`, `ctimer` ...).
     `interval` is what one sample stands for, in the event's own unit (nanoseconds or bytes), 0 where that
     means nothing. `timeline` counts the samples of each second; `totals` are the profile's sums by name.
+    `attach_seconds` is how long the process was attached to for it, None where nothing was;
+    `bytes_received` is the size of the profile as it came.
     """
 
     process: Process
@@ -129,6 +135,8 @@ class Recording:
     cpu_seconds: float = 0.0
     timeline: Tuple[int, ...] = ()
     totals: Mapping[str, int] = field(default_factory=dict)
+    attach_seconds: Optional[float] = None
+    bytes_received: Optional[int] = None
 
 
 class Status(str, Enum):

@@ -9,9 +9,13 @@ HIDDEN = "***@"
 _SCHEME = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*://)?", re.IGNORECASE)
 # A comma ends an address where another one begins with a scheme: it may as well be part of a password.
 _NEXT = re.compile(r",(?=\s*https?://)", re.IGNORECASE)
-_IN_TEXT = re.compile(r"(?<=//)[^\s,]*@")
+# As in the agent's mask.rs: an address ends where a blank or the next one's scheme begins.
+_IN_TEXT = re.compile(r"(?<=//)(?:(?![a-z][a-z0-9+.-]{0,20}://)\S)*@", re.IGNORECASE)
 
-_NAMED = re.compile(r"((?:pass(?:word|wd|phrase)?|secret|token|credentials?|key)[\w.-]*[=:]\s*)[^\s&]+", re.I)
+_WORDS = ("password", "passwd", "passphrase", "secret", "token", "credential", "apikey", "accesskey")
+_ENDINGS = ("key", r"(?<!by)(?<!com)pass", "pwd", "auth")
+_LIKE_WORDS = "|".join("[-_.]*".join(word) for word in _WORDS)
+_NAMED = re.compile(rf"((?:(?:{_LIKE_WORDS})[\w.-]*|{'|'.join(_ENDINGS)})[=:]\s*)[^\s&]+", re.IGNORECASE)
 
 
 def hide_logins(addresses: str) -> str:

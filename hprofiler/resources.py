@@ -10,12 +10,13 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Optional
+from typing import Dict, Mapping, Optional
 
 from hprofiler.errors import UsageError
 
 ARCHITECTURES = ("x86_64", "aarch64")
 ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
+ASYNC_PROFILER = "libasyncProfiler.so"
 PERFMAP = "libhprofilerPerfmap.so"
 LIBRARY_VARIABLE = "HPROFILER_ASYNC_PROFILER"
 
@@ -58,12 +59,24 @@ def async_profiler_libraries(named: Optional[str] = None) -> Dict[str, Blob]:
 
     `named` (or $HPROFILER_ASYNC_PROFILER) takes the place of the shipped one of its architecture.
     """
-    present = _built("async-profiler", "libasyncProfiler.so")
+    present = _built("async-profiler", ASYNC_PROFILER)
     named = named or os.environ.get(LIBRARY_VARIABLE)
     if named:
         arch, blob = _named_library(Path(named))
         present[arch] = blob
     return present
+
+
+def refuse_foreign(libraries: Mapping[str, Blob]) -> None:
+    """Raises UsageError for async-profiler libraries that the agents, when sudo runs them, would not take."""
+    shipped = _built("async-profiler", ASYNC_PROFILER)
+    for arch, blob in libraries.items():
+        if arch not in shipped or shipped[arch].sha256 != blob.sha256:
+            raise UsageError(
+                f"an agent that sudo runs takes no library but its own package's, and not {blob.path}",
+                f"leave out --async-profiler (or {LIBRARY_VARIABLE}), connect as root instead of --become, "
+                f"or install hprofiler from its sources with that library named in {LIBRARY_VARIABLE}",
+            )
 
 
 def selector_directory() -> Path:

@@ -191,6 +191,23 @@ fn hostile_words_are_words() {
     );
 }
 
+#[test]
+fn a_long_subtitle_is_set_closer_and_none_of_it_is_outside() {
+    let subtitle = |letters: usize| {
+        let options = Options {
+            subtitle: "n".repeat(letters),
+            ..Options::default()
+        };
+        let svg = draw(&folded("a;b 5\n"), &options);
+        let (_, line) = svg.split_once("id=\"subtitle\"").unwrap();
+        line.split_once('>').unwrap().0.to_owned()
+    };
+    // 12 px letters of 0.59: 166 have room on 1180 px.
+    assert!(!subtitle(166).contains("textLength"));
+    let closer = " textLength=\"1180\" lengthAdjust=\"spacingAndGlyphs\"";
+    assert!(subtitle(167).ends_with(closer), "{}", subtitle(167));
+}
+
 /// Remembers how much came at once.
 struct Blocks {
     largest: usize,

@@ -3,6 +3,7 @@
 
 import { fillAverage, loneFrames, methodChanges, sidesOf } from "./compare.js";
 import { ChangesTable } from "./changes_table.js";
+import { coverageOfBoth } from "./coverage.js";
 import { Difference } from "./difference.js";
 import { make } from "./dom.js";
 import { quantity } from "./format.js";
@@ -109,6 +110,7 @@ export class CompareView {
     this.graph.show(profile, {
       label: "both, on average",
       title: `${one.label} compared with ${another.label}`,
+      coverage: coverageOfBoth(context.scopes, one, another, context.event),
       average: true,
       rows: (node) => difference.rows(node),
       tint: (node, { dark }) => difference.tint(node, dark),

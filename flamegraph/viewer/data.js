@@ -23,6 +23,11 @@ import { readTree } from "./tree.js";
 /** @typedef {{event: number, process: number, thread: number | null}} ColumnInfo */
 /** @typedef {{method: string, share: number, usual: number}} Difference */
 /** @typedef {{host: number, expected: number, taken: number, distance: number, noise: number, outlier: boolean, differs: Difference[]}} HostNumbers */
+/**
+ * How much of what there was an event is of, in words: each run, hosts by their number; `short` for how much of the
+ * time processes were recorded that were not for all of it.
+ * @typedef {{runs: string[], hosts: Record<number, string>, short: Record<number, string>}} Coverage
+ */
 /** @typedef {{text: string, method: string | null, host: number | null}} Finding */
 
 /**
@@ -39,6 +44,7 @@ import { readTree } from "./tree.js";
  * @property {string[]} threads
  * @property {ColumnInfo[]} columns
  * @property {HostNumbers[][]} hosts_by_event
+ * @property {Coverage[]} coverage by event
  * @property {Finding[][]} findings
  */
 

@@ -1,6 +1,7 @@
 // @ts-check
 /** Saves what is chosen as a file: nothing leaves the browser, the file comes out of the page itself. */
 
+import { coverageOf } from "./coverage.js";
 import { part } from "./dom.js";
 import { toPprof } from "./export_pprof.js";
 import { toSvg } from "./export_svg.js";
@@ -37,7 +38,8 @@ export function startExport(context, failed) {
 function picture(context) {
   const { active, scope, page, event } = context;
   if (!active) throw new Error("there is no graph to save");
-  return toSvg(active, [page.title, active.look.title ?? scope.label, page.events[event].title].filter(Boolean).join(" · "));
+  const title = [page.title, active.look.title ?? scope.label, page.events[event].title].filter(Boolean).join(" · ");
+  return toSvg(active, title, active.look.coverage ?? coverageOf(context.scopes, scope, event));
 }
 
 /**

@@ -12,25 +12,29 @@ import { toldOf } from "./told.js";
 /** @typedef {import("./profile.js").Profile} Profile */
 
 const HEAD = 34;
+const SECOND_LINE = 18;
 const MARGIN = 10;
 const LONGEST_TITLE = 2000;
 
 /**
  * @param {Graph} graph
  * @param {string} title
+ * @param {string} subtitle "" for none
  */
-export function toSvg(graph, title) {
+export function toSvg(graph, title, subtitle) {
   const { profile, painter } = graph;
   if (!profile) throw new Error("there is no graph to save");
   const { coloring } = painter;
   const width = graph.sheet.width || 1200;
-  const height = HEAD + graph.rows * ROW + MARGIN;
+  const head = HEAD + (subtitle ? SECOND_LINE : 0);
+  const height = head + graph.rows * ROW + MARGIN;
   const file = new TextFile();
   file.put(`<svg xmlns="http://www.w3.org/2000/svg" width="${width + 2 * MARGIN}" height="${height}" viewBox="${-MARGIN} 0 ${width + 2 * MARGIN} ${height}">\n`);
   file.put(`<style>text { font: ${FONT.replaceAll('"', "'")}; fill: ${coloring.text}; dominant-baseline: central } .soft { fill: ${coloring.soft} }</style>\n`);
   file.put(`<rect x="${-MARGIN}" width="100%" height="100%" fill="${coloring.edge}"/>\n`);
   file.put(`<text x="0" y="${HEAD / 2}" font-weight="600">${escaped(title)}</text>\n`);
-  const top = (/** @type {number} */ depth) => HEAD + (graph.flame ? graph.rows - 1 - depth : depth) * ROW;
+  if (subtitle) file.put(`<text class="soft" x="0" y="${HEAD / 2 + SECOND_LINE}"${squeezed(painter.ruler.widthOf(subtitle), width)}>${escaped(subtitle)}</text>\n`);
+  const top = (/** @type {number} */ depth) => head + (graph.flame ? graph.rows - 1 - depth : depth) * ROW;
   const view = { from: graph.from, to: graph.to, width, first: 0, last: graph.rows - 1 };
   layOut(
     profile,
@@ -92,6 +96,15 @@ function label([soft, firm], x, y, dimmed) {
   const faint = dimmed ? ` opacity="${DIMMED_TEXT}"` : "";
   const before = soft ? `<tspan class="soft">${escaped(soft)}</tspan>` : "";
   return `<text x="${x.toFixed(2)}" y="${y}"${faint}>${before}${escaped(firm)}</text>`;
+}
+
+/**
+ * Letters that are set closer where a line has no room for them: what it says at its end counts as well.
+ * @param {number} needed
+ * @param {number} room
+ */
+function squeezed(needed, room) {
+  return needed > room ? ` textLength="${room}" lengthAdjust="spacingAndGlyphs"` : "";
 }
 
 /**

@@ -35,6 +35,7 @@ const SOME_WIDTH = 1200;
  * @typedef {object} Look
  * @property {string} label what the root's frame says
  * @property {string} [title] what the graph is of, where that is not the scope
+ * @property {string} [coverage] how much of what there was it is of, where that is not the scope's
  * @property {(node: number, coloring: Coloring) => string} [tint] the frames' CSS colours, instead of the usual ones
  * @property {(node: number) => Told[]} [rows] what is told of a frame, where it is not its total and self
  * @property {boolean} [outward] frames are called by those on them: a stack ends at the root

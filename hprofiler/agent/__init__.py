@@ -3,6 +3,7 @@
 from hprofiler.agent.bootstrap import AgentBinaries, Blob
 from hprofiler.agent.checks import Audited, AuditEntry, Checked, CheckedProcess, Finding
 from hprofiler.agent.events import (
+    MAX_RECORDED,
     Done,
     Found,
     Ignored,
@@ -19,6 +20,7 @@ from hprofiler.agent.session import AgentSession
 from hprofiler.agent.talk import Witness
 
 __all__ = [
+    "MAX_RECORDED",
     "AgentBinaries",
     "AgentSession",
     "AuditEntry",

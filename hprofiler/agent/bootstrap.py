@@ -15,8 +15,8 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Protocol, 
 
 from hprofiler.agent.wire import PIECE, BadEvent, Wire
 from hprofiler.errors import ConnectionLost, HostError
+from hprofiler.text import printable
 from hprofiler.transports.base import Channel, Transport
-from hprofiler.transports.text import printable
 
 MARK = "HPROFILER"
 _MARK_LIMIT = 4096
@@ -111,8 +111,9 @@ def start_command(binaries: AgentBinaries, become: Optional[str]) -> str:
         f"{plain(arch)}) s={plain(blob.sha256)} n={blob.path.stat().st_size};; "
         for arch, blob in sorted(binaries.agents.items())
     )
-    prefix = {"sudo": "sudo -n ", None: ""}[become]
-    script = _START.format(arms=arms, mark=MARK, prefix=prefix)
+    # sudoers may allow the agent without arguments only: then it takes no library but its package's.
+    prefix, arguments = {"sudo": ("sudo -n ", ""), None: ("", " --any-library")}[become]
+    script = _START.format(arms=arms, mark=MARK, prefix=prefix, arguments=arguments)
     return f"exec sh -c '{script}'"
 
 
@@ -146,7 +147,8 @@ _START = _lines(
     "f=agent-$s; if [ -f $f ]; then h=;",
     "if [ $(wc -c <$f) = $n ]; then",
     "if command -v sha256sum >/dev/null 2>&1; then h=$(sha256sum <$f); h=${{h%% *}}; else h=$s; fi; fi;",
-    'if [ "$h" = $s ]; then f=$(pwd -P)/$f; cd /; echo {mark} exec $a "$d"; exec {prefix}"$f"; fi; fi;',
+    'if [ "$h" = $s ]; then f=$(pwd -P)/$f; cd /; echo {mark} exec $a "$d";',
+    'exec {prefix}"$f"{arguments}; fi; fi;',
     'echo {mark} need $a "$d"; exit 0; done;',
     "echo {mark} nowhere $a -",
 )

@@ -9,13 +9,14 @@ from typing import Any, FrozenSet, Mapping, Optional, Set, Tuple, Union
 from hprofiler.agent import fields
 from hprofiler.agent.wire import BadEvent
 from hprofiler.model import HostFacts, Process, Samples, Sampling, Status
-from hprofiler.transports.text import printable
+from hprofiler.text import printable
 
 MAX_PROFILE = 512 << 20
 MAX_RAW = 512 << 20
 MAX_TIMELINE = 86_460
 MAX_EVENTS = 16
 MAX_FOUND = 10_000
+MAX_RECORDED = 512  # processes of one session, as agents hold it
 MAX_EVENT_NAME = 255
 ENGINES = ("async-profiler", "perf")
 RAW_FILES = ("recording.jfr",)
@@ -111,6 +112,7 @@ class ProfileHeader:
     interval: int
     seconds: float
     cpu_seconds: float
+    attach_seconds: Optional[float]
     samples: Samples
     timeline: Tuple[int, ...]
     sha256: str
@@ -261,6 +263,7 @@ def _profile_header(event: Mapping[str, Any]) -> ProfileHeader:
         interval=fields.integer(event, "interval"),
         seconds=fields.seconds(event, "seconds"),
         cpu_seconds=fields.seconds(event, "cpu_seconds"),
+        attach_seconds=fields.optional_seconds(event, "attach_seconds"),
         samples=Samples(*(fields.integer(samples, name) for name in ("expected", "taken", "lost"))),
         timeline=fields.integers(event, "timeline", MAX_TIMELINE),
         sha256=fields.sha256(event),

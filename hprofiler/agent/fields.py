@@ -6,7 +6,7 @@ import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent.wire import BadEvent
-from hprofiler.transports.text import printable
+from hprofiler.text import printable
 
 PID_LIMIT = 1 << 22
 TEXT_LIMIT = 4096
@@ -47,6 +47,10 @@ def seconds(event: Mapping[str, Any], name: str, most: float = 1e9) -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= most:
         raise BadEvent(f"{name} is no number of seconds")
     return float(value)
+
+
+def optional_seconds(event: Mapping[str, Any], name: str) -> Optional[float]:
+    return None if event.get(name) is None else seconds(event, name)
 
 
 def number(event: Mapping[str, Any], name: str, otherwise: float) -> float:

@@ -80,9 +80,12 @@ class Trace:
         if one.kind == "profiler":
             return one.pid in self.pids
         if one.kind == "agent":
-            return one.id == f"agent:{self.session.replace('-', ':')}"
+            return self.is_its_agent(one)
         name = one.path.rpartition("/")[2]
         return one.kind == "folder" and name.startswith(self._folders())
+
+    def is_its_agent(self, one: Leftover) -> bool:
+        return one.id == f"agent:{self.session.replace('-', ':')}"
 
     def is_about(self, failure: Failure) -> bool:
         """Whether it is one of the session's processes that could not be looked at."""

@@ -11,8 +11,8 @@ from typing import Dict, List, Mapping, Sequence
 
 from hprofiler.agent.events import Listed
 from hprofiler.errors import HostError
+from hprofiler.text import printable
 from hprofiler.transports.base import Transport
-from hprofiler.transports.text import printable
 
 HEADER = "UID          PID    PPID  C STIME TTY          TIME CMD"
 

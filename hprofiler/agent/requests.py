@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.model import Process, Sampling
-from hprofiler.transports.text import printable
+from hprofiler.text import printable
 
 NO_ENGINES: Mapping[int, str] = {}
 

@@ -147,17 +147,19 @@ class AgentSession(Talk):
         native: bool = False,
         containers: Iterable[str] = (),
         own: Optional[str] = None,
+        vouched: Optional[Mapping[str, Any]] = None,
     ) -> Found:
         """The processes that the protocol's selector object `query` means; `native`: not only JVMs.
 
         With `containers` (ids) only what is in them, each process with its container's id as a label; there
-        `query` may be None for all of it. `own` is the one of them that the agent itself is in.
+        `query` may be None for all of it. `own` is the one of them that the agent itself is in; `vouched` are
+        the protocol's `owners` and `manager_port`, as far as they are known.
         """
         self.stage = "find"
         ids = list(containers)
         request: Dict[str, Any] = {"type": "find", "selector": query and dict(query), "native": native}
         if ids:
-            request["containers"] = ids
+            request.update(vouched or {}, containers=ids)
         if own is not None:
             request["own"] = own
         self._send(request)
@@ -195,6 +197,8 @@ class AgentSession(Talk):
             self._check_outcome(outcomes, asked)
         self._spare(outcomes)
         self._prepared = self._parsed(events.parse_ready, event)
+        if len(self._prepared) > events.MAX_RECORDED:
+            raise self._nonsense(f"it prepared more than {events.MAX_RECORDED} processes")
         if not asked.issuperset(self._prepared) or len(set(self._prepared)) != len(self._prepared):
             raise self._nonsense("it prepared processes that it was not asked for")
         return self._prepared, tuple(outcomes)
@@ -294,16 +298,25 @@ class AgentSession(Talk):
             return None
         return Trace(self.hello.session, frozenset(self._touched - self._spared), frozenset(self._loads))
 
-    def take_away(self, trace: Trace) -> Cleaned:
-        """Remove what another session left that was killed, and nothing of anybody else's."""
+    def take_away(self, trace: Trace, waits: Callable[[int], bool] = lambda seconds: False) -> Cleaned:
+        """Remove what another session left that was killed, and nothing of anybody else's.
+
+        An agent of it that stands still is left over when its lease ends: whether that is waited for
+        `waits` says. One that goes on is spared.
+        """
         self._begin_lease()  # JVMs that hang are waited for longer than a lease
         found = self.leftovers()
+        ends = [one.ends for one in found.entries if trace.is_its_agent(one) and one.ends is not None]
+        if ends and waits(max(ends)):
+            found = self.leftovers()
         its = [one for one in found.entries if trace.is_of(one)]
         left = [one.id for one in its if one.state == "left"]
         cleaned = self.clean(kept=True, only=left) if left else Cleaned((), (), (), ())
         unknown = [Failure(f"process {one.pid}", one.reason) for one in its if one.state == "unknown"]
         failed = (*cleaned.failed, *unknown, *filter(trace.is_about, found.failed))
-        return replace(cleaned, failed=failed)
+        alive = [one for one in its if trace.is_its_agent(one) and one.state != "left"]
+        spared = (*cleaned.spared, *(Failure(f"its agent {one.pid}", one.reason) for one in alive))
+        return replace(cleaned, failed=failed, spared=spared)
 
     def canary(
         self,

@@ -13,8 +13,8 @@ from hprofiler.agent.checks import Audited, parse_audited
 from hprofiler.agent.requests import refusal
 from hprofiler.agent.wire import BadEvent
 from hprofiler.errors import AgentEnded, ConnectionLost, HostError
+from hprofiler.text import printable
 from hprofiler.transports.base import SOME_SIGNAL, Channel, Transport
-from hprofiler.transports.text import printable
 
 LEASE_SECONDS = 30
 """For so long an agent waits for a word, and then keeps what it recorded for as long again."""

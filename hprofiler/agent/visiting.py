@@ -22,8 +22,8 @@ from hprofiler.agent.loadable import loadable
 from hprofiler.agent.remover import ZEROS, printed
 from hprofiler.agent.wire import PIECE, Wire
 from hprofiler.errors import HostError
+from hprofiler.text import printable
 from hprofiler.transports.base import Channel, NoShell, Transport
-from hprofiler.transports.text import printable
 
 _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
 _FOLDERS = ("/tmp", "/var/tmp", '"$HOME"', "/dev/shm")

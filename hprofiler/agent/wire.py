@@ -7,8 +7,8 @@ import threading
 from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional
 
 from hprofiler.errors import HostError
+from hprofiler.text import printable
 from hprofiler.transports.base import Channel
-from hprofiler.transports.text import printable
 
 MAX_LINE = 16 << 20
 MAX_MEMBERS = 400_000

@@ -151,7 +151,11 @@ def _binaries(options: argparse.Namespace) -> AgentBinaries:
     from hprofiler.agent import AgentBinaries
 
     library = getattr(options, "async_profiler", None)
-    return AgentBinaries(resources.agents(), resources.blobs(library))
+    blobs = resources.blobs(library)
+    is_sent = hasattr(options, "async_profiler") and options.engine != "perf"
+    if is_sent and getattr(options, "become", None):
+        resources.refuse_foreign(blobs["async-profiler"])
+    return AgentBinaries(resources.agents(), blobs)
 
 
 def file(name: Optional[str], option: str) -> Optional[Path]:

@@ -89,10 +89,10 @@ def _live(hosts: int, duration: float) -> Iterator[Listener]:
 
     console = Console(stderr=True)
     columns = (
-        TextColumn("{task.description:<9}"),
+        TextColumn("{task.description:<9}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),
     )
     progress = Progress(*columns, console=console, transient=True)
     progress.start()
@@ -121,7 +121,7 @@ class LiveDisplay:
         from rich.text import Text
 
         if progress.stage == "stop":
-            self._progress.console.print(progress.detail)
+            self._progress.console.print(Text(progress.detail))
             return
         self._seeking.hear(progress)
         if progress.stage != "lost":  # one that is sought has passed what it had passed

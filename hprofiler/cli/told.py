@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence, Tuple
 
 from hprofiler.model import Status
@@ -101,10 +101,13 @@ def _some(names: Sequence[str]) -> str:
 
 
 def host_records(results: Sequence[HostResult]) -> List[Dict[str, object]]:
-    """For `--json`: the ledger's lines of each host, and what each recording was made with."""
+    """For `--json`: the ledger's lines of each host, what each recording was made with, and what it took."""
     return [
         {
             "host": host.host.name,
+            "timings": {stage: round(seconds, 3) for stage, seconds in host.timings.items()},
+            "bytes_sent": host.bytes_sent,
+            "bytes_received": host.bytes_received,
             "outcomes": [
                 {"pid": o.pid, "status": o.status.value, "reason": o.reason, "remedy": o.remedy}
                 for o in host.outcomes
@@ -116,6 +119,10 @@ def host_records(results: Sequence[HostResult]) -> List[Dict[str, object]]:
                     "engine": recording.engine,
                     "source": recording.source,
                     "interval": recording.interval,
+                    "seconds": recording.seconds,
+                    "samples": asdict(recording.samples),
+                    "attach_seconds": recording.attach_seconds,
+                    "bytes_received": recording.bytes_received,
                 }
                 for recording in host.recordings
             ],

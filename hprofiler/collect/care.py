@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hprofiler.agent import MAX_RECORDED
 from hprofiler.errors import HostError
 from hprofiler.model import HostFacts
 
@@ -15,6 +16,9 @@ LITTLE_MEMORY = 64 << 20
 AGENT_CPU = 1.0
 """Processors that an agent uses on average, where nobody says otherwise."""
 _ATTACH = 0.5  # seconds for each process, where none answers: more than agents give them
+_MOST_PROCESSES = MAX_RECORDED  # whatever a host says that it has found
+_STEPS_TO_FETCH = 10  # a link of a megabit a second carries 75 MB in the 10 minutes that these usually are
+_STEPS_AFTER_STOP = 2
 _AGENT_GIVES_WAY = 2.0  # how much longer the end of a recording may take on a host that has much to do
 
 
@@ -31,11 +35,19 @@ class Care:
 
     def attaching(self, timeout: float, processes: int) -> float:
         """Seconds for a step in which so many processes are attached to: not all at once."""
-        return timeout + _ATTACH * processes
+        return timeout + _ATTACH * min(processes, _MOST_PROCESSES)
 
     def folding(self, timeout: float, processes: int) -> float:
         """Seconds, after the recording or one of its results, until the next result."""
         return self.attaching(_AGENT_GIVES_WAY * timeout / min(1.0, self.agent_cpu), processes)
+
+    def fetching(self, timeout: float, processes: int) -> float:
+        """Seconds, after the recording, for all of its results; none that comes gives the others more."""
+        return self.folding(_STEPS_TO_FETCH * timeout, processes)
+
+    def fetching_after_stop(self, timeout: float, processes: int) -> float:
+        """The same for somebody who waits for the end."""
+        return self.folding(_STEPS_AFTER_STOP * timeout, processes)
 
 
 USUAL = Care()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Counter, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent import Checked, CheckedProcess, Finding, Found, Ignored, ProcessOutcome
-from hprofiler.collect import libraries
+from hprofiler.collect import crowd, libraries
 from hprofiler.collect.canaries import Kind, kind_of
 from hprofiler.collect.care import USUAL, Care, refuse_busy
 from hprofiler.collect.crew import Crew, Listener, Reach, silent
@@ -90,6 +90,7 @@ class _CheckingVisit(Visit):
         if not found.processes:
             reason = idle_reason(found, self.host)
             self.outcomes.append(Outcome(self.host.name, Status.IDLE, "find", reason))
+        meant, too_many = crowd.chosen(found.processes)
         needed: List[libraries.Library] = []
         if found.processes:
             needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
@@ -99,11 +100,11 @@ class _CheckingVisit(Visit):
             self._sampling,
             libraries.hashes(needed),
             libraries.versions(needed),
-            found.processes,
+            meant,
             self._care.agent_cpu,
         )
         self._clock_ahead = ahead(checked.time, asked, time.time())
-        processes = tuple(_doubted(one) for one in checked.processes)
+        processes = (*map(_doubted, checked.processes), *map(_unchecked, too_many))
         self._found, self._checked = found, replace(checked, processes=processes)
         if found.processes and not self._care.busy:
             self._checked = self._unless_busy(self._checked)
@@ -134,6 +135,10 @@ class _CheckingVisit(Visit):
             timings=dict(self.timings),
             needless=self.needless,
         )
+
+
+def _unchecked(outcome: ProcessOutcome) -> CheckedProcess:
+    return CheckedProcess(outcome, "", {}, ())
 
 
 def _failed(one: CheckedProcess, why: HostError) -> CheckedProcess:

@@ -34,6 +34,8 @@ class Comeback:
         self._enough = threading.Event()
         self._away: Optional[float] = None
         self._interrupted: Optional[Interrupted] = None
+        self.has_looked = False
+        """Whether it was tried to take away what a session left: what is told has come of it."""
 
     # What is told of it
 
@@ -119,13 +121,18 @@ class Comeback:
             raise self._nothing_there(other, session.trace, why, reason)
 
     def tidied(self, why: HostError) -> HostError:
-        """What an agent left that ended before it recorded is taken away. Gives what there is to tell."""
+        """What an agent left that ended before it recorded, or is not waited for any longer, is taken away.
+
+        Gives what there is to tell.
+        """
         visit = self._visit
         trace = visit.session.trace if visit.session else None
         if trace is None:
             return why
+        self.has_looked = True
         visit.limit(None)
         try:
+            visit.begin_anew()
             with self._crew.turns:
                 visit.limit(visit.reach.timeout)
                 transport = visit.renew_transport()
@@ -139,11 +146,12 @@ class Comeback:
     def _nothing_there(
         self, other: AgentSession, trace: Optional[Trace], why: HostError, reason: str
     ) -> HostError:
-        """The agent has ended; what it could not take away is taken away now."""
+        """The agent has ended, or stands still; what it could not take away is taken away now."""
         visit = self._visit
-        visit.limit(visit.reach.timeout + CLEANING_SECONDS)
+        self.has_looked = True
+        visit.limit(visit.reach.timeout + CLEANING_SECONDS + LEASE_SECONDS)
         try:
-            cleaned = other.take_away(trace) if trace else Cleaned((), (), (), ())
+            cleaned = other.take_away(trace, self._waits) if trace else Cleaned((), (), (), ())
             other.bye()
         except HostError as error:
             reason += f", and what it left there could not be removed: {error.reason}"
@@ -151,15 +159,28 @@ class Comeback:
         if cleaned.failed:
             reason += f", and {cleaned.failed[0].what} could not be removed: {cleaned.failed[0].reason}"
             return HostError(why.stage, reason, "run `hprofiler cleanup`")
+        if cleaned.spared:
+            reason += f", and {cleaned.spared[0].what} is there yet: {cleaned.spared[0].reason}"
+            return HostError(why.stage, reason, "run `hprofiler cleanup` in a minute")
+        if cleaned.ended:
+            reason += "; its agent, which stood still, was ended"
+            return HostError(why.stage, reason, "see who stops it: root or its own user; then record again")
         if cleaned.stopped:
             reason += f"; its profiler in {len(cleaned.stopped)} of the processes was stopped"
         remedy = f"{why.remedy}; then record again" if why.remedy else "record again"
         return HostError(why.stage, reason, remedy)
 
+    def _waits(self, seconds: int) -> bool:
+        """The lease of an agent that is stopped is waited for, unless the user has had enough."""
+        if seconds > LEASE_SECONDS:
+            return False
+        self._visit.tell(self._visit.stage, f"its agent stands still: it is ended in {seconds} s")
+        return not self._enough.wait(seconds + 1)
+
     def _given_up(self, why: HostError, lost: float, last: HostError) -> HostError:
         waited = time.monotonic() - lost
         reason = f"{why.reason}, and could not be made again within {waited:.0f} s: {last.reason}"
-        remedy = "see whether the host is up; its agent ends by itself, within a minute"
+        remedy = "see whether the host is up; its agent ends within a minute, or by `hprofiler cleanup`"
         if self._enough.is_set():
             reason = f"{why.reason}, and was not waited for any longer: interrupted"
         return ConnectionLost(why.stage, reason, remedy)

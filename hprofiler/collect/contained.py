@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from hprofiler.model import OWNER, PROCESS, Host, Outcome, Process, Status
+from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Host, Outcome, Process, Status
 
 _EMPTY_TOLD = 20
 _UNSEEN_TOLD = 5
@@ -16,6 +16,14 @@ class Contained:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+
+    def vouched(self) -> Dict[str, Any]:
+        """What tells the agent whom to believe where several users' processes say that they are in one."""
+        containers = self._host.containers.items()
+        owners = {identity: known[RUN_FOR] for identity, known in containers if known.get(RUN_FOR)}
+        ports = {int(known[MANAGER_PORT]) for _, known in containers if MANAGER_PORT in known}
+        vouched: Dict[str, Any] = {"owners": owners} if owners else {}
+        return {**vouched, "manager_port": ports.pop()} if len(ports) == 1 else vouched
 
     def named(self, reason: str) -> str:
         """The agent's words with the pods' names in place of what the runtime calls containers."""
@@ -36,7 +44,8 @@ class Contained:
     def known(self, process: Process) -> Process:
         """A process with what the resolver knows of its container, which goes before what was derived."""
         known = dict(self._host.containers.get(process.labels.get("container", ""), {}))
-        known.pop(OWNER, None)
+        for name in (OWNER, RUN_FOR, MANAGER_PORT):
+            known.pop(name, None)
         label = known.pop(PROCESS, process.label)
         if not process.is_jvm and label != process.label:
             label = f"{process.label} of {label}"  # a worker or a helper beside the JVM that the name is of

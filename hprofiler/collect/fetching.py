@@ -7,11 +7,18 @@ from typing import Callable, Iterator, Mapping, Optional, Protocol, Union
 
 from hprofiler.agent import AgentSession, ProfileHeader, RawHeader
 from hprofiler.collect.ledger import Ledger
-from hprofiler.errors import HprofilerError
+from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import Host, Process, Recording
+from hprofiler.text import printable
 
 SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
 PART = 1 << 20  # bytes of a payload that have a time limit of their own
+
+MOST_PROFILES = 1 << 30
+"""Bytes of one host's profiles, together, that are kept."""
+MOST_RAW = 4 << 30
+"""The same of its raw recordings, where these were asked for."""
+_FEWER = "record fewer processes (-j) or events (-e) at once, or for a shorter time"
 
 Header = Union[ProfileHeader, RawHeader]
 
@@ -43,6 +50,7 @@ class Fetching:
         self._sink = sink
         self._limit = limit
         self._timeout = timeout
+        self._kept = {ProfileHeader: 0, RawHeader: 0}
 
     def time_for(self, size: int) -> float:
         """Seconds in which the next part of a payload has to come, of which so many bytes are missing."""
@@ -57,7 +65,7 @@ class Fetching:
             for _ in pieces:  # whoever did not take all of them must not lose the next profile
                 pass
             remedy = error.remedy if isinstance(error, HprofilerError) else ""
-            ledger.problem(header.pid, str(error), remedy)
+            ledger.problem(header.pid, printable(str(error)), remedy)
 
     def _in_time(self, pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
         """A host that claims much and sends little is waited for as long as one part may take."""
@@ -71,6 +79,7 @@ class Fetching:
 
     def _keep(self, header: Header, pieces: Iterator[bytes], ledger: Ledger) -> None:
         process = ledger.process(header.pid)
+        self._count(header)
         if isinstance(header, RawHeader):
             self._sink.raw(self._host, process, header.name, pieces)
             return
@@ -83,7 +92,24 @@ class Fetching:
             samples=header.samples,
             seconds=header.seconds,
             cpu_seconds=header.cpu_seconds,
+            attach_seconds=header.attach_seconds,
+            bytes_received=header.size,
             timeline=header.timeline,
         )
         totals = self._sink.profile(self._host, recording, pieces)
         ledger.recorded(replace(recording, totals=totals))
+
+    def _count(self, header: Header) -> None:
+        """Raises HostError where the host would fill the disk."""
+        raw = isinstance(header, RawHeader)
+        most, what = (MOST_RAW, "raw recordings") if raw else (MOST_PROFILES, "profiles")
+        if self._kept[type(header)] + header.size > most:
+            reason = f"not kept: its host has more than {most >> 20} MiB of {what}"
+            raise HostError("fetch", reason, f"{_FEWER}, or without --keep-raw" if raw else _FEWER)
+        self._kept[type(header)] += header.size
+
+
+def not_all_came(seconds: float, why: str = "") -> HostError:
+    """What there is to tell of a host that took too long for all of it, however much came."""
+    reason = f"{why}it did not send all that it had recorded within {seconds:.0f} s"
+    return HostError("fetch", reason, "" if why else f"give it more time with --timeout, or {_FEWER}")

@@ -19,17 +19,18 @@ from hprofiler.agent import (
 )
 from hprofiler.agent import Recording as Began
 from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
-from hprofiler.collect import canaries, libraries
+from hprofiler.collect import canaries, crowd, libraries
 from hprofiler.collect.canaries import Canaries, Cleared
 from hprofiler.collect.care import USUAL, Care, refuse_busy
 from hprofiler.collect.comeback import Comeback
 from hprofiler.collect.crew import Crew, HostProgress, Listener, Reach, silent
-from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink
+from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink, not_all_came
 from hprofiler.collect.gate import StartGate
+from hprofiler.collect.last_limit import LastLimit
 from hprofiler.collect.ledger import Ledger, first_failure
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason, visit_all
-from hprofiler.errors import AgentEnded, ConnectionLost, HostError
+from hprofiler.errors import AgentEnded, ConnectionLost, HostError, HprofilerError, TimedOut
 from hprofiler.model import (
     Host,
     HostFacts,
@@ -109,17 +110,32 @@ class _RecordingVisit(Visit):
         self._phase = "before"
         self._over = 0.0
         self._comeback = Comeback(self, crew)
+        self._last_limit = LastLimit(crew.watchdog, self.abort)
 
     def work(self) -> None:
         try:
             session = self._at_the_line()
         except (AgentEnded, ConnectionLost) as why:  # which of them it was may not be known yet
+            if self._why:
+                raise  # it is we who closed the connection
             raise self._comeback.tidied(why) from why
         if session is not None:
             self._start(session)
-            self._record(session)
+            try:
+                self._record(session)
+            finally:
+                self._last_limit.cancel()
             self._end(session)
             self.tell("done")
+
+    def given_up(self, error: HprofilerError) -> HprofilerError:
+        """An agent that is not waited for any longer may stand still, beside what it made."""
+        why = self._why or error
+        if self._comeback.has_looked:
+            return error
+        if isinstance(why, TimedOut) and self.session and self.session.trace:
+            return self._comeback.tidied(why)
+        return super().given_up(error)
 
     def _at_the_line(self) -> Optional[AgentSession]:
         """A session that can start; where there is none nobody waits for it."""
@@ -163,9 +179,12 @@ class _RecordingVisit(Visit):
         self._ledger.found(found.processes)
         if self.facts and not self._care.busy and self._leaves_alone(session, self.facts):
             return None
+        meant, too_many = crowd.chosen(found.processes)
+        for outcome in too_many:
+            self._note(outcome)
         needed = self._put_libraries(session)
         hashes, versions = libraries.hashes(needed), libraries.versions(needed)
-        cleared = self._cleared(session, hashes, versions, found.processes)
+        cleared = self._cleared(session, hashes, versions, meant)
         processes, engines = cleared.processes, cleared.engines
         self.enter("prepare", self._care.attaching(self.reach.timeout, len(processes)))
         cores = self._care.agent_cpu
@@ -273,6 +292,7 @@ class _RecordingVisit(Visit):
             elif isinstance(event, Interrupted):
                 self._comeback.interrupted(event)
             elif isinstance(event, (ProfileHeader, RawHeader)):
+                self.check_aborted()
                 self.enter("fetch", self._fetching.time_for(event.size))
                 self._fetching.fetch(session, event, self._ledger)
                 self._go_on()
@@ -322,6 +342,8 @@ class _RecordingVisit(Visit):
             phase = self._phase
             if phase == "sampling":
                 self.limit(self._patience())
+                seconds = self._care.fetching_after_stop(self.reach.timeout, self.processes)
+                self._last_limit.within(seconds, not_all_came(seconds, "interrupted; "))
         if level >= AT_ONCE:
             self.interrupt("interrupted")
         elif phase == "sampling" and self.session:
@@ -341,6 +363,8 @@ class _RecordingVisit(Visit):
             raise HostError("record", "the agent began to record twice")
         self.processes = processes
         self._over = time.monotonic() + self._sampling.duration
+        seconds = self._care.fetching(self.reach.timeout, processes)
+        self._last_limit.within(self._sampling.duration + seconds, not_all_came(seconds))
         self._go_on()
 
     def _go_on(self) -> None:

@@ -15,7 +15,7 @@ from hprofiler.collect.audit import VisitAudit
 from hprofiler.collect.contained import Contained
 from hprofiler.collect.crew import Crew, HostProgress
 from hprofiler.collect.stop import AT_ONCE, on_interrupt
-from hprofiler.errors import HostError, HprofilerError
+from hprofiler.errors import HostError, HprofilerError, TimedOut
 from hprofiler.model import Host, HostFacts, Outcome, Process, Selector, Status
 from hprofiler.transports import LocalTransport, NoShell, Transport
 
@@ -88,7 +88,7 @@ class Visit(ABC):
             if token is not self._limited:
                 return  # the worker went on in the very moment
             remedy = "give it more time with --timeout, or leave the host out"
-            why = HostError(self.ledger_stage, f"timed out after {seconds:.3g} s", remedy)
+            why = TimedOut(self.ledger_stage, f"timed out after {seconds:.3g} s", remedy)
         self.abort(why)
 
     def abort(self, why: HostError) -> None:
@@ -106,6 +106,24 @@ class Visit(ABC):
         """Abort because the user says so; does not wait for the connection to close."""
         error = HostError(self.ledger_stage, reason)
         threading.Thread(target=self.abort, args=(error,), name="hprofiler-abort", daemon=True).start()
+
+    # The end in the middle
+
+    def given_up(self, error: HprofilerError) -> HprofilerError:
+        """What there is to tell of what ended the work."""
+        why = self._why or error
+        if isinstance(why, TimedOut) and self.session:
+            remedy = f"{why.remedy}; run `hprofiler cleanup` for what may be left"
+            return HostError(why.stage, f"{why.reason}; its agent may be there yet", remedy)
+        return why
+
+    def begin_anew(self) -> None:
+        """Work is to be done after the visit was aborted, unless all of the run ends at once."""
+        with self._lock:
+            why, self._why = self._why, None
+            if self._crew.stop.level >= AT_ONCE:
+                self._why = why
+                raise HostError(self.ledger_stage, "interrupted")
 
     # Connections
 
@@ -165,7 +183,8 @@ class Visit(ABC):
             pipe = str(selector.query.get("pipe", selector.text))
             self.limit(2 * self.reach.timeout)  # the pipe keeps its own time, and says more when it is over
             query = {"kind": "pids", "pids": self._pids_of_pipe(pipe, listed)}
-        found = session.find(query, selector.native, self.host.containers, self.transport.inside)
+        vouched = self._contained.vouched()
+        found = session.find(query, selector.native, self.host.containers, self.transport.inside, vouched)
         self._looked = True
         if query is None and found.processes:
             self.outcomes += self._contained.empty(found.processes)
@@ -191,14 +210,17 @@ class Visit(ABC):
 
     def check(self) -> None:
         """Raises HostError once the user has stopped the run, or when the visit was aborted."""
-        if self._why:
-            raise self._why
+        self.check_aborted()
         if self._crew.stop.level:
             raise HostError(self.ledger_stage, "interrupted before anything was recorded")
 
-    def failed(self, error: HprofilerError) -> None:
+    def check_aborted(self) -> None:
+        """Raises HostError when the visit was aborted: what a closed connection still has is not kept."""
+        if self._why:
+            raise self._why
+
+    def failed(self, why: HprofilerError) -> None:
         """The ledger line of a host that could not do its part."""
-        why = self._why or error
         stage = why.stage if isinstance(why, HostError) else self.ledger_stage
         self.needless = self.host.optional and isinstance(why, NoShell)
         status = Status.DEGRADED if self.needless else Status.FAILED
@@ -222,7 +244,7 @@ class Visit(ABC):
         try:
             session.bye()
         except HostError as error:
-            why = self._why or error
+            why = self.given_up(error)
             remedy = why.remedy or "run `hprofiler cleanup`"
             self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "clean", why.reason, remedy))
 
@@ -235,15 +257,21 @@ class Visit(ABC):
     def work(self) -> None:
         """All of the visit, step by step; HostError ends it."""
 
+    def _work_or_give_up(self) -> None:
+        try:
+            self.work()
+        except HprofilerError as error:
+            raise self.given_up(error) from None
+
     def run(self) -> None:
         """Do the work; whatever goes wrong becomes a line of the ledger."""
         try:
-            self.work()
+            self._work_or_give_up()
         except HprofilerError as error:
             self.failed(error)
         except Exception as error:  # a mistake of ours must not lose the other hosts
             _log.exception("visiting %s", self.host.name)
-            self.failed(HprofilerError(f"unexpected {type(error).__name__}: {error}"))
+            self.failed(HostError(self.ledger_stage, f"unexpected {type(error).__name__}: {error}"))
         finally:
             with self._lock:
                 self._clock("")

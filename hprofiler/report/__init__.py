@@ -12,6 +12,7 @@ from hprofiler.errors import PicturesError, RunFolderError
 from hprofiler.model import Outcome
 from hprofiler.report import page as pages
 from hprofiler.report.comparison import Compared
+from hprofiler.report.covered import run_covered, sampled
 from hprofiler.report.description import PageData
 from hprofiler.report.facts import RunFacts, read_facts
 from hprofiler.report.findings import Finding
@@ -115,8 +116,8 @@ def make_report(folder: Path, raw_names: bool = False, threads: bool = False, tr
             f"cannot make the report of {folder}: {error}",
             f"the profiles of processes are in {folder / 'hosts'}: `hprofiler convert` reads them",
         ) from error
-    covered, _ = coverage(facts, _lost(facts, problems))
-    return Report(run_folder.page_path, tuple(gathered), covered, tuple(problems), not facts.hosts)
+    told, _ = coverage(facts, _lost(facts, problems))
+    return Report(run_folder.page_path, tuple(gathered), told, tuple(problems), not facts.hosts)
 
 
 def _make(folder: RunFolder, facts: RunFacts, names: Names) -> Tuple[List[EventReport], List[Outcome]]:
@@ -192,8 +193,8 @@ def _event_section(number: int, facts: RunFacts, gathered: Gathered) -> str:
     cluster = gathered.cluster
     if cluster is None:
         return pages.event_section(number, empty_headline(facts, gathered.problems), hosts)
-    covered, _ = coverage(facts, len(gathered.problems))
-    subtitle = " · ".join(filter(None, [covered, left_out(facts, cluster.total(), gathered.whole)]))
+    told = [run_covered(facts, len(gathered.problems)), sampled(facts)]
+    subtitle = " · ".join(filter(None, [*told, left_out(facts, cluster.total(), gathered.whole)]))
     return pages.event_section(
         number,
         headline(facts, cluster, gathered),

@@ -6,7 +6,7 @@ Profiles are taken process by process and not kept; scopes are sums of columns, 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler._flamegraph import Profile, ViewerData
@@ -56,6 +56,18 @@ class HostNumbers:
     unlike: Optional[Unlike] = None
 
 
+@dataclass(frozen=True)
+class Covered:
+    """How much of what there was an event is of, in words: each run, hosts by their numbers.
+
+    `short` are processes that were not recorded for all of the time: for how much of it.
+    """
+
+    runs: Sequence[str] = ()
+    hosts: Mapping[int, str] = field(default_factory=dict)
+    short: Mapping[PageProcess, str] = field(default_factory=dict)
+
+
 class PageData:
     """A page's data in the making; numbers count from 0 in the order in which things are added.
 
@@ -82,6 +94,7 @@ class PageData:
         self._threads: Dict[Tuple[int, str], int] = {}
         self._numbers: Dict[int, List[HostNumbers]] = {}
         self._findings: Dict[int, List[Finding]] = {}
+        self._covered: Dict[int, Covered] = {}
 
     @property
     def empty(self) -> bool:
@@ -120,6 +133,10 @@ class PageData:
         self._numbers[event] = list(numbers)
         self._findings[event] = list(findings)
 
+    def cover(self, event: int, covered: Covered) -> None:
+        """How much an event is of; for pictures that leave the page."""
+        self._covered[event] = covered
+
     def block(self) -> bytes:
         """The data of `flamegraph/viewer/FORMAT.md`."""
         return self._viewer.to_bytes()
@@ -147,11 +164,19 @@ class PageData:
                 [_numbers_record(one) for one in self._numbers.get(event, ())]
                 for event in range(len(self._events))
             ],
+            "coverage": [
+                self._covered_record(self._covered.get(event, Covered()))
+                for event in range(len(self._events))
+            ],
             "findings": [
                 [self._finding_record(one) for one in self._findings.get(event, ())]
                 for event in range(len(self._events))
             ],
         }
+
+    def _covered_record(self, covered: Covered) -> Dict[str, object]:
+        known = {self._processes[one]: told for one, told in covered.short.items() if one in self._processes}
+        return {"runs": list(covered.runs), "hosts": dict(covered.hosts), "short": known}
 
     def _number_of(self, process: PageProcess) -> int:
         return self._processes.setdefault(process, len(self._processes))

@@ -7,7 +7,7 @@ type becomes empty, never an exception.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
 from hprofiler.model import Outcome, Samples, Status
@@ -16,6 +16,7 @@ from hprofiler.store import events_of
 
 _MOST_ROOTS = 100
 _MOST_LABELS = 20
+_MOST_TIMINGS = 20
 _LONGEST_LABEL = 500
 # What turns the direction of text around as well: not even an isolating element can hold it.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -42,6 +43,8 @@ class RecordingFacts:
     seconds: float
     cpu_seconds: float
     totals: Mapping[str, int]
+    attach_seconds: Optional[float]
+    bytes_received: Optional[int]
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class HostFacts:
     """One host of the run: `name` for people, `key` as run.json and the folder know it.
 
     `pids` are of the processes that were found: recorded, or failed on the way. `unseen` is how many more are
-    known to be there, on a host that nobody could look at.
+    known to be there, on a host that nobody could look at. `timings` are seconds by stage.
     """
 
     key: str
@@ -58,6 +61,9 @@ class HostFacts:
     recordings: Tuple[RecordingFacts, ...]
     outcomes: Tuple[Outcome, ...]
     unseen: int = 0
+    timings: Mapping[str, float] = field(default_factory=dict)
+    bytes_sent: int = 0
+    bytes_received: int = 0
 
     @property
     def idle(self) -> bool:
@@ -172,12 +178,16 @@ def _host(host: Mapping[str, Any]) -> HostFacts:
         recordings=recordings,
         outcomes=outcomes,
         unseen=len(_list(host.get("unseen"))),
+        timings={clean(stage): _number(value) for stage, value in _timings(host)},
+        bytes_sent=int(_number(host.get("bytes_sent"))),
+        bytes_received=int(_number(host.get("bytes_received"))),
     )
 
 
 def _recording(host: str, labels: Mapping[str, Any], recording: Mapping[str, Any]) -> RecordingFacts:
     process = _mapping(recording.get("process"))
     samples = _mapping(recording.get("samples"))
+    received = _known(recording.get("bytes_received"))
     return RecordingFacts(
         host=host,
         pid=int(_number(process.get("pid"))),
@@ -195,7 +205,13 @@ def _recording(host: str, labels: Mapping[str, Any], recording: Mapping[str, Any
         totals={
             clean(name): int(_number(value)) for name, value in _mapping(recording.get("totals")).items()
         },
+        attach_seconds=_known(recording.get("attach_seconds")),
+        bytes_received=None if received is None else int(received),
     )
+
+
+def _timings(host: Mapping[str, Any]) -> List[Tuple[str, Any]]:
+    return list(_mapping(host.get("timings")).items())[:_MOST_TIMINGS]
 
 
 def _labels(process: Mapping[str, Any], host: Mapping[str, Any]) -> Dict[str, str]:
@@ -217,7 +233,7 @@ def _outcome(host: str, outcome: Mapping[str, Any]) -> Outcome:
         remedy=clean(outcome.get("remedy")),
         pid=pid if isinstance(pid, int) and not isinstance(pid, bool) else None,
         label=clean(outcome.get("label")),
-        seconds=_number(outcome["seconds"]) if outcome.get("seconds") is not None else None,
+        seconds=_known(outcome.get("seconds")),
     )
 
 
@@ -227,6 +243,11 @@ def _mapping(value: object) -> Dict[str, Any]:
 
 def _list(value: object) -> List[Any]:
     return value if isinstance(value, list) else []
+
+
+def _known(value: object) -> Optional[float]:
+    """None where runs of earlier versions say nothing."""
+    return None if value is None else _number(value)
 
 
 def _number(value: object) -> float:

@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from heapq import nlargest
 from operator import attrgetter
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from hprofiler._flamegraph import MeanMerger, Profile
-from hprofiler.measures import duration, in_words, interval_in_words, measure_of, summed
+from hprofiler.measures import in_words, measure_of, summed
 from hprofiler.model import Outcome
 from hprofiler.report.comparison import Compared
-from hprofiler.report.description import HostNumbers, PageData, PageEvent, PageProcess
+from hprofiler.report.covered import host_covered, host_sampled, recorded_for, run_covered, sampled
+from hprofiler.report.description import Covered, HostNumbers, PageData, PageEvent, PageProcess
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.findings import Evidence, Finding, findings
 from hprofiler.report.pictures import remove_pictures, write_pictures
 from hprofiler.report.reading import HostProfile, Names, Reader
 from hprofiler.report.telling import telling
-from hprofiler.report.words import coverage, percent, short_name
+from hprofiler.report.words import percent, short_name
 from hprofiler.store import RunFolder, safe_name
 
 # How many of a host's methods are remembered to tell where a method of the cluster is hot.
@@ -81,11 +82,15 @@ def gather(folder: RunFolder, facts: RunFacts, page: PageData, event: int, names
     Pictures of an earlier report that nothing is left for are removed.
     """
     evidence = Evidence(facts)
+    short: Dict[PageProcess, str] = {}
 
     def take(host: HostFacts, recording: RecordingFacts, profile: Profile) -> None:
         evidence.add(host, recording, profile)
         if profile.total():
-            page.add(event, _page_process(page, host, recording), profile)
+            process = _page_process(page, host, recording)
+            page.add(event, process, profile)
+            if told := recorded_for(facts, recording):
+                short[process] = told
 
     reader = Reader(folder, facts, names, take)
     gathered = Gathered(problems=reader.problems)
@@ -105,6 +110,7 @@ def gather(folder: RunFolder, facts: RunFacts, page: PageData, event: int, names
     if gathered.cluster is not None:
         gathered.findings = findings(facts, gathered.cluster, gathered.compared, evidence, gathered.problems)
     page.tell(event, _numbers(facts, page, gathered), gathered.findings)
+    page.cover(event, _covered(facts, page, gathered.problems, short))
     _write_cluster(folder, facts, gathered)
     return gathered
 
@@ -141,6 +147,17 @@ def _numbers(facts: RunFacts, page: PageData, gathered: Gathered) -> List[HostNu
     return told
 
 
+def _covered(
+    facts: RunFacts, page: PageData, problems: Sequence[Outcome], short: Dict[PageProcess, str]
+) -> Covered:
+    hosts: Dict[int, str] = {}
+    for host in facts.hosts:
+        number = page.number_of_host(host.key)
+        if number is not None and host.recordings:
+            hosts[number] = f"{host_covered(facts, host, problems)} · {host_sampled(facts, host)}"
+    return Covered([f"{run_covered(facts, len(problems))} · {sampled(facts)}"], hosts, short)
+
+
 def run_title(facts: RunFacts) -> str:
     return facts.selector or facts.target or "all processes"
 
@@ -152,13 +169,6 @@ def picture_title(facts: RunFacts, scope: str) -> str:
 def totals_of(profile: Profile) -> Dict[str, int]:
     """The sums of a profile by value name."""
     return {name: profile.total(name) for name, _ in profile.values}
-
-
-def sampled(facts: RunFacts) -> str:
-    """How the event was sampled: "300 Hz for 60 s", "every 512 KiB for 60 s"."""
-    intervals = (one.interval for host in facts.hosts for one in host.recordings)
-    how = f"{facts.frequency} Hz" if facts.event == "cpu" else interval_in_words(facts.event, intervals)
-    return f"{how} for {duration(facts.duration)}".strip()
 
 
 def _merged(into: Optional[Profile], profile: Profile) -> Profile:
@@ -177,15 +187,14 @@ def _write_host(
     page: PageData,
 ) -> Shares:
     profile = read.profile
-    unreadable = sum(1 for problem in gathered.problems if problem.host == host.name)
-    processes = f"{len(host.recordings) - unreadable} of {host.processes} processes"
+    recorded, how = host_covered(facts, host, gathered.problems), host_sampled(facts, host)
     write_pictures(
         profile,
         measure_of(facts.event),
         folder.host_dir(host.key),
         safe_name(facts.event),
         picture_title(facts, host.name),
-        f"{processes} · {_subtitle(facts, profile, left_out(facts, profile.total(), read.whole))}",
+        f"{recorded} · {_subtitle(facts, profile, how, left_out(facts, profile.total(), read.whole))}",
     )
     told = telling(facts.event, profile).profile
     methods = told.top(_EVERYTHING)
@@ -197,7 +206,7 @@ def _write_host(
 
 
 def _write_cluster(folder: RunFolder, facts: RunFacts, gathered: Gathered) -> None:
-    covered, _ = coverage(facts, len(gathered.problems))
+    told = run_covered(facts, len(gathered.problems))
     name = safe_name(facts.event)
     scopes: List[Tuple[Optional[Profile], str, str]] = [
         (gathered.cluster, name, "cluster, every sample counts once"),
@@ -209,7 +218,8 @@ def _write_cluster(folder: RunFolder, facts: RunFacts, gathered: Gathered) -> No
         if profile is None:
             remove_pictures(folder.cluster_dir, file_name)
             continue
-        title, subtitle = picture_title(facts, scope), f"{covered} · {_subtitle(facts, profile, trimmed)}"
+        title = picture_title(facts, scope)
+        subtitle = f"{told} · {_subtitle(facts, profile, sampled(facts), trimmed)}"
         write_pictures(profile, measure_of(facts.event), folder.cluster_dir, file_name, title, subtitle)
 
 
@@ -220,10 +230,10 @@ def left_out(facts: RunFacts, left: int, whole: int) -> str:
     return f"trimmed to the job's own frames, {percent(whole - left, whole)} left out"
 
 
-def _subtitle(facts: RunFacts, profile: Profile, trimmed: str) -> str:
+def _subtitle(facts: RunFacts, profile: Profile, how: str, trimmed: str) -> str:
     named = telling(facts.event, profile).profile
     hottest = named.top(1)[0]
     share = percent(hottest.self_value, named.total())
-    told = [f"{in_words(facts.event, totals_of(profile))}, {sampled(facts)}", trimmed]
+    told = [f"{in_words(facts.event, totals_of(profile))}, {how}", trimmed]
     besides = " besides idle threads" if named.total() < profile.total() else ""
     return " · ".join([*filter(None, told), f"hottest{besides}: {short_name(hottest.name)[:80]} {share}"])

@@ -10,12 +10,13 @@ from hprofiler._flamegraph import Method, Profile
 from hprofiler.measures import amount, counted, in_words, measure_of, summed
 from hprofiler.model import Outcome, Status
 from hprofiler.report.comparison import Compared
+from hprofiler.report.covered import sampled
 from hprofiler.report.facts import RunFacts
 from hprofiler.report.findings import Finding
-from hprofiler.report.gather import Gathered, left_out, sampled, totals_of
+from hprofiler.report.gather import Gathered, left_out, totals_of
 from hprofiler.report.html import method, text, view_link
 from hprofiler.report.telling import telling
-from hprofiler.report.words import coverage, followed_by, moment, over_hosts, short_name
+from hprofiler.report.words import coverage, followed_by, interrupted, moment, over_hosts, short_name
 
 _SHARE = re.compile(r"(?:<)?\d[\d.]*\u202f%")
 _EVERYTHING = 2**31 - 1
@@ -141,9 +142,8 @@ def _marked(finding: Finding, name: str) -> str:
 def _chips(facts: RunFacts, unreadable: int) -> List[str]:
     covered, complete = coverage(facts, unreadable)
     kind = "" if complete else ' class="partial"'
-    interrupted = ", interrupted" if facts.interrupted else ""
     return [
-        f"<b>{text(moment(facts.started))}</b>{interrupted}",
+        f"<b>{text(moment(facts.started))}</b>{interrupted(facts)}",
         f"<b>{text(sampled(facts))}</b>",
         f"<li{kind}><b>{text(covered)}</b></li>",
     ]

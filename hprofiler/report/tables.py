@@ -1,34 +1,29 @@
-"""The page's tables of hosts, of the ledger and of the run's facts."""
+"""The page's table of hosts, and the run's facts."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Callable, List, Optional, Sequence, Tuple
 
 from hprofiler.measures import (
     amount,
-    counted,
     duration,
     figures,
     in_words,
-    interval_in_words,
     measure_of,
     summed,
 )
-from hprofiler.model import Outcome, Status
+from hprofiler.model import Outcome
 from hprofiler.report.comparison import Compared, Unlike
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.gather import Shares
 from hprofiler.report.html import method, number_cell, share_cell, table, text, view_link
+from hprofiler.report.ledger import ledger_section
 from hprofiler.report.outliers import what_differs, who
-from hprofiler.report.words import moment, percent
+from hprofiler.report.words import interrupted, moment, percent
 from hprofiler.store import safe_name
 
 _ODD_SHOWN = 20
-# More notes than this are folded away: they are of many processes, and tell the same of each.
-_NOTES_SHOWN = 20
-_LEDGER_HEADS = ("State", "Host", "Process", "Recorded with", "What happened")
-_ORDER = (Status.FAILED, Status.DEGRADED, Status.OK, Status.IDLE)
 
 
 def hosts_section(facts: RunFacts, gathered: Sequence[Shares], compared: Compared) -> str:
@@ -157,79 +152,6 @@ def run_section(facts: RunFacts, problems: Sequence[Outcome], covered: str, draw
     return f'<section id="run">{ledger_section(facts, problems)}{told}</section>'
 
 
-def ledger_section(facts: RunFacts, problems: Sequence[Outcome]) -> str:
-    """What happened to each host and process: what went wrong and the notes in sight, the rest folded."""
-    rows = sorted(_ledger(facts, problems), key=lambda row: _ORDER.index(row[0].status))
-    trouble = [html for one, html in rows if one.status in (Status.FAILED, Status.DEGRADED)]
-    notes = [html for one, html in rows if one.status is Status.OK and one.reason]
-    fine = [
-        html
-        for one, html in rows
-        if one.status is Status.IDLE or (one.status is Status.OK and not one.reason)
-    ]
-    parts = ['<section id="ledger"><h2>What happened</h2>']
-    if trouble:
-        parts.append(table(_LEDGER_HEADS, trouble, "ledger"))
-    else:
-        noted = f", with {counted(len(notes), 'notes')}" if notes else ""
-        parts.append(f'<p class="lead">Everything that was found was recorded as asked{noted}.</p>')
-    if notes:
-        parts.append(_folded(counted(len(notes), "notes"), notes, len(notes) <= _NOTES_SHOWN))
-    if fine:
-        more = "more lines" if trouble or notes else "lines"
-        parts.append(_folded(f"{counted(len(fine), more)} of what went well", fine))
-    parts.append("</section>")
-    return "\n".join(parts)
-
-
-def _folded(summary: str, rows: Sequence[str], is_open: bool = False) -> str:
-    shown = " open" if is_open else ""
-    listed = table(_LEDGER_HEADS, rows, "ledger")
-    return f"<details{shown}><summary>{summary}</summary>{listed}</details>"
-
-
-def _ledger(facts: RunFacts, problems: Sequence[Outcome]) -> Iterable[Tuple[Outcome, str]]:
-    for problem in problems:
-        yield problem, _ledger_row(problem, ())
-    broken = Counter((problem.host, problem.pid) for problem in problems)
-    for host in facts.hosts:
-        recordings: Dict[Optional[int], List[RecordingFacts]] = {}
-        for one in host.recordings:
-            recordings.setdefault(one.pid, []).append(one)
-        told = {outcome.pid for outcome in host.outcomes}
-        for outcome in host.outcomes:
-            of_process = recordings.get(outcome.pid, [])
-            if outcome.status is not Status.OK or broken[host.name, outcome.pid] < max(1, len(of_process)):
-                yield outcome, _ledger_row(outcome, of_process)
-        for pid, of_process in recordings.items():
-            if pid not in told and broken[host.name, pid] < len(of_process):
-                outcome = Outcome(host.name, Status.OK, "record", pid=pid, label=of_process[0].label)
-                yield outcome, _ledger_row(outcome, of_process)
-
-
-def _ledger_row(outcome: Outcome, recordings: Sequence[RecordingFacts]) -> str:
-    label = outcome.label or (recordings[0].label if recordings else "")
-    process = f"<bdi>{text(label)}</bdi>" if label else ""
-    if outcome.pid is not None:
-        process = f'{process} <span class="soft">pid {outcome.pid}</span>'
-    used = "<br>".join(text(_used(one)) for one in recordings)
-    failed = outcome.status is Status.FAILED and outcome.stage
-    stage = f' <span class="soft">at {text(outcome.stage)}</span>' if failed else ""
-    remedy = f'<div class="remedy">{text(outcome.remedy)}</div>' if outcome.remedy else ""
-    return (
-        f'<td><span class="state {outcome.status.value}">{outcome.status.value}</span>{stage}</td>'
-        f"<td><bdi>{text(outcome.host)}</bdi></td><td>{process}</td><td>{used}</td>"
-        f'<td class="words">{text(outcome.reason)}{remedy}</td>'
-    )
-
-
-def _used(recording: RecordingFacts) -> str:
-    """ "async-profiler ctimer, 1,363 samples", "async-profiler alloc every 4 MiB, 1.3 GiB allocated" ..."""
-    how = interval_in_words(recording.event, [recording.interval]) if recording.event != "cpu" else ""
-    told = in_words(recording.event, recording.totals) or counted(recording.samples.taken, "samples")
-    return f"{recording.engine} {recording.source} {how}".strip() + f", {told}"
-
-
 def facts_section(facts: RunFacts, covered: str, drawn: Sequence[str]) -> str:
     """How the run was made, so that it can be made again; `covered` says how much of it was recorded."""
     how = f"at {facts.frequency} Hz for {duration(facts.duration)}, engine {facts.engine}"
@@ -252,7 +174,7 @@ def facts_section(facts: RunFacts, covered: str, drawn: Sequence[str]) -> str:
         ("Started", text(moment(facts.started, seconds=True))),
         (
             "Finished",
-            text(moment(facts.finished, seconds=True)) + (", interrupted" if facts.interrupted else ""),
+            text(moment(facts.finished, seconds=True)) + interrupted(facts),
         ),
         ("hprofiler", text(facts.version)),
         ("JVMs", text(_jvms(facts))),

@@ -6,12 +6,15 @@ import re
 from datetime import datetime, timezone
 from typing import List, Mapping, Sequence, Tuple
 
-from hprofiler.measures import counted
+from hprofiler.measures import counted, duration
 from hprofiler.report.facts import RunFacts
 
 _PACKAGE = re.compile(r"(?:[a-z_][\w$]*[./])+(?=[A-Za-z_$][^./]*[./][A-Za-z_$<][^./]*$|[A-Z])")
 _STANDS_OUT = 1.5
 _SHORT_SHOWN = 3
+# A recording that lasted for so much of its time lasted for all of it: clocks and stops are not that exact.
+_ALL_OF_IT = 0.98
+_IN_MINUTES = 120
 _SPACE = "\u202f"
 
 
@@ -65,20 +68,41 @@ def coverage(facts: RunFacts, unreadable: int = 0) -> Tuple[str, bool]:
         f"{recorded} of {counted(found, 'processes')} {preposition} {reached} of {counted(len(busy), places)}"
     )
     text += (f", {idle} idle" if idle else "") + (f", {needless} without a shell" if needless else "")
-    short = _short(facts)
+    short = cut_short(facts)
     return text + short, recorded == found and reached == len(busy) and not short
 
 
-def _short(facts: RunFacts) -> str:
+def interrupted(facts: RunFacts) -> str:
+    return ", interrupted" if facts.interrupted else ""
+
+
+def cut_short(facts: RunFacts) -> str:
     """ ", n3: 24 of 60 s" of hosts that were not recorded for all of the time."""
     told: List[str] = []
     for host in facts.hosts:
         if host.short:
             who = host.name if len(host.short) == host.recorded else host.short[0].where
             least = min(one.seconds or 0.0 for one in host.short)
-            told.append(f", {who}: {least:.3g} of {facts.duration:.6g} s")
+            told.append(f", {who}: {part_of_time(least, facts.duration)}")
     more = len(told) - _SHORT_SHOWN
     return "".join(told[:_SHORT_SHOWN]) + (f", {more} more cut short" if more > 0 else "")
+
+
+def duration_in_words(seconds: float, asked: float) -> str:
+    """ "60 s", or "24 of 60 s" where less was recorded than was asked for; of 0 seconds nobody knows."""
+    if 0 < seconds < asked * _ALL_OF_IT:
+        return part_of_time(seconds, asked)
+    return duration(asked)
+
+
+def part_of_time(seconds: float, asked: float) -> str:
+    """ "24 of 60 s", "3.2 of 10.0 min", "24 s of 10.0 min"; never as if it were all."""
+    part, whole = duration(seconds), duration(asked)
+    if asked < _IN_MINUTES or part == whole:
+        rough = asked < _IN_MINUTES and f"{seconds:.3g}" != f"{asked:.3g}"
+        return f"{seconds:.{3 if rough else 6}g} of {asked:.6g} s"
+    unit = whole.partition(" ")[2]
+    return f"{part.removesuffix(f' {unit}')} of {whole}"
 
 
 def over_hosts(cluster_share: float, shares: Mapping[str, float]) -> str:

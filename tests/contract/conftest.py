@@ -72,11 +72,11 @@ def private(agent_binary: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def start_agent(private: Path) -> Iterator[StartAgent]:
-    """Starts agents, optionally as another user; all are ended."""
+    """Starts agents as coordinators do without sudo, optionally as another user; all are ended."""
     agents: List[Agent] = []
 
     def start(user: Optional[int] = None, env: Optional[Dict[str, str]] = None) -> Agent:
-        command = [str(private)]
+        command = [str(private), "--any-library"]
         if user is not None:
             os.chown(private.parent, user, user)
             os.chown(private, user, user)

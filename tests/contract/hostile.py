@@ -10,7 +10,7 @@ NASTY = (
 )
 """In a stand-in's source: what would break out of a page, a terminal and a folder."""
 _TO_FIND = "hello(); read(); "
-_TO_RECORD = "hello(); found(7); prepared(7); recording(7); "
+TO_RECORD = "hello(); found(7); prepared(7); recording(7); "
 _END = "outcome(7); say('done', left=[]); read()"
 
 
@@ -23,9 +23,7 @@ class Hostile(NamedTuple):
 
 def _profile(name: str) -> Hostile:
     """A host that sends the file `name` of the test's as its profile."""
-    return Hostile(
-        f"{_TO_RECORD} profile(7, open(FOLDER + '/{name}', 'rb').read()); {_END}", "cannot be read"
-    )
+    return Hostile(f"{TO_RECORD} profile(7, open(FOLDER + '/{name}', 'rb').read()); {_END}", "cannot be read")
 
 
 FLOODS: Dict[str, Hostile] = {
@@ -33,13 +31,13 @@ FLOODS: Dict[str, Hostile] = {
     "flood_noise": Hostile("while True: out(b'[' * 65536)", "more than 16777216 bytes"),
     "flood_stderr": Hostile("sys.stdout.flush()\nwhile True: os.write(2, b'\\x1b[2Jy' * 10000)", "timed out"),
     "flood_outcomes": Hostile(
-        _TO_RECORD + "\nwhile True: outcome(None, 'failed', reason='z' * 4000)", "too many events"
+        TO_RECORD + "\nwhile True: outcome(None, 'failed', reason='z' * 4000)", "too many events"
     ),
     "flood_events": Hostile(
-        _TO_RECORD + "\nwhile True: say('started', pid=7, engine='perf', sources={'cpu': 'x'})",
+        TO_RECORD + "\nwhile True: say('started', pid=7, engine='perf', sources={'cpu': 'x'})",
         "too many events",
     ),
-    "flood_profiles": Hostile(_TO_RECORD + "\nwhile True: profile(7, b'x' * 1000000)", "came twice"),
+    "flood_profiles": Hostile(TO_RECORD + "\nwhile True: profile(7, b'x' * 1000000)", "came twice"),
     "flood_prepare": Hostile(
         "hello(); found(7); read(); say('stored', sha256=LIBRARY); read()\n"
         "while True: outcome(None, 'failed')",
@@ -61,13 +59,13 @@ LIES: Dict[str, Hostile] = {
     "garbage": Hostile(_TO_FIND + "out(os.urandom(1 << 20)); read()", "not a JSON|protocol"),
     "version": Hostile("hello(protocol=99); read()", "another version"),
     "older": Hostile("hello(protocol=1); read()", "another version"),
-    "claims_payload": Hostile(_TO_RECORD + "profile(7, b'x', size=1 << 62); read()", "protocol"),
-    "claims_much": Hostile(_TO_RECORD + "profile(7, b'x', size=512 << 20); time.sleep(1000)", "timed out"),
+    "claims_payload": Hostile(TO_RECORD + "profile(7, b'x', size=1 << 62); read()", "protocol"),
+    "claims_much": Hostile(TO_RECORD + "profile(7, b'x', size=512 << 20); time.sleep(1000)", "timed out"),
     "trickles": Hostile(
-        _TO_RECORD + "profile(7, b'', size=1 << 20)\nwhile True: out(b'x'); time.sleep(0.2)", "timed out"
+        TO_RECORD + "profile(7, b'', size=1 << 20)\nwhile True: out(b'x'); time.sleep(0.2)", "timed out"
     ),
     "counts": Hostile(
-        _TO_RECORD + "profile(7, b'x', samples={'expected': 1 << 63, 'taken': 1, 'lost': 0}); read()",
+        TO_RECORD + "profile(7, b'x', samples={'expected': 1 << 63, 'taken': 1, 'lost': 0}); read()",
         "protocol",
     ),
     "searched": Hostile(
@@ -91,7 +89,7 @@ BOMBS: Dict[str, Hostile] = {
     "many_names": _profile("many_names"),
     "many_nodes": _profile("many_nodes"),
     "overflow": _profile("overflow"),
-    "huge": Hostile(f"{_TO_RECORD} profile(7, open(FOLDER + '/huge', 'rb').read()); {_END}", "cannot be"),
+    "huge": Hostile(f"{TO_RECORD} profile(7, open(FOLDER + '/huge', 'rb').read()); {_END}", "cannot be"),
 }
 """Hosts whose profile is small and asks for much."""
 

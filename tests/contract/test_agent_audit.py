@@ -107,7 +107,7 @@ def traced(private: Path, tmp_path: Path) -> Iterator[Any]:
 
     def start(*words: str) -> Agent:
         strace = ["strace", "-f", "-y", "-s", "1000", "-e", f"trace={CALLS}", "-e", "signal=none"]
-        agent = Agent([*strace, "-o", str(trace), *words, str(private)])
+        agent = Agent([*strace, "-o", str(trace), *words, str(private), "--any-library"])
         agents.append(agent)
         agent.send("hello", protocol=2, lease_seconds=30, exclude=None, audit=True)
         agent.expect("hello")

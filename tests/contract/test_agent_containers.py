@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from typing import Any, ContextManager, Dict, List, Optional, Sequence
@@ -50,6 +51,22 @@ def test_by_the_environment(agent, burn):
 def test_of_another_user_as_root(agent, burn):
     mine = burn(user=OTHER_USER, env={"CONTAINER_ID": ONE})
     assert pids(find(agent, [ONE])) == [mine.outer.pid]
+
+
+def test_another_users_word_counts_for_less(agent, burn):
+    """The application's user, or whoever runs the node's manager, is there: nobody else gets among them."""
+    stranger = burn(user=OTHER_USER, env={"CONTAINER_ID": ONE})
+    mine = burn(env={"CONTAINER_ID": ONE})
+    with socket.create_server(("", 0)) as manager:
+        for vouched in ({"owners": {ONE: "root"}}, {"manager_port": manager.getsockname()[1]}):
+            agent.send("find", selector=None, containers=[ONE], **vouched)
+            found = agent.expect("found")
+            assert pids(found) == [mine.outer.pid]
+            (ignored,) = found["ignored"]
+            assert ignored["pid"] == stranger.outer.pid and "only says that it is in" in ignored["reason"]
+    assert pids(find(agent, [ONE])) == sorted(
+        [mine.outer.pid, stranger.outer.pid]
+    )  # nothing tells them apart
 
 
 def test_without_rights_the_arguments_tell(start_agent, burn):

@@ -252,7 +252,8 @@ def test_of_what_is_no_jvm(both):
 
 
 def test_where_perf_is_no_use(private, library_file, plain, tmp_path):
-    agent = Agent([str(word) for word in (*with_another(program(tmp_path / "perf", WRAPPER)), private)])
+    words = (*with_another(program(tmp_path / "perf", WRAPPER)), private, "--any-library")
+    agent = Agent([str(word) for word in words])
     try:
         agent.hello()
         two = Both(agent, library_file.read_bytes())
@@ -296,7 +297,7 @@ def test_more_processors_than_there_are_are_no_limit(both, cores, severity):
 
 
 def test_of_a_root_that_has_not_all_rights(private, library_file):
-    agent = Agent(["setpriv", "--bounding-set", "-sys_ptrace,-kill", str(private)])
+    agent = Agent(["setpriv", "--bounding-set", "-sys_ptrace,-kill", str(private), "--any-library"])
     try:
         agent.hello()
         told = Both(agent, library_file.read_bytes()).check([], sampling())["findings"]

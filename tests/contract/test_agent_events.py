@@ -58,6 +58,7 @@ def test_all_events_in_one_recording(agent, library, burn, jdk):
         assert (head["engine"], head["event"]) == ("async-profiler", event)
         assert sum(head["timeline"]) == head["samples"]["taken"]
         assert len(head["timeline"]) <= head["seconds"] + 1
+        assert 0 < head["attach_seconds"] < 10
         stacks = profile.to_folded(0, False).decode().splitlines()
         assert all(re.match(r"\[[^;]*\]", stack) for stack in stacks), event
     assert profiles["cpu"][0]["source"] == "perf_events"

@@ -39,6 +39,7 @@ def test_shares_and_names_of_a_jvm_with_frame_pointers(agent, burn, jdk):
     seen, taken = burnt(done), head["samples"]["taken"]
     assert near(seen["hot"], 0.70, taken) and near(seen["warm"], 0.20, taken), (seen, taken)
     assert (head["engine"], head["source"]) == ("perf", "perf_events")
+    assert 0 < head["attach_seconds"] < 10
     assert head["interval"] == pytest.approx(1e9 / FREQUENCY, abs=1)
     assert head["samples"]["taken"] >= 0.5 * head["samples"]["expected"]
     assert sum(head["timeline"]) == head["samples"]["taken"]

@@ -30,7 +30,7 @@ def capable(private: Path, tmp_path: Path) -> Iterator[Agent]:
     subprocess.run([setcap, "cap_perfmon,cap_sys_ptrace+ep", str(copy)], check=True)
     for path in (private.parent, private):
         os.chown(path, OTHER_USER, OTHER_USER)
-    agent = Agent([*map(str, with_another(copy)), *as_user(OTHER_USER), str(private)])
+    agent = Agent([*map(str, with_another(copy)), *as_user(OTHER_USER), str(private), "--any-library"])
     agent.hello()
     yield agent
     agent.end()

@@ -118,6 +118,18 @@ def test_a_perf_with_a_version_in_its_name_is_found(agent_by, private, burn, tmp
     assert good(record(agent, burn(options=[FRAME_POINTERS]), duration=1).outcome)
 
 
+def test_a_perf_that_is_a_script_runs_the_hosts_programs(agent_by, private, burn, tmp_path):
+    """Not those that the caller's `PATH` has: by sudo that may be another user's."""
+    own, ran = tmp_path / "own", tmp_path / "ran"
+    own.mkdir()
+    program(own / "uname", f"#!/bin/sh\ntouch {ran}\nexec /bin/uname\n")
+    perf = shutil.copy(shutil.which("perf"), tmp_path / "real")
+    script = program(tmp_path / "perf", f'#!/bin/sh\nuname >/dev/null\nexec {perf} "$@"\n')
+    agent = agent_by(*with_another(script), private, env={"PATH": f"{own}:{os.environ['PATH']}"})
+    assert good(record(agent, burn(options=[FRAME_POINTERS]), duration=1).outcome)
+    assert not ran.exists()
+
+
 def test_buffers_are_as_large_as_the_user_may_have(agent_by, private, burn):
     """For 10,000 Hz they would be larger than what a user may lock in memory."""
     burner = burn(user=OTHER_USER, options=[FRAME_POINTERS])

@@ -199,7 +199,8 @@ def test_the_coordinators_own_processes_never_match(start_agent, burn):
 
 
 def test_selectors(agent, burn):
-    burner = burn(jdk=17, env={"CONTAINER": "c_01"}, options=["-Dapp=orders"], extra=["--id", "task 7"])
+    env = {"CONTAINER": "c_01", "DB_PASSWORD": "hunter2"}
+    burner = burn(jdk=17, env=env, options=["-Dapp=orders"], extra=["--id", "task 7"])
     pid = burner.outer.pid
     rule = {
         "kind": "rule",
@@ -217,6 +218,8 @@ def test_selectors(agent, burn):
         (rule, True),
         ({**rule, "any": [{"main_class": ["Burn"]}]}, False),
         ({**rule, "any": [{"user": ["nobody-here"]}]}, False),
+        ({**rule, "any": [{"environment": {"DB_PASSWORD": "^h"}}]}, False),
+        ({**rule, "any": [{"environment": {"DB_PASSWORD": "."}}]}, True),
     ]:
         processes = {p["pid"]: p for p in agent.find(**selector)["processes"]}
         assert (pid in processes) is matches, selector

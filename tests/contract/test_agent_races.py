@@ -1,14 +1,17 @@
-"""A user who swaps folders for links, in a loop, while root records his JVM and cleans up after it."""
+"""A user who swaps what is in his own folders, in a loop, while root works there: records his JVM, cleans up
+after it, and keeps what he sends beside the agent that he had sudo run."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any, Dict, Iterator, Tuple
 
@@ -142,3 +145,55 @@ def test_nothing_is_gained(agent, library, burn, victim, swapped):
     assert os.path.isdir(f"/proc/{burner.outer.pid}")
     hit = swapped.read_text()
     assert "/.attach_pid" in hit or "/.hprofiler-" in hit
+
+
+TAKER = """
+import os, sys
+user, name, links, inode = int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
+os.setgroups([]); os.setgid(user); os.setuid(user)
+print("ready", flush=True)
+for link in (f"{links}/{number}" for number in range(len(os.listdir(links)))):
+    while os.stat(link).st_ino == inode:  # until the agent has written over it
+        os.rename(link, name)
+        try:
+            os.rename(name, link)
+        except FileNotFoundError:
+            break
+"""
+LINKS = 10_000
+PUTS = 2_000
+
+
+def test_a_file_of_roots_is_not_given_to_who_owns_the_agents_folder(start_agent, private):
+    """He puts it where the agent, which is root, has just put what he sent."""
+    bytes_sent = secrets.token_bytes(32)
+    os.chown(private, SWAPPING_USER, SWAPPING_USER)
+    os.chown(private.parent, SWAPPING_USER, SWAPPING_USER)
+    links = private.parent / "links"
+    links.mkdir()
+    os.chown(links, SWAPPING_USER, SWAPPING_USER)
+    precious = links / "0"
+    precious.write_bytes(SECRET)
+    for number in range(1, LINKS):  # as anybody can make them where fs.protected_hardlinks is 0
+        os.link(precious, links / str(number))
+    held = os.open(precious, os.O_RDONLY)
+    agent = start_agent()
+    agent.hello()
+    kept = private.parent / agent.put(bytes_sent)
+    words = [sys.executable, "-c", TAKER, str(SWAPPING_USER), str(kept), str(links)]
+    taker = subprocess.Popen([*words, str(os.fstat(held).st_ino)], stdout=subprocess.PIPE)
+    assert taker.stdout.readline() == b"ready\n"
+    try:
+        end = time.monotonic() + procs.PATIENCE
+        for _ in range(PUTS):
+            agent.put(bytes_sent)
+            assert os.fstat(held).st_uid == 0, "root's file was given away"
+            if taker.poll() is not None or time.monotonic() > end:
+                break
+    finally:
+        taker.kill()
+        taker.wait()
+        taker.stdout.close()
+        os.close(held)
+    agent.put(bytes_sent)
+    assert (kept.stat().st_uid, kept.read_bytes()) == (SWAPPING_USER, bytes_sent)

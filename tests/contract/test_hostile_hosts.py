@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.contract import hostile, real
 from tests.contract.conftest import as_burnt
 from tests.contract.crowd import Crowd
 from tests.contract.sshd import SSHD
+from tests.lab import procs
 from tests.lab.chaos import bombs
 
 pytestmark = [
@@ -24,6 +26,9 @@ pytestmark = [
 WORD = f"goodamongbad{os.getpid()}"
 LEFT_OUT = set() if os.environ.get("HPROFILER_CHAOS") else hostile.WAITED_FOR
 PLAYED = {name: one for name, one in hostile.ALL.items() if name not in LEFT_OUT}
+DRIPS = f"""{hostile.TO_RECORD} profile(7, b'', size=512 << 20)
+while True: out(b'x' * (1 << 18)); time.sleep(0.5)"""
+"""A host that keeps to its limit for each mebibyte, and takes a quarter of an hour for all."""
 MOST_MEMORY = 1 << 30
 MOST_SECONDS = 240.0
 """Of a run whose steps may take 15 s each, on a machine that has other things to do."""
@@ -83,3 +88,22 @@ def test_one_good_host_among_bad_ones(tmp_path, burner):
         assert not UNSAFE.search(text), UNSAFE.search(text)
     assert "<script>alert" not in (run / "report.html").read_text()
     assert as_burnt((run / "hosts/good" / str(burner.pid) / "cpu.pb.gz").read_bytes())
+
+
+def test_an_interrupt_is_not_kept_waiting_by_a_host_that_drips(tmp_path):
+    crowd = crowd_of(tmp_path, {"drips": hostile.Hostile(DRIPS, "")})
+    run = tmp_path / "run"
+    words = ["-j", WORD, "-t", "1", "--engine", "async-profiler", "--timeout", "4"]
+    command = crowd.start("run", ["drips"], *words, "-o", str(run))
+    procs.wait_for(lambda: arrived(run) > 1 << 20, procs.PATIENCE, "the first mebibyte")
+    command.process.send_signal(signal.SIGINT)
+    ended = command.result(procs.PATIENCE)
+    assert ended.code == 130, ended
+    (host,) = json.loads((run / "run.json").read_text())["hosts"]
+    assert "interrupted; it did not send all that it had recorded within 16 s" in lines_of(host)
+    assert not arrived(run)
+
+
+def arrived(run: Path) -> int:
+    """Bytes that have come of profiles that are not whole."""
+    return sum(path.stat().st_size for path in run.rglob("*.arrived*"))

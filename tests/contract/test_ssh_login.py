@@ -59,6 +59,28 @@ def test_a_revoked_key_is_refused(site):
     assert "revoked" in refused(site, server).reason
 
 
+def test_revoked_host_keys_of_ssh_config(site, tmp_path):
+    server = site.server()
+    public = server.host_key.with_name("host_key.pub")
+    revoked = tmp_path / "revoked"
+    revoked.write_text(public.read_text())
+    site.config.write_text(f"RevokedHostKeys {revoked}\n")
+    assert f"is revoked ({revoked})" in refused(site, server).reason
+    subprocess.run(["ssh-keygen", "-q", "-k", "-f", str(revoked), str(public)], check=True)
+    assert "a KRL" in refused(site, server).reason
+    revoked.write_text(site.key.with_suffix(".pub").read_text())
+    connected(site, server)
+
+
+def test_a_changed_key_is_not_new_where_known_hosts_cannot_be_read(site, tmp_path):
+    server = site.server()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for words in ({"accept_new_host_keys": True}, {}):
+        site.config.write_text(f"StrictHostKeyChecking no\nGlobalKnownHostsFile {folder}\n")
+        assert f"cannot read the known host keys in {folder}" in refused(site, server, **words).reason
+
+
 def test_of_several_host_keys_the_known_one_is_asked_for(site, tmp_path):
     other = make_key(tmp_path / "ecdsa_host_key", "ecdsa")
     server = site.server(extra=f"HostKey {other}", known=False)

@@ -17,6 +17,10 @@ from hprofiler.agent import AgentSession
 from hprofiler.errors import HostError
 from hprofiler.transports import LocalTransport
 from tests.contract import real
+from tests.contract.agent_driver import Agent, good
+from tests.contract.asking import sampling
+from tests.contract.conftest import found
+from tests.contract.perf_engine import refused
 from tests.unit.stand_in import HERE
 
 pytestmark = [
@@ -126,6 +130,48 @@ def test_another_file_in_its_place_is_refused(prof, swap):
     assert prof.sh(swap.format(agent=agent, uid=UID)).returncode == 0
     done = prof.sh(f"sudo -n {agent} </dev/null")
     assert done.returncode == 1 and "sudo:" in done.stderr and "uid=0" not in done.stdout, done
+
+
+@pytest.fixture
+def spoken_to(prof):
+    """The agent that sudo runs, as `prof` may talk to it without a coordinator."""
+    with prof.session() as session:
+        session.bye()
+    path = prof.sh(f"echo /tmp/.hprofiler-{UID}/agent-*").stdout.strip()
+    agent = Agent(["sh", "-c", prof.wrapped(f"exec sudo -n {path}")])
+    assert agent.hello()["host"]["uid"] == 0
+    yield agent
+    agent.end()
+
+
+def test_a_library_of_his_own_is_loaded_into_no_jvm(spoken_to, library_file, burn):
+    """It would do there what it likes, with the rights of the JVM's user: root."""
+    burner = burn()
+    sent = spoken_to.put(library_file.read_bytes() + b"and more")
+    processes = [{key: one[key] for key in ("pid", "start_time")} for one in found(spoken_to, burner)]
+    spoken_to.send("prepare", sampling=sampling(), blobs={"async-profiler": sent}, processes=processes)
+    assert "not the one that the agent was built with" in spoken_to.expect("error")["reason"]
+    assert spoken_to.wait() == 1
+    assert "libasyncProfiler" not in Path(f"/proc/{burner.outer.pid}/maps").read_text()
+
+
+def test_the_packages_library_is_loaded_into_any(spoken_to, burn):
+    burner = burn()
+    shipped = resources.blobs()["async-profiler"][platform.machine()]
+    library = spoken_to.put(shipped.path.read_bytes())
+    ready, told = spoken_to.prepare(library, found(spoken_to, burner))
+    assert ready, told
+    spoken_to.start()
+    assert good(spoken_to.collect().outcomes[burner.outer.pid])
+
+
+@pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
+@pytest.mark.parametrize("event", ["tmp/mine.obj", "tmp/mine.c:u", "tmp/mine.o//"])
+def test_no_program_of_his_own_is_loaded_into_the_kernel(prof, spoken_to, burn, event):
+    """perf before 6.5 takes a file of such a name for one, in an event's place."""
+    assert prof.sh("for end in obj c o; do echo x >/tmp/mine.$end; done").returncode == 0
+    outcome = refused(spoken_to, burn(), [event])
+    assert f"cannot count {event}" in outcome["reason"], outcome
 
 
 def test_without_the_lines_it_is_told_what_sudo_says(tmp_path):

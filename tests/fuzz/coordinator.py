@@ -31,10 +31,10 @@ from hprofiler.resolvers.yarn.rest import Bounds, NotFound, ResourceManager, Res
 from hprofiler.resolvers.yarn.spark import spark_facts
 from hprofiler.selector_file import read_selector_file
 from hprofiler.store import RunFolder, safe_name
+from hprofiler.text import printable
 from hprofiler.transports.base import Channel
 from hprofiler.transports.ssh.config_file import read_config
 from hprofiler.transports.ssh.known_hosts import KnownHosts
-from hprofiler.transports.text import printable
 
 APPLICATION = "application_1700000000000_0042"
 _PARSERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {

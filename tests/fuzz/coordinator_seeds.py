@@ -74,6 +74,7 @@ _PROFILE = {
     "interval": 1000,
     "seconds": 1.5,
     "cpu_seconds": 0.5,
+    "attach_seconds": 0.1,
     "samples": {"expected": 10, "taken": 9, "lost": 1},
     "timeline": [9],
     "sha256": _SHA,

@@ -140,6 +140,7 @@ def test_preparing_gone_wrong(talk, body, says):
         ("profile(7, b'x', timeline=[1, -1])", "timeline holds something"),
         ("profile(7, b'x', timeline=[1.5])", "timeline holds something"),
         ("profile(7, b'x', interval=-1)", "interval is no number"),
+        ("profile(7, b'x', attach_seconds=-1)", "attach_seconds is no number of seconds"),
         ("profile(7, b'x', engine=5)", "engine is none of"),
         ("profile(8, b'x')", "not asked for"),
         ("profile(7, b'x', size=-1)", "size is no number"),

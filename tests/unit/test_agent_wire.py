@@ -10,7 +10,7 @@ import pytest
 from hprofiler.agent import fields
 from hprofiler.agent.events import parse_found, parse_hello, parse_record_event
 from hprofiler.agent.wire import BadEvent, Wire, decode
-from hprofiler.transports.text import printable
+from hprofiler.text import printable
 
 
 class Bytes:
@@ -175,6 +175,7 @@ def test_events_survive_any_member_going_wrong():
         "timeline": [1, 2],
         "seconds": 1,
         "cpu_seconds": 1,
+        "attach_seconds": 1,
         "samples": {"expected": 1, "taken": 1, "lost": 0},
         "sha256": "0" * 64,
         "size": 5,

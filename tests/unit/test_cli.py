@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler import cli
+from hprofiler import cli, resources
 from hprofiler.cli.exits import Exit
-from hprofiler.cli.options import sampling, selector
+from hprofiler.cli.options import local_reach, sampling, selector
 from hprofiler.cli.parser import parse
-from hprofiler.errors import HprofilerError
+from hprofiler.errors import HprofilerError, UsageError
 from tests.viewer.made_run import MadeHost, make_run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -113,6 +113,24 @@ def test_bad_usage_says_what_and_exits_2(words, says, tmp_path):
 )
 def test_events_as_they_are_asked_for(words, events):
     assert sampling(parse(["-j", "java", *words])).events == events
+
+
+def test_with_sudo_only_the_packages_library_is_sent(tmp_path, monkeypatch):
+    other = tmp_path / "libasyncProfiler.so"
+    other.write_bytes(b"\x7fELF" + bytes(14) + b"\x3e\x00")
+    sudo, named = ["-j", "java", "--become", "sudo"], ["--async-profiler", str(other)]
+    shipped = resources.blobs()["async-profiler"]["x86_64"]
+    for words in ([*sudo, *named], ["doctor", *sudo, *named]):
+        with pytest.raises(UsageError, match="takes no library but its own package's"):
+            local_reach(parse(words))
+    for words in (sudo, ["-j", "java", *named], [*sudo, *named, "--engine", "perf"]):
+        local_reach(parse(words))
+    monkeypatch.setenv(resources.LIBRARY_VARIABLE, str(other))
+    with pytest.raises(UsageError, match="takes no library"):
+        local_reach(parse(sudo))
+    local_reach(parse(["cleanup", "--become", "sudo"]))  # which sends none
+    monkeypatch.setenv(resources.LIBRARY_VARIABLE, str(shipped.path))
+    local_reach(parse(sudo))
 
 
 def test_intervals_have_units():

@@ -41,6 +41,7 @@ def test_a_good_host(fleet):
     (recording,) = result.recordings
     assert (recording.process.pid, recording.event, recording.samples.taken) == (7, "cpu", 9)
     assert hosts.sink.sizes == {("one", 7, "cpu"): 300000}
+    assert (recording.attach_seconds, recording.bytes_received) == (0.25, 300000)
     assert result.bytes_received > 300000 and result.bytes_sent > 500
     assert result.facts.cpus == 2
     stages = dict.fromkeys(step.stage for step in hosts.progress)

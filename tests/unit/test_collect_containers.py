@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hprofiler.collect import find_only
-from hprofiler.model import OWNER, PROCESS, Selector, Status, Target
+from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Selector, Status, Target
 from hprofiler.resolvers import Located
 from hprofiler.run import RunRequest, run
 from tests.unit.stand_in import SAMPLING, Fleet, StandIns
@@ -21,7 +21,8 @@ KNOWN = {
 FINDS = """
 hello()
 request = read()
-assert request == dict(type="find", selector=SELECTOR, containers=CONTAINERS, native=NATIVE), request
+want = dict(type="find", selector=SELECTOR, containers=CONTAINERS, native=NATIVE, **VOUCHED)
+assert request == want, request
 say("found", searched=9, processes=FOUND, ignored=[dict(pid=9, reason="Python worker")])
 read()
 """
@@ -36,8 +37,13 @@ def look(tmp_path):
     """What comes of a host with these containers, and an agent that finds `found` and expects a selector."""
     stand_ins = StandIns(tmp_path)
 
-    def look(found, selector=ALL, expected=None, native=False, containers=KNOWN):
-        names = {"SELECTOR": expected, "CONTAINERS": list(containers), "NATIVE": native}
+    def look(found, selector=ALL, expected=None, native=False, containers=KNOWN, vouched=None):
+        names = {
+            "SELECTOR": expected,
+            "CONTAINERS": list(containers),
+            "NATIVE": native,
+            "VOUCHED": vouched or {},
+        }
         body = "".join(f"{name} = {value!r}\n" for name, value in names.items())
         body += f"FOUND = [{', '.join(found)}]\n{FINDS}"
         fleet = Fleet(stand_ins, 60.0, {"n1": body})
@@ -46,6 +52,20 @@ def look(tmp_path):
 
     yield look
     stand_ins.clean()
+
+
+def test_whom_to_believe_is_told_and_is_no_label(look):
+    containers = {ONE: {"node": "n1", RUN_FOR: "etl", MANAGER_PORT: "8042"}, TWO: {MANAGER_PORT: "8042"}}
+    result = look(
+        [process(5, ONE)],
+        containers=containers,
+        vouched={"owners": {ONE: "etl"}, "manager_port": 8042},
+    )
+    assert result.processes[0].labels == {"container": ONE, "node": "n1"}
+
+
+def test_of_two_managers_neither_is_told(look):
+    look([], containers={ONE: {MANAGER_PORT: "8042"}, TWO: {MANAGER_PORT: "8043"}})
 
 
 def test_what_is_known_of_a_container_is_added_and_wins(look):

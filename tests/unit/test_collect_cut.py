@@ -77,4 +77,5 @@ def test_who_claims_much_and_sends_little_is_waited_for_as_long_as_a_part_may_ta
     results = fleet.collect()
     for name in SLOW:
         (line,) = [line for line in results[name].outcomes if line.pid is None]
-        assert (line.status, line.stage, line.reason) == (Status.FAILED, "fetch", "timed out after 70 s")
+        assert (line.status, line.stage) == (Status.FAILED, "fetch")
+        assert line.reason.startswith("timed out after 70 s")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler.cli import main
-from hprofiler.passwords import hide_in_word, hide_logins
+from hprofiler.passwords import hide_in_word, hide_logins, hide_values
 from tests.unit.yarn_server import APP, Server, application_paths, container
 
 HIDDEN = [
@@ -32,6 +32,35 @@ def test_other_words_of_a_command_line_stay_as_they_are() -> None:
     for word in ("c=user@d:22,e=u@f", "grep a:b@c", "", "-c"):
         assert hide_in_word(word, "kim:secret@rm:8088") == hide_in_word(word, None) == word
     assert hide_in_word("-Dproxy=http://kim:secret@h x@y", None) == "-Dproxy=http://***@h x@y"
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("-Des.hosts=http://u:a1@a:92,http://u:a2@b:92", "-Des.hosts=http://***@a:92,http://***@b:92"),
+        ("http://u:a/b?c#d,e@f@h/x http://g:1/y", "http://***@h/x http://g:1/y"),
+        ("http://u:p@h\tz@w", "http://***@h\tz@w"),
+    ],
+)
+def test_every_login_of_a_word_is_hidden(word: str, told: str) -> None:
+    assert hide_in_word(word, None) == told
+
+
+def test_values_that_look_like_secrets() -> None:
+    """The names are those of the agent's mask.rs."""
+    for name in (
+        "password",
+        "db.pwd",
+        "dbPass",
+        "API_KEY",
+        "api-key",
+        "acces.skey.id",
+        "basic.auth",
+        "x.token.id",
+    ):
+        assert hide_values(f"-D{name}=hunter3 -Dy=1") == f"-D{name}=*** -Dy=1"
+    for name in ("pwd.dir", "bypass", "compass", "author", "security.auth.config", "passive", "keytab"):
+        assert hide_values(f"-D{name}=hunter3") == f"-D{name}=hunter3"
 
 
 @pytest.mark.parametrize("login", ["kim:secret@", "http://kim:secret@", "http://kim:se@cret@"])

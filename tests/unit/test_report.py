@@ -96,7 +96,7 @@ def test_the_page_tells_hosts_ledger_and_run(tmp_path):
         "Idle, nothing there matched: worker10.prod.example",
         "failed at start worker04.prod.example pid 6004 the JVM was started with -XX:+DisableAttachMechanism",
         "restart it without",
-        "executor 6 pid 4006 async-profiler perf_events, 1,363 samples, 4.5 s of CPU time perf events are",
+        "executor 6 pid 4006 async-profiler perf_events, 1,363 samples, 4.5 s of CPU time 1,390 1,363 3",
         "hprofiler -f 300 -t 60 -j spark-executor -H hosts.txt",
         "20 Nov 2026, 06:12 UTC",
         "Started 20 Nov 2026, 06:12:03 UTC Finished 20 Nov 2026, 06:13:05 UTC",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 import threading
 from queue import SimpleQueue
 from typing import List, Tuple
@@ -12,7 +13,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from hprofiler.cli.progress import LiveDisplay, PlainLines
+from hprofiler.cli.progress import LiveDisplay, PlainLines, display
 from hprofiler.cli.seeking import Seeking
 from hprofiler.collect import HostProgress
 
@@ -82,16 +83,41 @@ def test_a_log_has_that_the_run_is_stopped_and_who_records_nobody(
 def test_the_live_display_has_it_and_the_host_stays_where_it_was() -> None:
     console = Console(file=io.StringIO(), width=200)
     progress = Progress(TextColumn("{task.fields[note]}"), console=console, auto_refresh=False)
-    display = LiveDisplay(progress, 1, 60.0)
+    live = LiveDisplay(progress, 1, 60.0)
     shown: SimpleQueue[str] = SimpleQueue()
-    tell = display._seeking._tell
-    display._seeking._tell = lambda lines: (tell(lines), shown.put(progress.tasks[-1].fields["note"]))  # type: ignore[assignment, func-returns-value]
-    display(HostProgress("host3", "wait", "", 1))
-    display(LOST)
+    tell = live._seeking._tell
+    live._seeking._tell = lambda lines: (tell(lines), shown.put(progress.tasks[-1].fields["note"]))  # type: ignore[assignment, func-returns-value]
+    live(HostProgress("host3", "wait", "", 1))
+    live(LOST)
     assert SOUGHT.fullmatch(shown.get(timeout=PATIENCE))
     assert [task.completed for task in progress.tasks] == [1, 0, 0]
-    display(AGAIN)
+    live(AGAIN)
     while shown.get(timeout=PATIENCE):
         pass
-    display(HostProgress("", "stop", "stopping"))
+    live(HostProgress("", "stop", "stopping"))
     assert "stopping" in console.file.getvalue() and progress.tasks[0].completed == 1
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_takes_no_word_of_a_host_for_markup(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "400")
+    words = "[link=http://evil]gone[/link] [/x] [bold]"
+    shown = threading.Event()
+    with display(1, 60.0) as told:
+        assert isinstance(told, LiveDisplay)
+        tell = told._seeking._tell
+        told._seeking._tell = lambda lines: (tell(lines), shown.set())  # type: ignore[assignment, func-returns-value]
+        told(HostProgress("host3", "lost", words, 1, 30.0))
+        assert shown.wait(PATIENCE)
+        told._progress.refresh()
+        assert f"host3: {words}; looking" in terminal.getvalue()
+        told(HostProgress("host3", "failed", f"failed {words}"))
+        told(HostProgress("", "stop", f"stopping {words}"))
+    assert f"failed {words}" in terminal.getvalue() and f"stopping {words}" in terminal.getvalue()

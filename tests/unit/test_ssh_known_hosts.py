@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from hprofiler.errors import HostError
 from hprofiler.transports.ssh.known_hosts import KnownHosts, Verdict
 
 KEY = b"\x00\x00\x00\x0bssh-ed25519" + b"a" * 36
@@ -80,3 +81,40 @@ def test_adding_to_a_file_without_a_last_newline_breaks_no_line(tmp_path):
     fresh = KnownHosts()
     assert fresh.check([file], "old", KEY)[0] is Verdict.KNOWN
     assert fresh.check([file], "new", KEY)[0] is Verdict.KNOWN
+
+
+def test_only_a_file_that_is_not_there_knows_nobody(tmp_path):
+    (tmp_path / "file").write_text("")
+    missing = [tmp_path / "none", tmp_path / "file/in/a/file"]
+    assert KnownHosts().check(missing, "h", KEY)[0] is Verdict.UNKNOWN
+    with pytest.raises(HostError, match=f"cannot read the known host keys in {tmp_path}"):
+        KnownHosts().check([tmp_path], "h", KEY)
+    with pytest.raises(HostError, match="Is a directory"):
+        KnownHosts().kinds([tmp_path], "h")
+
+
+def test_revoked_keys_are_found_in_a_text_file(tmp_path):
+    file, other = tmp_path / "revoked", tmp_path / "other"
+    file.write_text("# lost in May\n\n" + line("ssh-ed25519", KEY).partition(" ")[2])
+    other.write_text(line("ssh-ed25519", OTHER).partition(" ")[2])
+    known = KnownHosts()
+    assert known.revoked([other, file], KEY) == file
+    assert known.revoked([other], KEY) is None and known.revoked([], KEY) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (None, "No such file"),
+        (b"ssh-ed25519 !!!\n", ":1 is no public key"),
+        (b"# one\nssh-ed25519\n", ":2 is no public key"),
+        (b"\x00\xff", ":1 is no public key"),
+    ],
+)
+def test_where_revoked_keys_are_not_known_nobody_is_trusted(tmp_path, data, said):
+    file = tmp_path / "revoked"
+    if data is not None:
+        file.write_bytes(data)
+    with pytest.raises(HostError, match=said) as caught:
+        KnownHosts().revoked([file], KEY)
+    assert "RevokedHostKeys" in caught.value.remedy

@@ -32,17 +32,20 @@ def test_defaults(find):
     assert (route.identities, route.jumps, route.proxy_command, route.accept_new) == ((), (), None, False)
     assert route.known_hosts[0] == Path("~/.ssh/known_hosts").expanduser()
     assert Path("/etc/ssh/ssh_known_hosts") in route.known_hosts
+    assert route.revoked == ()
 
 
 def test_ssh_config_is_followed(find):
     route = find(
         "Host n*\n HostName %h.example\n Port 2200\n User ann\n IdentityFile ~/keys/%r\n IdentitiesOnly yes\n"
         " UserKnownHostsFile /k1 /k2\n HostKeyAlias Alias\n ProxyJump a,bob@b:23\n"
+        " RevokedHostKeys ~/revoked\n"
     )
     assert (route.hostname, route.port, route.user) == ("n1.example", 2200, "ann")
     assert route.identities == (Path("~/keys/ann").expanduser(),) and route.identities_only
     assert route.known_hosts[:2] == (Path("/k1"), Path("/k2")) and route.known_as == "alias"
     assert route.jumps == ("a", "bob@b:23")
+    assert route.revoked == (Path("~/revoked").expanduser(),)
 
 
 def test_the_command_line_overrules_ssh_config_and_the_host_list_both(find):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import List
 
 import pytest
@@ -93,10 +94,21 @@ def test_what_failed_alike_is_told_once(capsys: pytest.CaptureFixture[str]) -> N
 def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
     made = host("fell back to perf")
     process = Process("n1", 1, 7, 0, "app", "java")
-    recording = Recording(process, "cpu", "perf", "cycles", 10, Samples(1, 1, 0), 1.0)
-    (record,) = host_records([HostResult(made.host, None, (recording,), made.outcomes)])
+    recording = Recording(process, "cpu", "perf", "cycles", 10, Samples(3, 2, 1), 1.0)
+    recording = replace(recording, attach_seconds=0.2, bytes_received=99)
+    result = HostResult(made.host, None, (recording,), made.outcomes, {"connect": 0.25004}, 7, 8)
+    (record,) = host_records([result])
     assert record == {
         "host": "n1",
+        "timings": {"connect": 0.25},
+        "bytes_sent": 7,
+        "bytes_received": 8,
         "outcomes": [{"pid": 1, "status": "ok", "reason": "fell back to perf", "remedy": ""}],
-        "recordings": [{"pid": 1, "event": "cpu", "engine": "perf", "source": "cycles", "interval": 10}],
+        "recordings": [
+            {
+                **{"pid": 1, "event": "cpu", "engine": "perf", "source": "cycles", "interval": 10},
+                **{"seconds": 1.0, "samples": {"expected": 3, "taken": 2, "lost": 1}},
+                **{"attach_seconds": 0.2, "bytes_received": 99},
+            }
+        ],
     }

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List
 import pytest
 
 from hprofiler.errors import UsageError
-from hprofiler.model import OWNER, PROCESS, Target
+from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Target
 from hprofiler.resolvers import Located, TargetOptions, TooMany, YarnOptions, resolve
 from hprofiler.resolvers.host_map import parse_host_map
 from hprofiler.resolvers.host_names import HostEntry
@@ -50,7 +50,7 @@ def test_hosts_and_what_is_known_of_their_containers(server: Server) -> None:
     assert containers(located) == {"n1": [container_id(1), container_id(3)], "n2": [container_id(2)]}
     assert [host.address for host in located.hosts] == ["n1", "n2"]
     one, two = located.hosts
-    base = {"application": APP, "app_attempt": "1"}
+    base = {"application": APP, "app_attempt": "1", RUN_FOR: "etl", MANAGER_PORT: "8042"}
     assert one.containers[container_id(1)] == {
         **base, "node": "n1", "role": "driver", "executor": "driver", PROCESS: "driver"
     }  # fmt: skip

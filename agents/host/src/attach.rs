@@ -9,13 +9,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{access, openat, stat, statat, Access, AtFlags, FileType, Mode, OFlags, CWD};
+use rustix::fs::{openat, stat, statat, AtFlags, FileType, Mode, OFlags, CWD};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_timeout, Timeout};
 use rustix::net::{connect, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::Signal;
 
 use crate::audit;
+use crate::files::could_make_files;
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::peer;
@@ -108,8 +109,7 @@ impl<'a> Attach<'a> {
 
     /// The JVM opens its socket there and nowhere else. One of root may have rights that this thread has not.
     fn refuse_closed_tmp(&self) -> Result<(), Failure> {
-        let may = Access::WRITE_OK | Access::EXEC_OK;
-        match access(self.shoes.path("/tmp"), may) {
+        match could_make_files(&self.shoes.path("/tmp")) {
             Err(error) if error == Errno::ROFS || self.target.status.uid != 0 => Err(Failure::new(
                 format!(
                     "process {} cannot open {}: {error}",

@@ -42,13 +42,13 @@ impl Containers {
         }
     }
 
-    /// The id of the container that a process is in, where it is one of these.
-    pub fn of(&self, process: &Seen) -> Option<&str> {
-        let cgroup =
-            || read_text(format!("/proc/{}/cgroup", process.pid), 1 << 20).unwrap_or_default();
+    /// The container that a process is in, where it is one of these.
+    pub fn of(&self, process: &Seen) -> Option<Home> {
+        let path = format!("/proc/{}/cgroup", process.pid);
+        let cgroup = read_text(path, 1 << 20).unwrap_or_default();
         let environment = environment(process.pid);
-        let told = self.told(&environment, cgroup, &process.command);
-        told.or_else(|| self.as_driver(process, &environment))
+        let told = self.told(&environment, &cgroup, &process.command);
+        told.or_else(|| Some(Home::own(self.as_driver(process, &environment)?)))
     }
 
     /// The id of the driver that a process is. Who tells the port runs code of its own, so that a port alone is not
@@ -64,30 +64,39 @@ impl Containers {
         Some(found.1.as_str())
     }
 
-    /// The process's own `CONTAINER_ID` goes before its control group, and that before any mention of the id: a
+    /// The kernel's word goes before the process's own, and its `CONTAINER_ID` before any mention of the id: a
     /// process that says of itself that it belongs to another container may well mention these.
     pub fn told(
         &self,
         environment: &BTreeMap<String, String>,
-        cgroup: impl FnOnce() -> String,
+        cgroup: &str,
         command: &[String],
-    ) -> Option<&str> {
+    ) -> Option<Home> {
+        let (delegated, given): (Vec<&str>, Vec<&str>) = groups(cgroup).partition(is_delegated);
+        if let Some(id) = self.in_groups(given) {
+            return Some(Home {
+                id: id.to_owned(),
+                word: Word::Kernel,
+            });
+        }
         let own = environment.get("CONTAINER_ID");
         let known = own.and_then(|id| self.known(id));
-        known.or_else(|| self.in_cgroup(&cgroup())).or_else(|| {
+        let known = known.or_else(|| self.in_groups(delegated));
+        let mention = || {
             let mut texts = command.iter().chain(environment.values());
             match own {
                 Some(_) => None,
                 None => texts.find_map(|text| words(text).find_map(|word| self.known(word))),
             }
-        })
+        };
+        known.or_else(mention).map(Home::own)
     }
 
-    /// From lines of `N:controllers:/hadoop-yarn/container_…` or `0::/kubepods.slice/…/cri-containerd-HEX.scope`.
-    /// Where kubelet alone leaves the groups to systemd the last part is `kubepods-….slice:cri-containerd:HEX`.
-    fn in_cgroup(&self, text: &str) -> Option<&str> {
-        let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
-        paths.flat_map(|path| path.split('/')).find_map(|part| {
+    /// Of paths such as `/hadoop-yarn/container_…` or `/kubepods.slice/…/cri-containerd-HEX.scope`. Where kubelet alone
+    /// leaves the groups to systemd the last part is `kubepods-….slice:cri-containerd:HEX`.
+    fn in_groups(&self, paths: Vec<&str>) -> Option<&str> {
+        let mut parts = paths.into_iter().flat_map(|path| path.split('/'));
+        parts.find_map(|part| {
             let unit = part.strip_suffix(".scope").unwrap_or(part);
             let unit = unit.rsplit(':').next().unwrap_or(unit);
             let id = SCOPES.iter().find_map(|scope| unit.strip_prefix(scope));
@@ -98,6 +107,45 @@ impl Containers {
     fn known(&self, id: &str) -> Option<&str> {
         self.ids.get(id).map(String::as_str)
     }
+}
+
+/// The container that a process is in, and who says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    pub id: String,
+    pub word: Word,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Word {
+    /// Only root puts a process into such a control group.
+    Kernel,
+    /// The process's user could have said it.
+    Own,
+}
+
+impl Home {
+    fn own(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            word: Word::Own,
+        }
+    }
+}
+
+/// The paths of `N:controllers:/PATH` and `0::/PATH`.
+fn groups(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.splitn(3, ':').nth(2))
+}
+
+/// Below it systemd lets a user make groups of any name.
+fn is_delegated(path: &&str) -> bool {
+    path.split('/').any(|part| part == "user.slice")
+}
+
+/// Whether a text holds the id as a whole word.
+pub fn mentions(text: &str, id: &str) -> bool {
+    words(text).any(|word| word == id)
 }
 
 /// What `spark_driver_PORT` stands for.
@@ -148,8 +196,8 @@ mod tests {
         let environment = environment.iter();
         let environment = environment.map(|(name, value)| (name.to_string(), value.to_string()));
         let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
-        let found = containers.told(&environment.collect(), || cgroup.to_owned(), &command);
-        found.map(str::to_owned)
+        let found = containers.told(&environment.collect(), cgroup, &command);
+        found.map(|home| home.id)
     }
 
     #[test]
@@ -202,7 +250,40 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_says_of_itself_goes_first() {
+    fn the_kernels_word_is_not_the_users() {
+        let containers = Containers::new(vec![YARN.to_owned(), POD.to_owned()]).unwrap();
+        let claimed = BTreeMap::from([("CONTAINER_ID".to_owned(), YARN.to_owned())]);
+        let unit = "/user.slice/user-7.slice/user@7.service";
+        for (cgroup, environment, want) in [
+            (
+                format!("0::/hadoop-yarn/{YARN}"),
+                BTreeMap::new(),
+                (YARN, Word::Kernel),
+            ),
+            (
+                format!("0::/kubepods/{POD}"),
+                claimed.clone(),
+                (POD, Word::Kernel),
+            ),
+            (
+                format!("0::{unit}/{POD}"),
+                BTreeMap::new(),
+                (POD, Word::Own),
+            ),
+            (
+                format!("0::{unit}/{POD}"),
+                claimed.clone(),
+                (YARN, Word::Own),
+            ),
+            ("0::/".to_owned(), claimed, (YARN, Word::Own)),
+        ] {
+            let home = containers.told(&environment, &cgroup, &[]).unwrap();
+            assert_eq!((home.id.as_str(), home.word), want, "{cgroup}");
+        }
+    }
+
+    #[test]
+    fn what_a_process_says_of_itself_goes_before_what_it_mentions() {
         let other = ("CONTAINER_ID", "container_1_1_1_1");
         let mention = format!("java -Dlog=/logs/{YARN} Main");
         for (environment, cgroup, command, want) in [

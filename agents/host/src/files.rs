@@ -5,7 +5,8 @@ use std::io::{self, Read, Seek, Write};
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
-    fstat, mkdirat, openat, renameat, statat, unlinkat, AtFlags, FileType, Mode, OFlags, Stat, CWD,
+    accessat, fchown, fstat, mkdirat, open, openat, renameat, statat, unlinkat, Access, AtFlags,
+    FileType, Gid, Mode, OFlags, Stat, Uid, CWD,
 };
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -43,6 +44,26 @@ pub fn is_sha256(text: &str) -> bool {
         && text
             .bytes()
             .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+/// Whether the calling thread could make files in a folder: by the ids that files go by, which `access` does not.
+pub fn could_make_files(folder: &str) -> Result<(), Errno> {
+    let may = Access::WRITE_OK | Access::EXEC_OK;
+    match accessat(CWD, folder, may, AtFlags::EACCESS) {
+        // Kernels before 5.8 cannot be asked so, and old containers forbid it.
+        Err(Errno::NOSYS | Errno::PERM) => could_make_nameless(folder),
+        may => may,
+    }
+}
+
+/// The same, by a file that has no name and is gone at once.
+fn could_make_nameless(folder: &str) -> Result<(), Errno> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    match open(folder, flags, Mode::RUSR) {
+        // Not every file system has such. Whoever makes a real one is told.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR) => Ok(()),
+        made => made.map(drop),
+    }
 }
 
 /// Read a whole regular file of at most `limit` bytes, never through a link and never waiting (as a pipe would).
@@ -98,12 +119,28 @@ fn within(name: &str, size: u64, limit: u64) -> io::Result<()> {
 
 /// Put a file in place whole or not at all; what stood there before keeps its own inode.
 pub fn write_whole(dir: impl AsFd, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
+    write_whole_for(None, dir, name, bytes, mode)
+}
+
+/// The same, for another user whose file it is to be: the file that was made is given away, and never what stands
+/// under its name, which the folder's owner can change at any moment.
+pub fn write_whole_for(
+    owner: Option<(Uid, Gid)>,
+    dir: impl AsFd,
+    name: &str,
+    bytes: &[u8],
+    mode: Mode,
+) -> io::Result<()> {
     let temporary = format!(".new-{name}-{}", std::process::id());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(&dir, &temporary, flags, mode)?;
     let mut file = File::from(file);
     let written = file
         .write_all(bytes)
+        .and_then(|()| match owner {
+            Some((uid, gid)) => Ok(fchown(&file, Some(uid), Some(gid))?),
+            None => Ok(()),
+        })
         .and_then(|()| Ok(renameat(&dir, &temporary, &dir, name)?));
     if written.is_err() {
         let _ = unlinkat(&dir, &temporary, AtFlags::empty());
@@ -196,6 +233,13 @@ mod tests {
     use super::*;
     use crate::outcome::Failure;
     use crate::threads::unbroken;
+
+    #[test]
+    fn a_file_without_a_name_asks_as_well() {
+        assert_eq!(could_make_nameless("/tmp"), Ok(()));
+        assert_eq!(could_make_nameless("/dev/null"), Err(Errno::NOTDIR));
+        assert_eq!(could_make_nameless("/none"), Err(Errno::NOENT));
+    }
 
     #[test]
     fn what_is_there_for_a_moment_goes_however_the_work_ends() {

@@ -2,17 +2,21 @@
 
 use std::collections::HashSet;
 
-use crate::containers::{helper, is_wrapper, Containers};
+use crate::containers::{helper, is_wrapper, Containers, Home, Word};
+use crate::crowd;
 use crate::outcome::Failure;
 use crate::own_group::OwnGroup;
 use crate::proc::scan::Seen;
 use crate::protocol::{Event, Find, Ignored, Process};
+use crate::rivals::{self, Vouched};
 use crate::selector::{Query, Selector};
 
 /// Commands are cut at this many bytes.
 const COMMAND: usize = 4096;
+/// The coordinator does not believe that a host has more.
+const MOST: usize = 10_000;
 /// Of more processes that are left out nobody reads.
-const HELPERS: usize = 100;
+const FEW: usize = 100;
 
 /// A `find`, ready to be asked of processes.
 pub struct Finding {
@@ -23,6 +27,7 @@ pub struct Finding {
     containers: Option<Containers>,
     /// The id of the agent's own container, where that is meant.
     own: Option<(String, OwnGroup)>,
+    vouched: Vouched,
 }
 
 impl Finding {
@@ -48,6 +53,10 @@ impl Finding {
             native: request.native,
             containers: request.containers.map(Containers::new).transpose()?,
             own: request.own.map(|id| (id, OwnGroup::read())),
+            vouched: Vouched {
+                owners: request.owners,
+                manager_port: request.manager_port,
+            },
         })
     }
 
@@ -55,10 +64,11 @@ impl Finding {
     pub fn among(&self, seen: Vec<Seen>, excluded: &HashSet<i32>) -> Event {
         let searched = seen.len();
         let mut ignored = self.missing(&seen, excluded);
-        let mut helpers = 0;
+        let mut few = 0;
         let mut processes = Vec::new();
-        for process in seen {
-            match self.judge(&process) {
+        let homes = self.homes(&seen);
+        for (process, home) in seen.into_iter().zip(homes) {
+            match self.judge(&process, home) {
                 Verdict::Meant(container) => processes.push(self.tell(process, container)),
                 Verdict::Ignored(reason) => {
                     ignored.push(Ignored {
@@ -66,21 +76,32 @@ impl Finding {
                         reason,
                     });
                 }
-                Verdict::Helper(reason) if helpers < HELPERS => {
-                    helpers += 1;
+                Verdict::Other(Some(reason)) if few < FEW => {
+                    few += 1;
                     ignored.push(Ignored {
                         pid: process.pid,
                         reason,
                     });
                 }
-                Verdict::Helper(_) | Verdict::Other => {}
+                Verdict::Other(_) => {}
             }
         }
+        let (processes, left_out) = crowd::that_fit(processes, MOST);
+        ignored.extend(left_out);
         Event::Found {
             searched,
             processes,
             ignored,
         }
+    }
+
+    /// The container of each process; Err where its own word for that is not believed.
+    fn homes(&self, seen: &[Seen]) -> Vec<Option<Result<String, String>>> {
+        let Some(containers) = &self.containers else {
+            return seen.iter().map(|_| None).collect();
+        };
+        let home = |process: &Seen| self.own_of(process).or_else(|| containers.of(process));
+        rivals::settle(seen, seen.iter().map(home).collect(), &self.vouched)
     }
 
     fn missing(&self, seen: &[Seen], excluded: &HashSet<i32>) -> Vec<Ignored> {
@@ -98,33 +119,39 @@ impl Finding {
             .collect()
     }
 
-    fn judge(&self, process: &Seen) -> Verdict {
-        let container = match &self.containers {
+    fn judge(&self, process: &Seen, home: Option<Result<String, String>>) -> Verdict {
+        let container = match home {
+            None if self.containers.is_some() => return Verdict::Other(None),
             None => None,
-            Some(containers) => match self.own_of(process).or_else(|| containers.of(process)) {
-                None => return Verdict::Other,
-                Some(id) => Some(id.to_owned()),
-            },
+            Some(Ok(id)) => Some(id),
+            Some(Err(id)) => {
+                return Verdict::Other(self.is_wanted(process).then(|| not_believed(&id)))
+            }
         };
-        let jvm = process.jvm.is_some();
-        if !jvm && !self.native && self.asked.contains(&process.pid) {
+        if process.jvm.is_none() && !self.native && self.asked.contains(&process.pid) {
             return Verdict::Ignored(format!("not a JVM ({})", process.plain_label()));
         }
-        let wanted = jvm || self.native;
-        let matches = match &self.selector {
-            Some(selector) => selector.matches(process, wanted),
-            None => jvm || self.native && !is_wrapper(process),
-        };
         match container {
-            container if matches => Verdict::Meant(container),
-            Some(id) if !jvm => helper(process, &id).map_or(Verdict::Other, Verdict::Helper),
-            _ => Verdict::Other,
+            container if self.is_wanted(process) => Verdict::Meant(container),
+            Some(id) if process.jvm.is_none() => Verdict::Other(helper(process, &id)),
+            _ => Verdict::Other(None),
         }
     }
 
-    fn own_of(&self, process: &Seen) -> Option<&str> {
+    fn is_wanted(&self, process: &Seen) -> bool {
+        let wanted = process.jvm.is_some() || self.native;
+        match &self.selector {
+            Some(selector) => selector.matches(process, wanted),
+            None => process.jvm.is_some() || self.native && !is_wrapper(process),
+        }
+    }
+
+    fn own_of(&self, process: &Seen) -> Option<Home> {
         let (id, group) = self.own.as_ref()?;
-        group.holds(process.pid).then_some(id.as_str())
+        group.holds(process.pid).then(|| Home {
+            id: id.clone(),
+            word: Word::Kernel,
+        })
     }
 
     fn tell(&self, process: Seen, container: Option<String>) -> Process {
@@ -137,12 +164,15 @@ impl Finding {
     }
 }
 
+fn not_believed(container: &str) -> String {
+    format!("it only says that it is in container {container}, which has processes of another user")
+}
+
 /// What a process is to a `find`.
 enum Verdict {
     /// Of this container, where containers were asked for.
     Meant(Option<String>),
     Ignored(String),
-    /// No JVM, but of a container that was asked for.
-    Helper(String),
-    Other,
+    /// Not meant, with a reason where it nearly was.
+    Other(Option<String>),
 }

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    access, flock, lstat, statvfs, unlinkat, Access, AtFlags, Dir, FlockOperation, Mode,
-    StatVfsMountFlags,
+    flock, lstat, statvfs, unlinkat, AtFlags, Dir, FlockOperation, Mode, StatVfsMountFlags,
 };
 
 use crate::audit;
 use crate::files::{
-    is_at, is_temporary, make_private, open_private, read_regular, sha256, write_whole,
+    could_make_files, is_at, is_temporary, make_private, open_private, read_regular, sha256,
+    write_whole,
 };
 use crate::identity::Shoes;
 use crate::preflight::OUR_LIBRARY;
@@ -135,8 +135,7 @@ fn could_take(shoes: &Shoes, path: &str) -> Result<(), String> {
         return open_private(&seen_as, shoes.uid).map(drop);
     }
     let base = seen_as.rsplit_once('/').map_or("", |(base, _)| base);
-    access(format!("{base}/"), Access::WRITE_OK | Access::EXEC_OK)
-        .map_err(|error| format!("{seen_as}: {error}"))
+    could_make_files(&format!("{base}/")).map_err(|error| format!("{seen_as}: {error}"))
 }
 
 /// Whether nobody holds a folder. It is held for that moment, which others get over.

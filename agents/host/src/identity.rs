@@ -1,7 +1,8 @@
 //! In the JVM's shoes: a thread that sees the JVM's files, as the JVM's user.
 //!
 //! Everything the agent does in folders that another user may write to (`/tmp`) is done by such a thread.
-//! Whatever traps that user lays there, the thread can do no more than the user could.
+//! Whatever traps that user lays there, the thread can do no more than the user could. Nor is the thread that user's:
+//! who may signal one thread ends, or stops, all of the agent.
 
 use std::sync::mpsc::channel;
 use std::thread;
@@ -10,10 +11,11 @@ use std::time::Duration;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{fstat, stat, OFlags};
 use rustix::io::Errno;
-use rustix::process::{chroot, fchdir, getegid, geteuid, Gid, Uid};
+use rustix::process::{chroot, fchdir, getegid, geteuid, getgid, Gid, Uid};
 use rustix::thread::{
-    move_into_link_name_space, set_capabilities, set_thread_gid, set_thread_groups, set_thread_uid,
-    unshare_unsafe, CapabilitySet, CapabilitySets, LinkNameSpaceType, UnshareFlags,
+    move_into_link_name_space, set_capabilities, set_capabilities_secure_bits, set_thread_groups,
+    set_thread_res_gid, set_thread_res_uid, unshare_unsafe, CapabilitiesSecureBits, CapabilitySet,
+    CapabilitySets, LinkNameSpaceType, UnshareFlags,
 };
 
 use crate::audit;
@@ -177,6 +179,10 @@ fn become_user(target: &Target) -> Result<(), Errno> {
 
 /// These are the kernel's own calls, which change one thread; the C library's would change all threads of the
 /// agent, and it could not act for several users at a time.
+///
+/// Of the ids only the effective ones change, and by them those of files: the rights to files, to signal the JVM, and
+/// what the JVM is told of who connects go by these. The real and the saved ids stay root's: by them the kernel decides
+/// who may signal, trace or limit the thread, and each of that hits the whole agent.
 fn take_ids(uid: u32, gid: u32, groups: &[u32]) -> Result<(), Errno> {
     let groups: Vec<Gid> = groups.iter().map(|&group| Gid::from_raw(group)).collect();
     match set_thread_groups(&groups) {
@@ -184,11 +190,14 @@ fn take_ids(uid: u32, gid: u32, groups: &[u32]) -> Result<(), Errno> {
         Err(Errno::PERM) if (geteuid().as_raw(), getegid().as_raw()) == (uid, gid) => {}
         set => {
             set?;
-            set_thread_gid(Gid::from_raw(gid))?;
-            set_thread_uid(Uid::from_raw(uid))?;
+            // None is run here, but by a real id that is root's a program would get root's capabilities again. Root of a
+            // container may not be allowed to say so.
+            let _ = set_capabilities_secure_bits(CapabilitiesSecureBits::NO_ROOT);
+            let own = getgid();
+            set_thread_res_gid(own, Gid::from_raw(gid), own)?;
+            set_thread_res_uid(Uid::ROOT, Uid::from_raw(uid), Uid::ROOT)?;
         }
     }
-    // For another user the kernel has done this by now; root in a container must not be more than that either.
     let none = CapabilitySet::empty();
     set_capabilities(
         None,
@@ -198,4 +207,65 @@ fn take_ids(uid: u32, gid: u32, groups: &[u32]) -> Result<(), Errno> {
             inheritable: none,
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::could_make_files;
+    use crate::proc::status;
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+
+    const OTHER: u32 = 12345;
+
+    /// On a thread that is that user from then on.
+    fn as_other<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+        let worn = || {
+            Shoes::of_user(OTHER, OTHER).unwrap();
+            work()
+        };
+        thread::spawn(worn).join().unwrap()
+    }
+
+    #[test]
+    fn it_has_the_users_rights_and_is_not_the_users() {
+        if geteuid().as_raw() != 0 {
+            return; // nobody else may become another user
+        }
+        let folder = std::env::temp_dir().join(format!("hprofiler-worn-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+        let path = folder.to_str().unwrap().to_owned();
+        let roots = path.clone();
+        assert_eq!(
+            as_other(move || could_make_files(&roots)),
+            Err(Errno::ACCESS)
+        );
+        std::os::unix::fs::chown(&folder, Some(OTHER), None).unwrap();
+        assert_eq!(as_other(move || could_make_files(&path)), Ok(()));
+        std::fs::remove_dir(&folder).unwrap();
+        let told = as_other(|| std::fs::read_to_string("/proc/thread-self/status").unwrap());
+        let ids: Vec<&str> = told
+            .lines()
+            .filter(|line| line.starts_with("Uid:"))
+            .collect();
+        assert_eq!(ids, ["Uid:\t0\t12345\t0\t12345"]);
+    }
+
+    #[test]
+    fn what_it_would_run_has_no_capability_of_roots() {
+        if geteuid().as_raw() != 0 {
+            return;
+        }
+        let run = || {
+            Command::new("cat")
+                .arg("/proc/self/status")
+                .output()
+                .unwrap()
+        };
+        let told = String::from_utf8(as_other(run).stdout).unwrap();
+        assert!(status::parse(1, &told).is_some_and(|status| status.uid == OTHER));
+        assert!(told.contains("\nCapPrm:\t0000000000000000\n"), "{told}");
+    }
 }

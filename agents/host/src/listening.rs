@@ -1,6 +1,6 @@
 //! Which process listens at a TCP port, as `/proc` tells it without root for one's own processes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 
 use crate::proc::read_text;
@@ -22,14 +22,36 @@ pub fn at(pid: i32, port: u16) -> bool {
     !sockets.is_empty() && holds(pid, &sockets)
 }
 
+/// The users whose sockets listen at the port in the agent's network namespace.
+pub fn users_at(port: u16) -> BTreeSet<u32> {
+    let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+    let texts = tables
+        .iter()
+        .filter_map(|table| read_text(table, LARGEST_TABLE));
+    texts
+        .flat_map(|text| users(&text, port).collect::<Vec<_>>())
+        .collect()
+}
+
+fn users(table: &str, port: u16) -> impl Iterator<Item = u32> + '_ {
+    at_port(table, port).filter_map(|line| line.split_ascii_whitespace().nth(7)?.parse().ok())
+}
+
 /// The sockets of a table of `/proc/PID/net` that listen at the port, as links to them read.
 pub fn listeners(table: &str, port: u16) -> impl Iterator<Item = String> + '_ {
+    at_port(table, port).filter_map(|line| {
+        let inode = line.split_ascii_whitespace().nth(9)?;
+        Some(format!("socket:[{inode}]"))
+    })
+}
+
+/// The lines of what listens there.
+fn at_port(table: &str, port: u16) -> impl Iterator<Item = &str> {
     let ending = format!(":{port:04X}");
-    table.lines().filter_map(move |line| {
+    table.lines().filter(move |line| {
         let mut words = line.split_ascii_whitespace().skip(1);
-        let (local, _, state) = (words.next()?, words.next()?, words.next()?);
-        let inode = words.nth(5)?;
-        (state == LISTENS && local.ends_with(&ending)).then(|| format!("socket:[{inode}]"))
+        let (local, state) = (words.next(), words.nth(1));
+        state == Some(LISTENS) && local.is_some_and(|local| local.ends_with(&ending))
     })
 }
 
@@ -64,6 +86,7 @@ mod tests {
         assert_eq!(found(8080), ["socket:[4711]"]);
         assert_eq!(found(0x11F9), ["socket:[4713]"]);
         assert_eq!(found(0x1F9), [] as [String; 0]);
+        assert_eq!(users(TABLE, 8080).collect::<Vec<_>>(), [2001]);
     }
 
     #[test]

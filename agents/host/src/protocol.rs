@@ -94,6 +94,12 @@ pub struct Find {
     pub containers: Option<Vec<String>>,
     /// The one of them that the agent itself is in.
     pub own: Option<String>,
+    /// The users of their applications, as far as they are known, by the containers' ids.
+    #[serde(default)]
+    pub owners: BTreeMap<String, String>,
+    /// Where the node's manager listens.
+    #[serde(default)]
+    pub manager_port: Option<u16>,
 }
 
 /// What to record, and of which processes.
@@ -263,6 +269,7 @@ pub struct ProfileHead {
     pub interval: u64,
     pub seconds: f64,
     pub cpu_seconds: f64,
+    pub attach_seconds: Option<f64>,
     pub samples: Samples,
     pub timeline: Vec<u64>,
     pub sha256: String,

@@ -289,6 +289,7 @@ impl Recording<'_> {
         }
         let Folded { profiles, notes } = self.engine.fold(stopped)?;
         self.notes.extend(notes);
+        let attached = self.engine.attached();
         let clock = match stopped {
             Stopped::AsTold => clock.clone(),
             Stopped::WithTheProcess => clock.at_least(cpu_seconds(&profiles)),
@@ -296,7 +297,7 @@ impl Recording<'_> {
         };
         let told = profiles
             .into_iter()
-            .map(|profile| told(self.job, engine, &clock, profile));
+            .map(|profile| told(self.job, engine, &clock, attached, profile));
         let profiles: Vec<(ProfileHead, Vec<u8>)> = told.collect::<Result<_, _>>()?;
         let counts = profiles
             .iter()

@@ -175,11 +175,12 @@ impl<'a> Facts<'a> {
         }
     }
 
-    fn environment(&self, name: &str) -> Option<&str> {
-        self.environment
-            .get_or_init(|| environment(self.process.pid))
-            .get(name)
-            .map(String::as_str)
+    /// With secrets masked, for conditions too: by enough of them a value could be found out.
+    fn variable(&self, name: &str) -> Option<String> {
+        let variables = self
+            .environment
+            .get_or_init(|| environment(self.process.pid));
+        Some(mask::variable(name, variables.get(name)?))
     }
 
     fn cgroup(&self) -> &str {
@@ -194,7 +195,7 @@ impl<'a> Facts<'a> {
         Some(match from {
             Source::Arguments => launch.arguments.join(" "),
             Source::Options => launch.options.join(" "),
-            Source::Environment => mask::variable(name, self.environment(name)?),
+            Source::Environment => self.variable(name)?,
             Source::Cgroup => self.cgroup().to_owned(),
             Source::MainClass => launch.main_class().to_owned(),
         })
@@ -239,7 +240,7 @@ impl Rule {
             && self
                 .environment
                 .iter()
-                .all(|(name, regex)| facts.environment(name).is_some_and(|v| regex.is_match(v)))
+                .all(|(name, regex)| facts.variable(name).is_some_and(|v| regex.is_match(&v)))
             && self
                 .cgroup
                 .as_ref()

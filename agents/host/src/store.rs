@@ -6,11 +6,11 @@ use std::io;
 use std::path::Path;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{chownat, fstat, stat, AtFlags, Dir, FileType, Gid, Mode, Uid};
+use rustix::fs::{fstat, stat, statat, AtFlags, Dir, FileType, Gid, Mode, Stat, Uid};
 use rustix::process::geteuid;
 
 use crate::audit;
-use crate::files::{is_sha256, make_private, open_private, read_regular, sha256, write_whole};
+use crate::files::{is_sha256, make_private, open_private, read_regular, sha256, write_whole_for};
 use crate::outcome::Failure;
 
 /// The largest file the folder holds, in bytes.
@@ -89,8 +89,11 @@ pub struct Folder {
 
 impl Folder {
     fn open() -> Result<Self, Failure> {
+        if let Some(own) = own_folder() {
+            return Ok(own);
+        }
         let mut tried = Vec::new();
-        for (path, owner) in own_folder().into_iter().chain(usual_folders()) {
+        for (path, owner) in usual_folders() {
             match make_private(&path, owner) {
                 Ok(dir) => return Ok(Self { path, dir }),
                 Err(reason) => tried.push(reason),
@@ -110,8 +113,9 @@ impl Folder {
     }
 
     fn put(&self, hash: &str, bytes: &[u8]) -> Result<(), Failure> {
-        let kept = write_whole(&self.dir, hash, bytes, Mode::RUSR | Mode::WUSR)
-            .and_then(|()| self.give_to_owner(hash));
+        let kept = self.owner().and_then(|owner| {
+            write_whole_for(owner, &self.dir, hash, bytes, Mode::RUSR | Mode::WUSR)
+        });
         kept.map_err(|error| {
             Failure::new(
                 format!("cannot write to {}: {error}", self.path),
@@ -149,29 +153,26 @@ impl Folder {
     }
 
     /// Under sudo the folder is the connecting user's, who must be able to use and remove what is in it.
-    fn give_to_owner(&self, name: &str) -> io::Result<()> {
+    fn owner(&self) -> io::Result<Option<(Uid, Gid)>> {
         let folder = fstat(&self.dir)?;
-        if folder.st_uid != geteuid().as_raw() {
-            let (uid, gid) = (Uid::from_raw(folder.st_uid), Gid::from_raw(folder.st_gid));
-            chownat(
-                &self.dir,
-                name,
-                Some(uid),
-                Some(gid),
-                AtFlags::SYMLINK_NOFOLLOW,
-            )?;
-        }
-        Ok(())
+        let other = folder.st_uid != geteuid().as_raw();
+        Ok(other.then(|| (Uid::from_raw(folder.st_uid), Gid::from_raw(folder.st_gid))))
     }
 }
 
-/// The folder this binary is in, where nobody else can write. Root trusts the owner of the binary it was told to run.
-fn own_folder() -> Option<(String, u32)> {
+/// The folder this binary is in, where nobody else can write. Root trusts the owner of the binary it was told to run, who
+/// can move that folder and put a link in its way: it is the one that has this very file.
+fn own_folder() -> Option<Folder> {
     let binary = env::current_exe().ok()?;
-    let path = binary.parent()?.to_str()?.to_owned();
+    let (folder, name) = (binary.parent()?, binary.file_name()?);
+    let path = folder.to_str()?.to_owned();
     let owner = stat(&path).ok()?.st_uid;
     let own = geteuid().as_raw();
-    ((own == owner || own == 0) && open_private(&path, owner).is_ok()).then_some((path, owner))
+    let dir = open_private(&path, owner).ok()?;
+    let id = |stat: Stat| (stat.st_dev, stat.st_ino);
+    let there = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let runs = stat("/proc/self/exe").ok()?;
+    ((own == owner || own == 0) && id(there) == id(runs)).then_some(Folder { path, dir })
 }
 
 fn usual_folders() -> Vec<(String, u32)> {

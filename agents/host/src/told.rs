@@ -1,5 +1,7 @@
 //! What the coordinator is told of a recording: profiles with their numbers, and a verdict.
 
+use std::time::Duration;
+
 use flamegraph::Profile;
 
 use crate::clock::Clock;
@@ -39,6 +41,7 @@ pub fn told(
     job: &Job,
     engine: &'static str,
     clock: &Clock,
+    attached: Option<Duration>,
     mut recorded: EventProfile,
 ) -> Result<(ProfileHead, Vec<u8>), Failure> {
     let profile = of_cpu_time(recorded.profile, &recorded.event, clock);
@@ -56,6 +59,7 @@ pub fn told(
         interval: recorded.interval,
         seconds: clock.seconds,
         cpu_seconds: clock.cpu_seconds,
+        attach_seconds: attached.map(|time| time.as_secs_f64()),
         samples: Samples {
             expected,
             taken: recorded.taken,
@@ -167,6 +171,7 @@ mod tests {
             interval: 0,
             seconds: 1.0,
             cpu_seconds: 0.5,
+            attach_seconds: None,
             samples: Samples {
                 expected,
                 taken,

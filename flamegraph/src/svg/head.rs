@@ -112,13 +112,23 @@ impl<'a> Head<'a> {
         )
     }
 
+    /// Letters are set closer where a line has no room for them: what it says at its ends counts as well.
+    fn squeezed(&self, line: &str) -> String {
+        let room = self.picture.options.width.saturating_sub(2 * PAD);
+        let needed = line.chars().count() as f64 * self.letter;
+        match needed > f64::from(room) {
+            true => format!(" textLength=\"{room}\" lengthAdjust=\"spacingAndGlyphs\""),
+            false => String::new(),
+        }
+    }
+
     fn put_lines(&self, out: &mut String) -> fmt::Result {
         let options = self.picture.options;
         let right = f64::from(options.width - PAD);
         writeln!(
             out,
             "<text id=\"title\" x=\"{middle}\" y=\"{first}\">{title}</text>\n\
-             <text id=\"subtitle\" x=\"{middle}\" y=\"{second}\">{subtitle}</text>\n\
+             <text id=\"subtitle\" x=\"{middle}\" y=\"{second}\"{squeezed}>{subtitle}</text>\n\
              <text id=\"reset\" class=\"button hide\" x=\"{PAD}\" y=\"{first}\">Reset zoom</text>\n\
              <text id=\"search\" class=\"button\" x=\"{search}\" y=\"{first}\">Search</text>\n\
              <text id=\"case\" class=\"button\" x=\"{case}\" y=\"{first}\">ic</text>\n\
@@ -131,6 +141,7 @@ impl<'a> Head<'a> {
             search = right - self.line(26.0),
             case = right - self.line(14.0),
             title = Escaped(self.title()),
+            squeezed = self.squeezed(&options.subtitle),
             subtitle = Escaped(&options.subtitle),
         )
     }

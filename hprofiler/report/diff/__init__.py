@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import List, Optional
+from typing import Optional
 
 from hprofiler.errors import UsageError
 from hprofiler.measures import Column
 from hprofiler.report.diff.changes import Changes, MethodChange, compare
-from hprofiler.report.diff.page import TwoRuns
+from hprofiler.report.diff.page import TwoRuns, in_picture
 from hprofiler.report.diff.several import WHY, fewest, hidden, told_apart
 from hprofiler.report.diff.sides import Listener, RunSource, Source, open_side
 from hprofiler.report.diff.texts import lines, record
@@ -83,8 +83,4 @@ def write_picture(changes: Changes, path: Path, title: str = "") -> None:
     """Write the differential flame graph. Raises OSError."""
     title = title or f"{changes.before.name} → {changes.after.name}"
     with replacing(path) as file:
-        file.write(changes.diff.to_svg(title=title, subtitle=", ".join(_sides(changes))))
-
-
-def _sides(changes: Changes) -> List[str]:
-    return [changes.before.in_words(), changes.after.in_words()]
+        file.write(changes.diff.to_svg(title=title, subtitle=in_picture(changes)))

@@ -10,7 +10,7 @@ from typing import List, Optional, Sequence, Tuple
 from hprofiler._flamegraph import Profile
 from hprofiler.measures import Column, measure_of
 from hprofiler.report import page as pages
-from hprofiler.report.description import PageData, PageEvent, PageProcess
+from hprofiler.report.description import Covered, PageData, PageEvent, PageProcess
 from hprofiler.report.diff.changes import Changes, MethodChange
 from hprofiler.report.diff.texts import AS_LONG, HEADS, amount_of, change_of, kinds_of, noise_of
 from hprofiler.report.diff.words import findings
@@ -70,6 +70,8 @@ class TwoRuns:
         """Write the page. Raises OSError."""
         found = findings(changes)
         self._data.tell(self._event, (), found)
+        runs = [" · ".join(side.covered) for side in (changes.before, changes.after)]
+        self._data.cover(self._event, Covered(runs))
         sides = [changes.before.in_words(), changes.after.in_words()]
         both = (changes.before, changes.after)
         partial = [f"{one.name} is of {one.partial}" for one in both if one.partial]
@@ -78,10 +80,15 @@ class TwoRuns:
             self._event,
             findings_header(changes.event, found, [f"<b>{text(side)}</b>" for side in (*sides, *partial)]),
             _tables(changes),
-            pages.still_picture(changes.diff.profile, title, " → ".join(sides)),
+            pages.still_picture(changes.diff.profile, title, in_picture(changes)),
         )
         parts = {"top": top(title), "events": section}
         pages.write(pages.Page(f"{title} · hprofiler", parts, self._data), out)
+
+
+def in_picture(changes: Changes) -> str:
+    """The line below the title of a picture: both sides, and how much of what there was they are of."""
+    return f"{changes.before.in_picture()} → {changes.after.in_picture()}"
 
 
 def _common_second(events: Sequence[PageEvent]) -> Optional[Tuple[str, str, float]]:

@@ -11,6 +11,7 @@ from hprofiler._flamegraph import Profile
 from hprofiler.errors import ProfileError, UsageError
 from hprofiler.measures import Column, amount, counted, measure_of
 from hprofiler.model import Outcome
+from hprofiler.report.covered import run_covered, sampled
 from hprofiler.report.diff.spread import Spread
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts, read_facts
 from hprofiler.report.reading import Names, Reader, unreadable
@@ -73,18 +74,32 @@ class Side:
         """ "1 of 40 processes on 1 of 10 hosts, interrupted"; "" for all that there was."""
         if self.facts is None:
             return ""
-        covered, complete = coverage(self.facts, len(self.problems))
-        interrupted = ", interrupted" if self.facts.interrupted else ""
-        return "" if complete and not interrupted else f"{covered}{interrupted}"
+        _, complete = coverage(self.facts, len(self.problems))
+        return "" if complete and not self.facts.interrupted else run_covered(self.facts, len(self.problems))
 
     def in_words(self) -> str:
         """ "results (39,123 samples, 4 processes)"."""
-        told = [amount(self.spread.total, self.column)]
-        if self.column[1] != "count" and self.spread.samples:
-            told.append(counted(self.spread.samples, "samples"))
+        told = self._amounts()
         if self.facts is not None:
             told.append(counted(self.spread.parts, "processes"))
         return f"{self.name} ({', '.join(told)})"
+
+    def in_picture(self) -> str:
+        """ "results (39,123 samples, 3 of 4 processes on 1 of 1 host, 99 Hz for 60 s)"."""
+        return f"{self.name} ({', '.join([*self._amounts(), *self.covered])})"
+
+    @property
+    def covered(self) -> List[str]:
+        """ "3 of 4 processes on 1 of 1 host" and "99 Hz for 60 s"; of a file nothing is known."""
+        if self.facts is None:
+            return []
+        return [run_covered(self.facts, len(self.problems)), sampled(self.facts)]
+
+    def _amounts(self) -> List[str]:
+        told = [amount(self.spread.total, self.column)]
+        if self.column[1] != "count" and self.spread.samples:
+            told.append(counted(self.spread.samples, "samples"))
+        return told
 
 
 class RunSource:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, Mapping, Tuple
+from typing import Dict, Iterable, List, Mapping, Optional, Tuple
 from urllib.parse import urlsplit
 
 from hprofiler.aside import many
@@ -17,10 +17,11 @@ _AT_ONCE = 32
 
 @dataclass(frozen=True)
 class Container:
-    """A running container. `node` is the name the cluster knows its node by."""
+    """A running container. `node` is what the cluster calls its node, `port` where its manager listens."""
 
     id: str
     node: str
+    port: Optional[int] = None
 
 
 def containers(manager: ResourceManager, application: str) -> Tuple[List[Container], List[str]]:
@@ -65,9 +66,10 @@ def _running(answer: object, application: str) -> List[Container]:
     found = []
     for container in objects(answer, "container"):
         identity = text(container, "containerId")
-        node = _host(text(container, "nodeHttpAddress") or text(container, "nodeId"))
+        address = text(container, "nodeHttpAddress") or text(container, "nodeId")
+        node = _host(address)
         if text(container, "containerState") == "RUNNING" and node and belongs(identity, application):
-            found.append(Container(identity, node))
+            found.append(Container(identity, node, _port(address)))
     return found
 
 
@@ -80,6 +82,13 @@ def _host(address: str) -> str:
         return ""
     at = parts.netloc.lower().rfind(host)
     return parts.netloc[at : at + len(host)]
+
+
+def _port(address: str) -> Optional[int]:
+    try:
+        return urlsplit(address if "://" in address else f"//{address}").port or None
+    except ValueError:
+        return None
 
 
 def _from_nodes(manager: ResourceManager, application: str) -> Tuple[List[Container], List[str]]:
@@ -99,7 +108,8 @@ def _from_nodes(manager: ResourceManager, application: str) -> Tuple[List[Contai
             return [], f"node {node} did not tell its containers: {error.reason}"
         listed = objects(answer, "containers", "container")
         running = (text(item, "id") for item in listed if text(item, "state") == "RUNNING")
-        return [Container(identity, node) for identity in running if belongs(identity, application)], ""
+        port = _port(base)
+        return [Container(identity, node, port) for identity in running if belongs(identity, application)], ""
 
     for there, failure in many(ask, list(busy), _AT_ONCE):
         found += there

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 from hprofiler.aside import many
 from hprofiler.errors import UsageError
-from hprofiler.model import OWNER, PROCESS, Host, Labels, Outcome, Status, Target
+from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Host, Labels, Outcome, Status, Target
 from hprofiler.resolvers.host_names import MAX_HOSTS, HostEntry, is_host
 from hprofiler.resolvers.options import Located, TooMany, YarnOptions
 from hprofiler.resolvers.yarn.applications import Application, application, parse_filter, running
@@ -109,6 +109,7 @@ def _look(manager: ResourceManager, app: Application) -> _Found:
             "app_attempt": attempt_of(container.id),
             "node": container.node,
             **facts.labels.get(container.id, {}),
+            **_vouched(app, container),
         }
         for container in found
     }
@@ -116,6 +117,12 @@ def _look(manager: ResourceManager, app: Application) -> _Found:
         # Where it listens says the driver itself, and others run theirs on the same host.
         labels[facts.driver.id] = {"application": app.id, OWNER: app.user, **facts.labels[facts.driver.id]}
     return _Found(found, labels, (*unknown, *facts.notes), facts)
+
+
+def _vouched(app: Application, container: Container) -> Labels:
+    """What tells its processes from those of others who say that they are in it."""
+    port = {MANAGER_PORT: str(container.port)} if container.port else {}
+    return {RUN_FOR: app.user, **port}
 
 
 def _with_drivers(located: Sequence[_Found], host_map: Mapping[str, HostEntry]) -> List[_Found]:

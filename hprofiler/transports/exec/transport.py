@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Callable, List, NamedTuple, Optional, Tuple
 from hprofiler.errors import ConnectionLost, HostError
 from hprofiler.kubernetes import Forbidden, KubernetesError
 from hprofiler.model import Host
+from hprofiler.text import printable
 from hprofiler.transports.base import STDERR_TAIL, Channel, Completed, NoShell, run_to_end, wait_a_little
-from hprofiler.transports.text import printable
 
 if TYPE_CHECKING:
     from hprofiler.kubernetes.cluster import Cluster
@@ -179,7 +179,7 @@ class _ExecChannel:
         raise HostError("connect", f"the command cannot be run in the container: {said}")
 
     def _lost(self, error: OSError) -> HostError:
-        return self._refused or ConnectionLost("connect", f"{_LOST}: {printable(str(error))}")
+        return self._refused or ConnectionLost("connect", f"{_LOST}: {error}")
 
     @property
     def can_end_input(self) -> bool:

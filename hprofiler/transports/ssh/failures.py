@@ -7,7 +7,6 @@ import socket
 
 from hprofiler.errors import HostError
 from hprofiler.transports.ssh.route import Route
-from hprofiler.transports.text import printable
 
 _TIMEOUT_REMEDY = (
     "check that the host is up and that nothing filters the port, or give it more time with --timeout"
@@ -44,7 +43,7 @@ def closed(route: Route) -> HostError:
 def refused_banner(route: Route, tries: int, said: str) -> HostError:
     return HostError(
         "connect",
-        f"sshd on {route.where} closed the connection before the login, {tries} times ({printable(said)})",
+        f"sshd on {route.where} closed the connection before the login, {tries} times ({said})",
         "it may have too many connections (MaxStartups): connect to fewer hosts at once with --parallel",
     )
 
@@ -52,19 +51,19 @@ def refused_banner(route: Route, tries: int, said: str) -> HostError:
 def proxy_ended(route: Route, tries: int, said: str) -> HostError:
     return HostError(
         "connect",
-        f"the ProxyCommand for {route.where} ended before the login, {tries} times: {printable(said[-500:])}",
+        f"the ProxyCommand for {route.where} ended before the login, {tries} times: {said[-500:]}",
         "try the command by hand; it is in ssh_config",
     )
 
 
 def no_agreement(route: Route, said: str) -> HostError:
-    return HostError("connect", f"no SSH connection to {route.where}: {printable(said)}")
+    return HostError("connect", f"no SSH connection to {route.where}: {said}")
 
 
 def not_forwarded(jump: Route, route: Route, said: str) -> HostError:
     return HostError(
         "connect",
-        f"the jump host {jump.where} does not reach {route.where}: {printable(said) or 'it hung up'}",
+        f"the jump host {jump.where} does not reach {route.where}: {said or 'it hung up'}",
         "check that the host is up and that sshd on the jump host allows forwarding",
     )
 

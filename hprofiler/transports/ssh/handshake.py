@@ -70,6 +70,9 @@ def check_host_key(link: paramiko.Transport, route: Route, known_hosts: KnownHos
     shown = link.get_remote_server_key()
     key, kind = shown.asbytes(), shown.get_name()
     fingerprint = "SHA256:" + base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
+    revoked = known_hosts.revoked(route.revoked, key)
+    if revoked:
+        raise failures.revoked_key(route, str(revoked))
     verdict, place = known_hosts.check(route.known_hosts, route.known_as, key)
     if verdict is Verdict.REVOKED:
         raise failures.revoked_key(route, place)

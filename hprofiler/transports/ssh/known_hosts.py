@@ -10,7 +10,10 @@ import os
 import threading
 from enum import Enum
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+
+from hprofiler.errors import HostError
+from hprofiler.transports.ssh.revoked import read_revoked
 
 
 class Verdict(Enum):
@@ -34,12 +37,13 @@ class _Entry(NamedTuple):
 
 
 class KnownHosts:
-    """The known_hosts files of a run; from any thread."""
+    """The known_hosts files of a run; from any thread. HostError where one that is there cannot be read."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._files: Dict[Path, List[_Entry]] = {}
         self._found: Dict[Tuple[Tuple[Path, ...], str], List[_Entry]] = {}
+        self._revoked: Dict[Path, FrozenSet[bytes]] = {}
 
     def check(self, files: Sequence[Path], name: str, key: bytes) -> Tuple[Verdict, str]:
         """What is known of `key` as the key of `name` (`host` or `[host]:port`), and where (`file:line`)."""
@@ -52,6 +56,16 @@ class KnownHosts:
                 if entry.key == key:
                     return Verdict.KNOWN, entry.place
         return (Verdict.CHANGED, known[0].place) if known else (Verdict.UNKNOWN, "")
+
+    def revoked(self, files: Sequence[Path], key: bytes) -> Optional[Path]:
+        """The one of these files, RevokedHostKeys of ssh_config, that has the key."""
+        with self._lock:
+            for file in files:
+                if file not in self._revoked:
+                    self._revoked[file] = read_revoked(file)
+                if key in self._revoked[file]:
+                    return file
+        return None
 
     def kinds(self, files: Sequence[Path], name: str) -> List[str]:
         """The types of the keys known for `name`: a server with several shall show one of these."""
@@ -85,8 +99,13 @@ class KnownHosts:
         if file not in self._files:
             try:
                 text = file.read_text(encoding="utf-8", errors="replace")
-            except OSError:
-                text = ""  # a file that cannot be read knows nobody: every key is new, and refused
+            except (FileNotFoundError, NotADirectoryError):
+                text = ""
+            except OSError as error:  # it may know another key, or have revoked this one
+                reason = f"cannot read the known host keys in {file}: {error.strerror}"
+                raise HostError(
+                    "connect", reason, "make it readable, or name others in ssh_config"
+                ) from error
             lines = enumerate(text.splitlines(), 1)
             self._files[file] = [
                 entry for number, line in lines for entry in _parse(line, f"{file}:{number}")

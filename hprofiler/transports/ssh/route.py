@@ -37,6 +37,7 @@ class Route:
     jumps: Tuple[str, ...]
     proxy_command: Optional[str]
     known_hosts: Tuple[Path, ...]
+    revoked: Tuple[Path, ...]
     known_as: str
     accept_new: bool
     gssapi: bool
@@ -100,6 +101,7 @@ class RouteFinder:
             jumps=jumps,
             proxy_command=None if jumps else _command(config, address),
             known_hosts=self._known_hosts(config),
+            revoked=_revoked(config),
             known_as=_known_as(config.get("hostkeyalias"), hostname, port),
             accept_new=self._options.accept_new_host_keys or strict in ("accept-new", "no", "off"),
             gssapi=_yes(config, "gssapiauthentication"),
@@ -196,6 +198,11 @@ def _command(config: Mapping[str, Any], address: str) -> Optional[str]:
     """ProxyCommand; paramiko has expanded all but these two tokens."""
     command = config.get("proxycommand")
     return None if command is None else str(command).replace("%n", address).replace("%%", "%")
+
+
+def _revoked(config: Mapping[str, Any]) -> Tuple[Path, ...]:
+    names = str(config.get("revokedhostkeys", "none")).split()
+    return tuple(Path(name).expanduser() for name in names if name.lower() != "none")
 
 
 def _known_as(alias: Optional[str], hostname: str, port: int) -> str:

@@ -17,7 +17,6 @@ from hprofiler.transports.base import (
 )
 from hprofiler.transports.ssh.attempt import Attempt
 from hprofiler.transports.ssh.options import SshOptions
-from hprofiler.transports.text import printable
 
 if TYPE_CHECKING:
     import paramiko
@@ -67,13 +66,11 @@ class SshTransport:
         except paramiko.ChannelException as error:
             raise HostError(
                 "connect",
-                f"sshd refuses to run a command: {printable(error.text)}",
+                f"sshd refuses to run a command: {error.text}",
                 "check MaxSessions and ForceCommand there",
             ) from error
         except (paramiko.SSHException, EOFError, OSError) as error:
-            raise ConnectionLost(
-                "connect", f"{_LOST}: {printable(str(error))}" if str(error) else _LOST
-            ) from error
+            raise ConnectionLost("connect", f"{_LOST}: {error}" if str(error) else _LOST) from error
         return _SshChannel(self, channel)
 
     def run(self, command: str, stdin: bytes, timeout: float) -> Completed:

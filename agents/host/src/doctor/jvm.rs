@@ -45,8 +45,6 @@ fn looked(job: &Job, target: &Target, engine: &str) -> Vec<Finding> {
     let Ok(shoes) = Shoes::put_on(target) else {
         return findings;
     };
-    let theirs = seen.foreign(&shoes.named);
-    findings.extend(theirs.iter().map(|path| foreign(path)));
     let data = &seen.performance_data;
     let mut options = seen.launched.options(&shoes.named);
     options.extend(hsperf::options(&shoes.named, data));
@@ -56,6 +54,9 @@ fn looked(job: &Job, target: &Target, engine: &str) -> Vec<Finding> {
     findings.extend(flags(&options));
     findings.extend(warned(&options, &version, engine));
     findings.extend(folders(job, &shoes));
+    // Last, because there may be too many to be told.
+    let theirs = seen.foreign(&shoes.named);
+    findings.extend(theirs.iter().map(|path| foreign(path)));
     findings
 }
 

@@ -26,6 +26,9 @@ const ALL: Duration = Duration::from_secs(20);
 /// No text of a finding is longer, in characters: some of it is a process's own.
 const LONGEST: usize = 1000;
 
+/// Of one process, or of the host, no more is told.
+const MOST: usize = 100;
+
 /// All that was seen. `time` is this host's clock, in seconds since 1970.
 #[derive(Debug, Serialize)]
 pub struct Checked {
@@ -102,7 +105,7 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
     });
     let processes = processes(jobs.collect());
     Ok(Checked {
-        findings: host::findings(&request.sampling, &shared),
+        findings: at_most(MOST, host::findings(&request.sampling, &shared)),
         processes,
         time: audit::now(),
     })
@@ -161,12 +164,22 @@ fn checked(job: &Job) -> (CheckedProcess, Option<Share>) {
         share,
     } = recording::foresee(job);
     let checked = CheckedProcess {
-        findings: jvm::findings(job, engine),
+        findings: at_most(MOST, jvm::findings(job, engine)),
         engine,
         sources,
         outcome,
     };
     (checked, share)
+}
+
+/// The first of them, and how many more there were: some are as many as a process likes.
+fn at_most(most: usize, mut findings: Vec<Finding>) -> Vec<Finding> {
+    if findings.len() > most {
+        let more = findings.split_off(most - 1).len();
+        let text = format!("{more} more findings are left out");
+        findings.push(Finding::new(Severity::Info, "findings", text));
+    }
+    findings
 }
 
 fn unchecked(pid: i32, why: Failure) -> CheckedProcess {
@@ -175,5 +188,26 @@ fn unchecked(pid: i32, why: Failure) -> CheckedProcess {
         sources: BTreeMap::new(),
         outcome: why.at(pid, Stage::Prepare),
         findings: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_process_says_more_than_is_read() {
+        let findings =
+            |count| (0..count).map(|n| Finding::new(Severity::Warning, "a", n.to_string()));
+        assert_eq!(
+            at_most(3, findings(3).collect()),
+            findings(3).collect::<Vec<_>>()
+        );
+        let told = at_most(3, findings(5).collect());
+        assert_eq!(told[..2], findings(2).collect::<Vec<_>>());
+        assert_eq!(
+            (told.len(), told[2].text.as_str()),
+            (3, "3 more findings are left out")
+        );
     }
 }

@@ -26,7 +26,8 @@ const NAMES: [(&str, u32, u64); 11] = [
 ];
 const SOURCES: &str = "/sys/bus/event_source/devices";
 
-/// Refuse an event whose counter is not there. What the kernel does not tell is taken to be there.
+/// Refuse an event whose counter is not there. What the kernel does not tell is taken to be there. A name with a slash
+/// begins with a counter's, so that perf takes none for a file: up to 6.4 it loads such programs into the kernel.
 pub fn refuse_missing(event: &str) -> Result<(), Failure> {
     let missing = match event.split_once('/') {
         Some((source, _)) => !source.is_empty() && !Path::new(SOURCES).join(source).exists(),

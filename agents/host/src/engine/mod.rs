@@ -7,6 +7,7 @@ pub mod perf;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
+use std::time::Duration;
 
 use flamegraph::Profile;
 
@@ -33,6 +34,12 @@ pub trait Engine {
 
     /// End the recording and have everything written that it yielded.
     fn stop(&mut self) -> Result<Stopped, Failure>;
+
+    /// How long the process was attached to for its recording, from its turn on: the profiler was put into it and
+    /// started, or it was asked for its names. None where nothing was.
+    fn attached(&self) -> Option<Duration> {
+        None
+    }
 
     /// Have the process tell what only it knows, while it lives. It is not sampled any more, and nothing fails by it.
     fn ask(&mut self) {}

@@ -12,7 +12,12 @@ const WORDS: [&str; 8] = [
     "apikey",
     "accesskey",
 ];
-const KEY: &str = "key=";
+/// Telling at the end of a name only: much else begins with them.
+const ENDINGS: [&str; 4] = ["key=", "pass=", "pwd=", "auth="];
+/// Ends so, and is no secret's name.
+const HARMLESS: [&str; 2] = ["bypass=", "compass="];
+/// Where shells keep what folder they are in.
+const FOLDERS: [&str; 2] = ["PWD", "OLDPWD"];
 
 /// The arguments as one line of at most `limit` bytes, values that look like secrets masked.
 pub fn command(arguments: &[String], limit: usize) -> String {
@@ -34,6 +39,9 @@ pub fn words(arguments: &[String]) -> Vec<String> {
 
 /// The value of an environment variable, masked where it or the name looks like a secret.
 pub fn variable(name: &str, value: &str) -> String {
+    if FOLDERS.contains(&name) {
+        return masked(value);
+    }
     let assignment = masked(&format!("{name}={value}"));
     let shown = assignment.split_once('=');
     shown.map_or(HIDDEN, |(_, value)| value).to_owned()
@@ -45,12 +53,12 @@ fn announces_secret(argument: &str) -> bool {
     argument.starts_with('-')
         && !of_jvm
         && !argument.contains(['=', ':', '/'])
-        && is_secret(argument)
+        && is_secret(&format!("{argument}="))
 }
 
-/// `name=value` with a telling name, or several of them in one argument, and the password of a URL.
+/// `name=value` with a telling name, or several of them in one argument, and the passwords of URLs.
 fn masked(argument: &str) -> String {
-    let argument = mask_url(argument);
+    let argument = mask_urls(argument);
     if !is_secret(&argument) || !argument.contains('=') {
         return argument;
     }
@@ -80,23 +88,36 @@ fn mask_assignment(piece: &str, follows_secret: &mut bool) -> String {
     format!("{name}{HIDDEN}{separator}")
 }
 
-fn mask_url(argument: &str) -> String {
-    let Some(start) = argument.find("://").map(|at| at + 3) else {
-        return argument.to_owned();
-    };
-    let authority = argument[start..]
-        .split(['/', '?', '#'])
-        .next()
-        .unwrap_or_default();
-    match (authority.find(':'), authority.rfind('@')) {
+/// An address ends where a blank or the next one's scheme begins; of one with several `@` the last ends the password, so
+/// that too much of one with an `@` in its path is hidden, and never too little.
+fn mask_urls(argument: &str) -> String {
+    let mut told = String::new();
+    let mut rest = argument;
+    while let Some((scheme, after)) = rest.split_once("://") {
+        told += scheme;
+        told += "://";
+        let end = address_end(after);
+        told += &mask_login(&after[..end]);
+        rest = &after[end..];
+    }
+    told + rest
+}
+
+fn address_end(text: &str) -> usize {
+    let blank = text.find(char::is_whitespace).unwrap_or(text.len());
+    let next = text[..blank].find("://").map(|at| {
+        let is_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        text[..at].trim_end_matches(is_scheme).len()
+    });
+    next.unwrap_or(blank)
+}
+
+fn mask_login(address: &str) -> String {
+    match (address.find(':'), address.rfind('@')) {
         (Some(colon), Some(at)) if colon < at => {
-            format!(
-                "{}{HIDDEN}{}",
-                &argument[..start + colon + 1],
-                &argument[start + at..]
-            )
+            format!("{}{HIDDEN}{}", &address[..=colon], &address[at..])
         }
-        _ => argument.to_owned(),
+        _ => address.to_owned(),
     }
 }
 
@@ -108,7 +129,7 @@ fn value_start(piece: &str) -> Option<usize> {
     let mut counted = piece.char_indices().filter(|&(_, c)| !is_ignored(c));
     counted.find_map(|(at, c)| {
         name.push(c.to_ascii_lowercase());
-        secret |= name.ends_with(KEY) || WORDS.iter().any(|word| name.ends_with(word));
+        secret |= ends_telling(&name) || WORDS.iter().any(|word| name.ends_with(word));
         (secret && c == '=').then_some(at + 1)
     })
 }
@@ -119,7 +140,13 @@ fn is_secret(name: &str) -> bool {
         .filter(|&c| !is_ignored(c))
         .map(|c| c.to_ascii_lowercase())
         .collect();
-    name.contains(KEY) || WORDS.iter().any(|word| name.contains(word))
+    let ends = |(at, _): (usize, &str)| ends_telling(&name[..=at]);
+    name.match_indices('=').any(ends) || WORDS.iter().any(|word| name.contains(word))
+}
+
+fn ends_telling(name: &str) -> bool {
+    let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+    ends(&ENDINGS) && !ends(&HARMLESS)
 }
 
 /// What may stand within any name.
@@ -164,7 +191,24 @@ mod tests {
             ),
             (vec!["password=a,b;c=d"], "password=***,***;c=d"),
             (vec!["jdbc:x://u:pw@h:1/db"], "jdbc:x://u:***@h:1/db"),
-            (vec!["http://h:1/a@b"], "http://h:1/a@b"),
+            (vec!["http://h:1/a@b"], "http://h:***@b"),
+            (vec!["http://h:1/a"], "http://h:1/a"),
+            (vec!["spark://Driver@h:1"], "spark://Driver@h:1"),
+            (
+                vec!["-Des.hosts=http://u:p1secret@a:9200,https://v:p2secret@b:9200"],
+                "-Des.hosts=http://u:***@a:9200,https://v:***@b:9200",
+            ),
+            (
+                vec!["http://u:a@b:1/x http://h:2/y z@w"],
+                "http://u:***@b:1/x http://h:2/y z@w",
+            ),
+            (vec!["jdbc:x://u:a/b?c#d,e@f@h/db"], "jdbc:x://u:***@h/db"),
+            (vec!["-Ddb.pwd=hunter3"], "-Ddb.pwd=***"),
+            (
+                vec!["-DdbPass=a", "x=1,auth=u:p,y=2"],
+                "-DdbPass=*** x=1,auth=***,y=2",
+            ),
+            (vec!["--db-pass", "hunter2", "Main"], "--db-pass *** Main"),
             (vec!["-Dmonkey=banana"], "-Dmonkey=***"),
             (
                 vec!["TokenServer", "-cp", "secrets.jar"],
@@ -187,11 +231,34 @@ mod tests {
     }
 
     #[test]
+    fn names_that_only_look_like_a_secrets() {
+        for given in [
+            "-Dpwd.dir=/srv/app",
+            "-Dbypass=true",
+            "--proxy-bypass",
+            "-Dcompass=north",
+            "-Dauthor=kim",
+            "-Djava.security.auth.login.config=/etc/jaas.conf",
+            "-Dhadoop.security.authentication=kerberos",
+            "-Dpassive=1",
+        ] {
+            assert_eq!(
+                shown(&[given, "org.example.Main"]),
+                format!("{given} org.example.Main")
+            );
+        }
+    }
+
+    #[test]
     fn variables() {
         for (name, value, want) in [
             ("CONTAINER_ID", "container_01", "container_01"),
             ("DB_PASSWORD", "a=b,c", "***,***"),
             ("API_KEY", "a", "***"),
+            ("DB_PASS", "a", "***"),
+            ("DB_PWD", "a", "***"),
+            ("PWD", "/srv/app", "/srv/app"),
+            ("OLDPWD", "/srv", "/srv"),
             ("URL", "http://u:pw@h/", "http://u:***@h/"),
             ("OPTIONS", "-Dx.token=a -Dy=b", "-Dx.token=*** -Dy=b"),
             ("EMPTY", "", ""),

@@ -10,6 +10,7 @@ use super::Session;
 use crate::audit;
 use crate::canary::Canary;
 use crate::clean::{self, Order};
+use crate::crowd;
 use crate::doctor;
 use crate::files::{read_regular, sha256};
 use crate::finding::Finding;
@@ -21,6 +22,7 @@ use crate::protocol::{Event, Exclude, Find, Greeting, Prepare, Watched, PROTOCOL
 use crate::recording::{Libraries, Library};
 use crate::recordings::Recordings;
 use crate::resume::Token;
+use crate::shipped;
 use crate::threads::{broken, STACK};
 
 const LONGEST_LEASE: f64 = 3600.0;
@@ -95,9 +97,10 @@ impl Session {
             let label = process.plain_label();
             process.tell(label, Default::default(), limit)
         };
-        self.output.send(&Event::Processes {
-            processes: seen.into_iter().map(tell).collect(),
-        });
+        let all = seen.into_iter().map(tell).collect();
+        let (mut processes, _) = crowd::that_fit(all, usize::MAX);
+        processes.sort_unstable_by_key(|process| process.pid);
+        self.output.send(&Event::Processes { processes });
         Ok(())
     }
 
@@ -124,6 +127,7 @@ impl Session {
 
     fn libraries(&self, request: &Prepare) -> Result<Libraries, Failure> {
         let (blobs, versions) = (&request.blobs, &request.versions);
+        shipped::check(blobs)?;
         Ok(Libraries {
             async_profiler: self.library(
                 blobs.async_profiler.as_deref(),
@@ -161,6 +165,7 @@ impl Session {
 
     pub(super) fn check(&mut self, request: Prepare) -> Result<(), Failure> {
         self.refuse_busy("check")?;
+        shipped::check(&request.blobs)?;
         let checked = doctor::check(request, &self.host.name, &self.name)?;
         self.output.send(&Event::Checked(checked));
         Ok(())

@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fd::AsFd;
 
@@ -50,6 +50,8 @@ pub struct Jvm {
     shared: Arc<Shared>,
     /// Whether a recording of ours may be going on in it.
     running: bool,
+    /// How long it took to have it loaded and started, without the waiting for a turn.
+    attached: Duration,
 }
 
 impl Jvm {
@@ -62,6 +64,7 @@ impl Jvm {
         job: &Job,
     ) -> Result<Self, Failure> {
         let _turn = job.shared.attaches.turn()?;
+        let began = Instant::now();
         let bases = bases(&shoes, findings, library);
         let (memory, budget) = (&findings.memory, &job.shared.recordings);
         let place = Place::choose(&shoes, &bases, &job.session, memory, budget)
@@ -79,6 +82,7 @@ impl Jvm {
                 musl: findings.musl,
                 shared: job.shared.clone(),
                 running: false,
+                attached: began.elapsed(),
             }),
             Err(failure) => {
                 // What cannot be deleted now is found by `clean`.
@@ -86,6 +90,10 @@ impl Jvm {
                 Err(failure)
             }
         }
+    }
+
+    pub fn attached(&self) -> Duration {
+        self.attached
     }
 
     /// How much may be made of a recording.
@@ -139,7 +147,15 @@ impl Jvm {
 
     /// Start the first of the plan's ways that works; also returns why the one before did not.
     pub fn start(&mut self, plan: &Plan) -> Result<(Choice, String), Failure> {
-        let _turn = self.shared.attaches.turn()?;
+        let shared = self.shared.clone();
+        let _turn = shared.attaches.turn()?;
+        let began = Instant::now();
+        let started = self.start_one_of(plan);
+        self.attached += began.elapsed();
+        started
+    }
+
+    fn start_one_of(&mut self, plan: &Plan) -> Result<(Choice, String), Failure> {
         let mut refused = String::new();
         for choice in &plan.choices {
             let options = plan.start(choice, &self.file(RECORDING), &self.file("log"));

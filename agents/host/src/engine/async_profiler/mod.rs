@@ -15,7 +15,7 @@ mod results;
 pub mod symbols;
 pub mod writing;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use self::foresee::foresee;
 
@@ -179,6 +179,10 @@ impl Engine for AsyncProfiler {
     fn stop(&mut self) -> Result<Stopped, Failure> {
         self.seconds = self.begin.elapsed().as_secs_f64();
         self.jvm.stop(self.plan.time_limit())
+    }
+
+    fn attached(&self) -> Option<Duration> {
+        Some(self.jvm.attached())
     }
 
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure> {

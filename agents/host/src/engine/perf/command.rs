@@ -25,7 +25,7 @@ use crate::limits::{raise_for_programs, usual_for_programs};
 /// Of what a program writes and says no more than this is kept, in bytes.
 const MOST_OUTPUT: usize = 64 << 10;
 const MOST_WORDS: u64 = 16 << 10;
-/// Where hosts have their programs, and where they are looked for when the agent has no `PATH`.
+/// Where hosts have their programs.
 const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 /// How long a process may take to end once its output has: on a busy host, where it goes last, some seconds.
 const END: Duration = Duration::from_secs(10);
@@ -102,10 +102,8 @@ fn clean(program: &Path) -> Command {
     let mut command = Command::new(program);
     command
         .env_clear()
-        .env(
-            "PATH",
-            std::env::var_os("PATH").unwrap_or_else(|| SEARCH.into()),
-        )
+        // Not that of who called the agent: where perf is a script, what it runs is looked for there.
+        .env("PATH", SEARCH)
         .env("LC_ALL", "C")
         .env("PERF_CONFIG", "/dev/null")
         .env(PROGRAM_MARK.0, PROGRAM_MARK.1)
@@ -281,10 +279,11 @@ pub(super) mod tests {
     #[test]
     fn what_a_program_does_is_bounded_in_size_and_time() {
         let _alone = alone();
-        let ended = shell("echo $LC_ALL$HOME $(pwd); echo why >&2; exit 3", LONG).unwrap();
+        let ended = shell("echo $LC_ALL$HOME $(pwd) $PATH; echo why >&2; exit 3", LONG).unwrap();
+        let output = format!("C / {SEARCH}\n");
         assert_eq!(
             (ended.output.as_slice(), ended.words.as_str()),
-            (&b"C /\n"[..], "why\n")
+            (output.as_bytes(), "why\n")
         );
         assert!(!ended.good);
         let much = shell("yes | head -c 1000000", LONG).unwrap();

@@ -18,7 +18,7 @@ pub mod words;
 mod written;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use flamegraph::perf_data::RecordedEvent;
 use rustix::process::geteuid;
@@ -73,6 +73,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
         java: looked.java,
         notes: looked.notes,
         recording: None,
+        attached: None,
     }))
 }
 
@@ -269,6 +270,7 @@ struct PerfRecord {
     java: Java,
     notes: Vec<Note>,
     recording: Option<Recording>,
+    attached: Option<Duration>,
 }
 
 impl Engine for PerfRecord {
@@ -309,12 +311,20 @@ impl Engine for PerfRecord {
     fn ask(&mut self) {
         let _turn = self.shared.attaches.turn_at_the_end();
         // A JVM that ended since then cannot be asked, and is not taken for one that was recorded to the end.
+        let asked = self.java.is_hotspot && self.java.no_attach.is_none();
+        let asked = asked && self.target.stat().is_some();
+        let began = Instant::now();
         let names = self.beside.do_now(MAP, |companion| companion.ask_for_map());
+        self.attached = asked.then(|| began.elapsed());
         let unnamed = |hangs| match self.java.is_hotspot {
             true => vec![Note::degraded("Java methods may have no names").because(hangs)],
             false => vec![Note::of(hangs)],
         };
         self.notes.extend(names.unwrap_or_else(unnamed));
+    }
+
+    fn attached(&self) -> Option<Duration> {
+        self.attached
     }
 
     fn fold(&mut self, _stopped: Stopped) -> Result<Folded, Failure> {

@@ -1,0 +1,24 @@
+"""Of a host with more processes than one session records: who is recorded, and what is told of the others."""
+
+from __future__ import annotations
+
+from typing import Sequence, Tuple
+
+from hprofiler.agent import ProcessOutcome
+from hprofiler.model import Process, Status
+
+MOST = 512
+_REMEDY = "choose fewer with a narrower selector, or name it: -j pid:{}"
+
+
+def chosen(processes: Sequence[Process]) -> Tuple[Sequence[Process], Sequence[ProcessOutcome]]:
+    """The first of them, and a failure for each of the others.
+
+    Agents tell them in the order in which they are to be recorded: there users take turns, so that one who
+    starts thousands keeps out none but their own.
+    """
+    reason = f"{len(processes)} processes are more than the {MOST} that are recorded of a host"
+    return processes[:MOST], tuple(
+        ProcessOutcome(one.pid, Status.FAILED, "prepare", reason, _REMEDY.format(one.pid))
+        for one in processes[MOST:]
+    )

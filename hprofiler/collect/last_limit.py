@@ -1,0 +1,36 @@
+"""The limit that nothing renews: of all that a host sends after its recording."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Callable, Optional
+
+from hprofiler.collect.watchdog import Watchdog
+from hprofiler.errors import HostError
+
+
+class LastLimit:
+    """Of one host; from any thread. `expired` is told, once, why the host is given up."""
+
+    def __init__(self, watchdog: Watchdog, expired: Callable[[HostError], None]) -> None:
+        self._watchdog = watchdog
+        self._expired = expired
+        self._lock = threading.Lock()
+        self._number: Optional[int] = None
+        self._due = float("inf")
+
+    def within(self, seconds: float, why: HostError) -> None:
+        """It is over in so many seconds. Of several limits the first one counts."""
+        with self._lock:
+            due = time.monotonic() + seconds
+            if due < self._due:
+                self._watchdog.cancel(self._number)
+                self._number = self._watchdog.after(seconds, lambda: self._expired(why))
+                self._due = due
+
+    def cancel(self) -> None:
+        """All has come."""
+        with self._lock:
+            self._watchdog.cancel(self._number)
+            self._due = float("-inf")

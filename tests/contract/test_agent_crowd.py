@@ -1,0 +1,52 @@
+"""A user who makes himself many, a process that has much to tell: the others are recorded all the same."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from tests.contract.agent_driver import ready
+from tests.contract.asking import chosen, sampling
+from tests.contract.conftest import OTHER_USER
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: processes of other users")
+
+MOST = 512
+MOST_FINDINGS = 100
+
+
+def crowding(user: int, copies: int, files: List[Path]) -> List[str]:
+    for file in files:
+        file.write_bytes(b"\x7fELF of a sort")
+    program = str(Path(__file__).with_name("crowding.py"))
+    return [sys.executable, program, str(user), str(copies), *map(str, files)]
+
+
+def test_who_starts_hundreds_keeps_nobody_out(agent, burn, tmp_path):
+    with ready(crowding(OTHER_USER, MOST + 2, [tmp_path / "libjvm.so"])):
+        mine = burn()  # the youngest
+        agent.send("find", selector={"kind": "regex", "regex": f"libjvm.so|{mine.outer.pid}|Burner"})
+        found = agent.expect("found")["processes"]
+    users = [process["uid"] for process in found]
+    assert users.count(OTHER_USER) >= MOST + 2
+    assert mine.outer.pid in [process["pid"] for process in found[:MOST]]
+    theirs = [process["start_time"] for process in found if process["uid"] == OTHER_USER]
+    assert theirs == sorted(theirs)
+
+
+def test_no_more_findings_are_told_than_are_read(agent, library_file, tmp_path):
+    libraries = [tmp_path / f"libasyncProfiler-{number}.so" for number in range(MOST_FINDINGS + 1)]
+    with ready(crowding(OTHER_USER, 0, [tmp_path / "libjvm.so", *libraries])) as process:
+        agent.send("find", selector={"kind": "pids", "pids": [process.pid]})
+        found = agent.expect("found")["processes"]
+        blobs = {"async-profiler": hashlib.sha256(library_file.read_bytes()).hexdigest()}
+        agent.send("check", sampling=sampling(), blobs=blobs, processes=chosen(found))
+        (checked,) = agent.expect("checked")["processes"]
+    findings = checked["findings"]
+    assert len(findings) == MOST_FINDINGS and "more findings are left out" in findings[-1]["text"]
+    assert findings[0]["about"] == "jvm"

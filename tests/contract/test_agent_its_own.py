@@ -1,0 +1,146 @@
+"""Root's agent, while it works beside a user's JVM as that user, is not that user's to stop or to end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.burners.burner import Burner
+from tests.contract.agent_driver import Agent, good
+from tests.contract.conftest import OTHER_USER, ROOT, as_user, found, java_home
+from tests.contract.test_agent_doctor import Both
+from tests.contract.test_agent_namespaces import contained
+from tests.lab import procs
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
+
+STRIKES = """
+import json, os, resource, signal, sys
+pid, user, rounds = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+hit, worked = set(), set()
+def strike(what, act):
+    try:
+        act()
+        worked.add(what)
+    except PermissionError:
+        pass
+    except (OSError, ValueError):  # the thread has ended
+        pass
+def is_mine(tid):
+    try:
+        with open(f"/proc/{pid}/task/{tid}/status") as status:
+            return any(line.startswith("Uid:") and user in line.split() for line in status)
+    except OSError:
+        return False
+print("ready", flush=True)
+for _ in range(rounds):
+    if worked or not os.path.isdir(f"/proc/{pid}"):
+        break
+    for tid in map(int, filter(is_mine, os.listdir(f"/proc/{pid}/task"))):
+        hit.add(tid)
+        strike("limits", lambda: resource.prlimit(tid, resource.RLIMIT_NOFILE, (3, 3)))
+        strike("memory", lambda: open(f"/proc/{pid}/task/{tid}/mem", "rb"))
+        strike("oom", lambda: open(f"/proc/{pid}/task/{tid}/oom_score_adj", "w"))
+        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGKILL):
+            strike(number.name, lambda: os.kill(tid, number))
+print(json.dumps([sorted(hit), sorted(worked)]))
+"""
+
+
+class Striker:
+    """The JVM's user, who tries to hit every thread of the agent that works as him."""
+
+    def __init__(self, agent: int, rounds: int = 1) -> None:
+        words = [sys.executable, "-c", STRIKES, str(agent), str(OTHER_USER), str(rounds)]
+        self._process = subprocess.Popen([*as_user(OTHER_USER), *words], stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "ready\n"
+
+    def result(self):
+        """Threads that he tried to hit, and by what he hit one."""
+        assert self._process.stdout is not None
+        said = self._process.stdout.readline()
+        assert self._process.wait(procs.PATIENCE) == 0
+        return json.loads(said)
+
+
+OF_A_CONTAINER = ["setpriv", "--bounding-set=-setpcap,-sys_admin"]
+"""Root as containers have it."""
+FORBID = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from tests.contract.without_perf_events import forbid
+forbid(439)
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+BEFORE_5_8 = [sys.executable, "-c", FORBID, str(ROOT)]
+"""Without faccessat2, which has this number on every processor."""
+
+
+@pytest.fixture
+def agent_by(private):
+    """Starts agents by a command; all are ended."""
+    with contextlib.ExitStack() as ended:
+
+        def start(*command):
+            agent = Agent([*command, str(private)])
+            ended.callback(agent.end)
+            agent.hello()
+            return agent
+
+        yield start
+
+
+@pytest.mark.parametrize("root", [[], OF_A_CONTAINER, BEFORE_5_8], ids=["root", "container", "old kernel"])
+def test_nothing_of_the_user_hits_it_while_it_records(agent_by, library_file, burn, root):
+    agent, burner = agent_by(*root), burn(user=OTHER_USER, load=0.5)
+    Both(agent, library_file.read_bytes()).agree(burner, engine="async-profiler")
+    library = agent.put(library_file.read_bytes())
+    ready, refused = agent.prepare(library, found(agent, burner), duration=60)
+    assert ready, refused
+    agent.start()
+    hit, worked = Striker(agent.process.pid).result()
+    agent.send("stop")
+    assert hit and not worked
+    good(agent.collect().outcomes[burner.outer.pid])
+
+
+def test_nor_while_it_looks_and_attaches(agent, library, burn):
+    burner = burn(user=OTHER_USER, load=0.2)
+    striker = Striker(agent.process.pid, rounds=1_000_000)
+    for _ in range(20):
+        chosen = found(agent, burner)
+    ready, refused = agent.prepare(library, chosen, duration=1)
+    assert ready, refused
+    agent.start()
+    good(agent.collect().outcomes[burner.outer.pid])
+    agent.close_stdin()
+    assert agent.wait() == 0
+    hit, worked = striker.result()
+    assert hit and not worked
+
+
+def open_to_all(home: Path) -> str:
+    """Shell commands that have every user see a JDK that may be root's own, in a mount namespace."""
+    hidden = "mount -t tmpfs -o mode=755 tmpfs /root" if Path("/root") in home.parents else "true"
+    return f"mount --bind {home} /mnt && {hidden} && mkdir -p {home} && mount --move /mnt {home}"
+
+
+@pytest.mark.parametrize("jdk", [8, 17, 25])
+def test_jvms_take_it_for_their_user(agent, library, jdk):
+    """JDK 8 answers its own user and nobody else: not root either."""
+    home = java_home(jdk)
+    wrap = contained(open_to_all(home), user=OTHER_USER)
+    with contextlib.ExitStack() as ended:
+        burner = Burner(java=str(home / "bin/java"), load=0.5, wrap=wrap)
+        ended.callback(burner.kill)
+        ready, refused = agent.prepare(library, found(agent, burner), duration=1)
+        assert ready, refused
+        agent.start()
+        good(agent.collect().outcomes[burner.outer.pid])

@@ -1,0 +1,125 @@
+"""Of all that a host sends after its recording there is an end: of its time, its bytes, its processes."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Callable, Iterator
+
+import pytest
+
+from hprofiler.agent import MAX_RECORDED
+from hprofiler.collect import fetching
+from hprofiler.collect.care import USUAL
+from hprofiler.collect.visit import Visit
+from hprofiler.model import HostResult, Outcome, Status
+from tests.unit.limits import Limits
+from tests.unit.stand_in import SAMPLING, Fleet, StandIns
+
+BEGIN = "hello(); found(7); prepared(7); recording(7)\n"
+END = "outcome(7); say('done', left=[]); read()\n"
+DRIPS = f"{BEGIN}profile(7, b'', size=512 << 20)\nwhile True: out(b'x' * 1000); time.sleep(0.01)"
+OF_A_PART = 30.0
+"""Seconds that each part of what drips takes: far less than it may."""
+MakeFleet = Callable[[str], Fleet]
+
+
+@pytest.fixture
+def fleet(tmp_path) -> Iterator[MakeFleet]:
+    stand_ins = StandIns(tmp_path)
+    yield lambda body: Fleet(stand_ins, 60.0, {"one": body})
+    stand_ins.clean()
+
+
+def host_line(result: HostResult) -> Outcome:
+    (line,) = [line for line in result.outcomes if line.pid is None]
+    return line
+
+
+@pytest.fixture
+def dripped(fleet: MakeFleet, limits: Limits, monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    """A host whose every part comes in time, and whose parts never end."""
+    monkeypatch.setattr(fetching, "PART", 1000)
+    hosts = fleet(DRIPS)
+
+    def keep(host, recording, pieces):
+        for _ in pieces:
+            limits.pass_time(OF_A_PART)
+        return {}
+
+    hosts.sink.profile = keep  # type: ignore[method-assign]
+    return hosts
+
+
+def test_parts_that_come_in_time_give_the_whole_no_more_of_it(dripped: Fleet) -> None:
+    line = host_line(dripped.collect()["one"])
+    seconds = USUAL.fetching(60.0, 1)
+    assert (line.status, line.stage) == (Status.FAILED, "fetch")
+    assert line.reason == f"it did not send all that it had recorded within {seconds:.0f} s"
+    assert "--timeout" in line.remedy and seconds == 1200.5
+
+
+def test_the_first_stop_bounds_what_is_fetched_after_it(dripped: Fleet) -> None:
+    stopped = threading.Event()
+
+    def listen(step):
+        if step.stage == "fetch" and not stopped.is_set():
+            stopped.set()
+            dripped.stop.request()
+
+    dripped.listener = listen
+    line = host_line(dripped.collect()["one"])
+    assert line.reason == "interrupted; it did not send all that it had recorded within 240 s"
+
+
+def test_what_was_sent_before_the_limit_is_not_kept_after_it(
+    fleet: MakeFleet, limits: Limits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = "def out(data): stdout.write(data)\n"
+    both = "profile(7, b'a'); profile(7, b'b', event='alloc', source='alloc'); stdout.flush(); read()"
+    hosts = fleet(BEGIN + together + both)
+    hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"))
+    keep, abort, aborted = hosts.sink.profile, Visit.abort, threading.Event()
+
+    def abort_and_say(visit, why):
+        abort(visit, why)
+        aborted.set()
+
+    def slow(host, recording, pieces):
+        totals = keep(host, recording, pieces)
+        if recording.event == "cpu":
+            limits.pass_time(10_000)
+            assert aborted.wait(30)
+        return totals
+
+    monkeypatch.setattr(Visit, "abort", abort_and_say)
+    hosts.sink.profile = slow  # type: ignore[method-assign]
+    result = hosts.collect()["one"]
+    assert hosts.sink.sizes == {("one", 7, "cpu"): 1}
+    assert [recording.event for recording in result.recordings] == ["cpu"]
+
+
+@pytest.mark.parametrize("what", ["profiles", "raw recordings"])
+def test_a_host_fills_no_disk(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    monkeypatch.setattr(fetching, "MOST_PROFILES" if what == "profiles" else "MOST_RAW", 5)
+    sends = "profile(7, b'four'); profile(7, b'aa', event='alloc', source='alloc'); raw(7, b'FLR...'); "
+    hosts = fleet(BEGIN + sends + END)
+    hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"), keep_raw=True)
+    (line,) = hosts.collect()["one"].outcomes
+    assert (line.status, line.stage) == (Status.DEGRADED, "fetch")
+    assert line.reason == f"not kept: its host has more than 0 MiB of {what}"
+    assert "record fewer processes" in line.remedy
+    assert ("--keep-raw" in line.remedy) == (what == "raw recordings")
+    left_out = "alloc" if what == "profiles" else "recording.jfr"
+    assert {name for _, _, name in hosts.sink.sizes} == {"cpu", "alloc", "recording.jfr"} - {left_out}
+
+
+def test_more_processes_than_an_agent_records(fleet: MakeFleet) -> None:
+    pids = f"*range(1, {MAX_RECORDED + 2})"
+    hosts = fleet(f"hello(); found({pids}); prepared({pids}); read()")
+    assert f"more than {MAX_RECORDED} processes" in host_line(hosts.collect()["one"]).reason
+
+
+def test_what_a_host_says_that_it_found_gives_it_no_more_time_than_it_can_use() -> None:
+    for seconds in (USUAL.attaching, USUAL.folding, USUAL.fetching, USUAL.fetching_after_stop):
+        assert seconds(30.0, 10_000) == seconds(30.0, MAX_RECORDED) > seconds(30.0, MAX_RECORDED - 1)

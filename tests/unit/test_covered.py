@@ -1,0 +1,125 @@
+"""How much of what was asked for a picture is of: every picture says so, also one that was interrupted."""
+
+from __future__ import annotations
+
+import base64
+import re
+from html import unescape
+from pathlib import Path
+from typing import Dict
+
+import pytest
+
+from hprofiler.report import make_report
+from hprofiler.report.diff import compare_paths, two_runs, write_picture
+from hprofiler.report.words import duration_in_words, part_of_time
+from hprofiler.store import RunFolder
+from tests.unit.test_page_data import described
+from tests.viewer.made_run import MadeHost, make_run
+
+
+@pytest.mark.parametrize(
+    ("seconds", "asked", "told"),
+    [
+        (60, 60, "60 s"),
+        (59.4, 60, "60 s"),
+        (24, 60, "24 of 60 s"),
+        (3.25, 40, "3.25 of 40 s"),
+        (0.05, 40, "0.05 of 40 s"),
+        (24, 600, "24 s of 10.0 min"),
+        (192, 600, "3.2 of 10.0 min"),
+        (3456, 7200, "57.6 min of 2.0 h"),
+        (0, 60, "60 s"),  # of an old run: nobody knows
+    ],
+)
+def test_it_is_told_how_long_it_lasted(seconds: float, asked: float, told: str) -> None:
+    assert duration_in_words(seconds, asked) == told
+
+
+def test_a_part_is_never_told_as_if_it_were_all() -> None:
+    assert part_of_time(59.96, 60) == "59.96 of 60 s"
+    assert part_of_time(598, 600) == "598 of 600 s"
+    assert part_of_time(7290, 7300) == "7290 of 7300 s"
+
+
+def run_of(path: Path, seconds: Dict[int, float], interrupted: bool = False) -> RunFolder:
+    """Two hosts of one process each, recorded for so long; n2 has one more that failed."""
+    hosts = [MadeHost("n1", {11: "main;work 40\n"}), MadeHost("n2", {12: "main;work 2\n"})]
+    hosts[1].fails("failed", "no room", pid=13)
+    folder = make_run(path, hosts)
+    run = folder.run
+    for host in run["hosts"]:
+        for one in host["recordings"]:
+            one["seconds"] = seconds[one["process"]["pid"]]
+    folder.write_run({**run, "interrupted": interrupted})
+    return folder
+
+
+def subtitle(svg: str) -> str:
+    found = re.search(r'id="subtitle"[^>]*>([^<]*)<', svg)
+    assert found
+    return unescape(found[1])
+
+
+def still_subtitle(page: Path) -> str:
+    image = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', page.read_text())
+    assert image
+    return subtitle(base64.b64decode(image[1]).decode())
+
+
+def test_pictures_of_an_interrupted_run_say_so_and_for_how_long(tmp_path: Path) -> None:
+    folder = run_of(tmp_path / "run", {11: 5.0, 12: 4.5}, interrupted=True)
+    page = make_report(folder.path).page
+    whole = "2 of 3 processes on 2 of 2 hosts, interrupted · "
+    for name in ("cpu", "cpu-mean"):
+        told = subtitle((folder.cluster_dir / f"{name}.svg").read_text())
+        assert told.startswith(whole) and "300 Hz for 5 of 60 s" in told
+    told = subtitle((folder.host_dir("n1") / "cpu.svg").read_text())
+    assert told.startswith("1 of 1 process, interrupted · ") and "300 Hz for 5 of 60 s" in told
+    told = subtitle((folder.host_dir("n2") / "cpu.svg").read_text())
+    assert told.startswith("1 of 2 processes, interrupted · ") and "300 Hz for 4.5 of 60 s" in told
+    assert still_subtitle(page) == f"{whole}300 Hz for 5 of 60 s"
+
+
+def test_a_host_that_was_cut_short_says_so_and_others_do_not(tmp_path: Path) -> None:
+    folder = run_of(tmp_path / "run", {11: 60.0, 12: 5.0})
+    run = folder.run
+    line = {
+        "status": "degraded",
+        "pid": 12,
+        "stage": "record",
+        "reason": "ended after 5 s: lost",
+        "seconds": 5,
+    }
+    run["hosts"][1]["outcomes"].append(line)
+    folder.write_run(run)
+    page = make_report(folder.path).page
+    told = {name: subtitle((folder.host_dir(name) / "cpu.svg").read_text()) for name in ("n1", "n2")}
+    assert "300 Hz for 60 s" in told["n1"] and "300 Hz for 5 of 60 s" in told["n2"]
+    assert "n2: 5 of 60 s" in subtitle((folder.cluster_dir / "cpu.svg").read_text())
+    (coverage,) = described(page)["coverage"]
+    assert coverage == {
+        "runs": ["2 of 3 processes on 2 of 2 hosts, n2: 5 of 60 s · 300 Hz for 60 s"],
+        "hosts": {
+            "0": "1 of 1 process · 300 Hz for 60 s",
+            "1": "1 of 2 processes, n2: 5 of 60 s · 300 Hz for 5 of 60 s",
+        },
+        "short": {"1": "5 of 60 s"},
+    }
+
+
+def test_pictures_of_a_comparison_say_how_much_each_side_is_of(tmp_path: Path) -> None:
+    before = run_of(tmp_path / "before", {11: 60.0, 12: 60.0})
+    after = run_of(tmp_path / "after", {11: 5.0, 12: 5.0}, interrupted=True)
+    page = two_runs(before.path, after.path)
+    changes = compare_paths(before.path, after.path, None, False, lambda *_: None, page)
+    write_picture(changes, tmp_path / "diff.svg")
+    page.write(changes, tmp_path / "diff.html")
+    sides = [
+        "2 of 3 processes on 2 of 2 hosts, 300 Hz for 60 s",
+        "2 of 3 processes on 2 of 2 hosts, interrupted, 300 Hz for 5 of 60 s",
+    ]
+    for told in (subtitle((tmp_path / "diff.svg").read_text()), still_subtitle(tmp_path / "diff.html")):
+        assert told == f"{before.path} (42 samples, {sides[0]}) → {after.path} (42 samples, {sides[1]})"
+    (coverage,) = described(tmp_path / "diff.html")["coverage"]
+    assert coverage["runs"] == [side.replace(", 300", " · 300") for side in sides]

@@ -1,0 +1,81 @@
+"""The page's ledger: of each process samples, attach and bytes; of each host bytes and time by stage."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+
+from hprofiler.report import make_report
+from hprofiler.report.facts import read_facts
+from tests.viewer.made_run import MadeHost, make_run
+
+TIMINGS = {"connect": 0.312, "prepare": 1.5, "clean": 0.0}
+
+
+def ledger_of(
+    tmp_path: Path, host: Dict[str, Any], recording: Dict[str, Any], **made: Any
+) -> List[List[str]]:
+    """The cells of the ledger's rows; the host's record and each recording's have these members, too."""
+    folder = make_run(
+        tmp_path / "run", [MadeHost("n1", {11: "main;work 40\n"}, **made)], events=("cpu", "alloc")
+    )
+    run = folder.run
+    run["hosts"][0].update(host)
+    for one in run["hosts"][0]["recordings"]:
+        one.update(recording)
+    folder.write_run(run)
+    page = make_report(folder.path).page.read_text()
+    (section,) = re.findall(r'<section id="ledger">.*?</section>', page, flags=re.S)
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", section, flags=re.S)
+    cells = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, flags=re.S) for row in rows)
+    return [[unescape(re.sub(r"<[^>]+>", " ", cell)).strip() for cell in row] for row in cells]
+
+
+def test_it_tells_what_hosts_and_processes_took(tmp_path: Path) -> None:
+    host = {"bytes_sent": 2 << 20, "bytes_received": 300 << 10, "timings": TIMINGS}
+    recording = {"attach_seconds": 0.1234, "bytes_received": 2048}
+    events = {"alloc": {11: "main;byte[]_[i] 4096\n"}}
+    heads, of_host, process = ledger_of(tmp_path, host, recording, events=events)
+    assert heads[4:] == ["Expected", "Taken", "Lost", "Attached", "Sent", "What happened"]
+    took = "2 MiB sent to it, connect 312 ms, prepare 1.5 s"
+    assert of_host == ["ok", "n1", "", "", "", "", "", "", "300 KiB", took]
+    assert process[4:9] == ["41", "40", "3", "123 ms", "4 KiB"]
+
+
+def test_what_hosts_took_is_with_the_first_word_of_it(tmp_path: Path) -> None:
+    host = {"bytes_sent": 1024, "bytes_received": 2048}
+    outcomes: List[Dict[str, object]] = [
+        {"host": "n1", "status": "degraded", "stage": "start", "reason": "began late"},
+        {"host": "n1", "status": "degraded", "stage": "clean", "reason": "left behind"},
+    ]
+    rows = ledger_of(tmp_path, host, {}, outcomes=outcomes)
+    assert [row[8:] for row in rows[1:3]] == [["2 KiB", "began late 1 KiB sent to it"], ["", "left behind"]]
+    assert [row[0] for row in rows].count("ok") == 1
+
+
+def test_runs_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    _, process = ledger_of(tmp_path, {}, {})
+    assert process[4:9] == ["41", "40", "3", "", ""]
+
+
+@pytest.mark.parametrize("damage", ["x", [], {}, -1, 1e300, True, float("nan"), {"connect": "x"}])
+def test_damaged_numbers_are_none(damage: object) -> None:
+    recording = {"attach_seconds": damage, "bytes_received": damage}
+    host = {"timings": damage, "bytes_sent": damage, "bytes_received": damage, "recordings": [recording]}
+    (read,) = read_facts({"hosts": [{"name": "n1", **host}]}).hosts
+    assert (read.bytes_sent, read.bytes_received) == (0, 0) and not any(read.timings.values())
+    assert (read.recordings[0].attach_seconds, read.recordings[0].bytes_received) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "how"), [(False, "as asked"), (True, "until the run was interrupted")]
+)
+def test_what_was_interrupted_was_not_recorded_as_asked(tmp_path: Path, interrupted: bool, how: str) -> None:
+    folder = make_run(tmp_path / "run", [MadeHost("n1", {11: "main;work 40\n"})])
+    folder.write_run({**folder.run, "interrupted": interrupted})
+    page = make_report(folder.path).page.read_text()
+    assert f"Everything that was found was recorded {how}." in page
