@@ -21,6 +21,7 @@ LEASE_SECONDS = 30
 _PING_SECONDS = LEASE_SECONDS / 10
 """So that most of a lease is left to a link that is down for a while."""
 _LAST_WORD = 1.0
+_BYE = {"type": "bye"}
 _END_WAIT = 2.0
 _KILLED = (
     "where nobody did that the kernel may have, for want of memory: see `dmesg` there, and the limits of the "
@@ -34,7 +35,10 @@ T = TypeVar("T", bound="Talk")
 
 @dataclass(frozen=True)
 class Witness:
-    """Hears of each request before it is sent, and of what the agent does, as it tells it."""
+    """Hears of each request before it is sent, and of what the agent does, as it tells it.
+
+    Not of `ping` and `received`, which have the agent do nothing.
+    """
 
     asks: Callable[[Mapping[str, Any]], None]
     did: Callable[[Audited], None]
@@ -116,7 +120,7 @@ class Talk:
         self._closed.set()
         self._wire.lost = None
         with contextlib.suppress(HostError):  # it ends by itself when its work is done
-            self._send({"type": "bye"})
+            self._send(_BYE)
         try:
             while (event := self._wire.receive()) is not None:
                 self._is_heard(event)
@@ -135,6 +139,8 @@ class Talk:
         if not self._closed.is_set():
             self._closed.set()
             self._wire.lost = None
+            if self._witness:
+                self._witness.asks(_BYE)
             last = threading.Thread(target=self._say_bye, name="hprofiler-let-go", daemon=True)
             last.start()
             last.join(_LAST_WORD)
@@ -152,7 +158,7 @@ class Talk:
 
     def _say_bye(self) -> None:
         with contextlib.suppress(HostError):
-            self._wire.send({"type": "bye"})
+            self._wire.send(_BYE)
 
     def close(self) -> None:
         """Let go without a word: the agent sees its stdin close, and cleans up by itself. From any thread."""

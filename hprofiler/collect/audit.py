@@ -143,9 +143,7 @@ class VisitAudit:
             self.note("dropped", "the agent ended without telling the rest of what it did")
 
     def _asks(self, request: Mapping[str, Any]) -> None:
-        """One line for each request, and none for those that only renew the lease."""
-        if request["type"] != "ping":
-            self.note("request", in_words(request))
+        self.note("request", in_words(request))
 
     def _own_did(self, told: Audited) -> None:
         self._is_whole = told.last

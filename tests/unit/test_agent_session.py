@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.agent import AgentSession, ProfileHeader
+from hprofiler.agent import AgentSession, ProfileHeader, Witness
 from hprofiler.errors import HostError
 from hprofiler.model import Process
 from tests.unit.stand_in import ANY, SAMPLING, StandIns, local
@@ -204,6 +204,18 @@ def test_goodbye_to_an_agent_that_fails_at_it(talk):
     with pytest.raises(HostError, match="status 5: cannot delete") as caught:
         session.bye()
     assert caught.value.stage == "clean"
+
+
+def test_a_witness_hears_how_it_was_let_go(stand_ins):
+    """Also where nobody waits for an answer."""
+    asked = []
+    transport = local()
+    witness = Witness(lambda request: asked.append(request["type"]), lambda told: None)
+    session = AgentSession.open(transport, stand_ins.binaries("hello(); read()"), witness=witness)
+    session.let_go()
+    session.let_go()
+    transport.close()
+    assert asked[-1] == "bye" and asked.count("bye") == 1
 
 
 def test_noise_of_login_scripts_is_skipped(stand_ins):

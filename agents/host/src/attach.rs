@@ -16,7 +16,7 @@ use rustix::net::{connect, socket_with, AddressFamily, SocketAddrUnix, SocketFla
 use rustix::process::Signal;
 
 use crate::audit;
-use crate::files::{could_make_files, Passing};
+use crate::files::could_make_files;
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::peer;
@@ -24,9 +24,11 @@ use crate::proc::target::Target;
 use crate::turns::Turns;
 
 mod reply;
+mod trigger;
 
 use self::reply::read_until;
 pub use self::reply::{parse_reply, Reply};
+use self::trigger::Trigger;
 
 /// How long a JVM may take to open its socket.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,6 +36,9 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 const MOMENT: Duration = Duration::from_millis(1);
 /// With less time left a JVM is not asked: the trigger would be gone when it looks, and SIGQUIT then dumps its threads.
 const LEAST: Duration = Duration::from_secs(1);
+/// For so long another tool's trigger is taken for one whose SIGQUIT the JVM has yet to act on: it is not sent another
+/// one, for it dumps its threads at each that comes when the socket is open.
+const UNDER_WAY: Duration = Duration::from_secs(2);
 /// How long a JVM that is stopped may take to go on where much is lost otherwise, and how often it is looked at.
 const STANDSTILL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
@@ -277,23 +282,35 @@ impl<'a> Attach<'a> {
         self.refuse_deaf()?;
         self.refuse_closed_tmp()?;
         let pid = self.target.pid;
-        if self.limit(OPEN_TIMEOUT) < LEAST {
+        let (start, limit) = (Instant::now(), self.limit(OPEN_TIMEOUT));
+        if limit < LEAST {
             let reason =
                 format!("process {pid} was not asked to open its socket: no time was left");
             return Err(Failure::plain(reason));
         }
-        let _trigger = self.trigger()?;
+        let patience = UNDER_WAY.min(limit - LEAST);
+        let _trigger = loop {
+            let trigger = self.trigger()?;
+            // Looked at last, for it is there as soon as the JVM needs the trigger no more.
+            if let Some(socket) = self.own_socket()? {
+                return Ok(socket);
+            }
+            let done = trigger.others.is_none_or(|age| age >= UNDER_WAY);
+            if done || start.elapsed() >= patience {
+                break trigger;
+            }
+            sleep(LOOK);
+        };
         audit::note("signal", || format!("SIGQUIT to {pid}"));
         self.target.signal(Signal::QUIT).map_err(|error| {
             Failure::plain(format!("cannot send SIGQUIT to process {pid}: {error}"))
         })?;
-        self.wait_for_socket()
+        self.wait_for_socket(start, limit)
     }
 
-    /// The file that tells the JVM what SIGQUIT means this time. Another JVM of the same number may see it too, and look
-    /// at it only when it gets a SIGQUIT itself. In `/tmp`, else in the JVM's working directory: there applications
-    /// keep their own files.
-    fn trigger(&self) -> Result<Passing, Failure> {
+    /// Another JVM of the same number may see it too, and looks at it only when it gets a SIGQUIT itself. In `/tmp`, else
+    /// in the JVM's working directory: there applications keep their own files.
+    fn trigger(&self) -> Result<Trigger, Failure> {
         let name = format!(".attach_pid{}", self.target.status.namespace_pid);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let tmp = openat(CWD, self.shoes.path("/tmp"), flags, Mode::empty());
@@ -301,8 +318,8 @@ impl<'a> Attach<'a> {
         let cwd = cwd.and_then(|cwd| cwd.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE));
         let mut tried = Vec::new();
         for (place, dir) in [("/tmp", tmp), ("its working directory", cwd)] {
-            match dir.and_then(|dir| create(&dir, &name, self.target.status.uid).map(|()| dir)) {
-                Ok(dir) => return Ok(Passing::new(dir, &name, place)),
+            match dir.and_then(|dir| Trigger::put(dir, &name, self.target.status.uid, place)) {
+                Ok(trigger) => return Ok(trigger),
                 Err(error) => tried.push(format!("{place}: {error}")),
             }
         }
@@ -331,8 +348,7 @@ impl<'a> Attach<'a> {
     }
 
     /// The JVM tells nobody when the socket is there, so it is looked for; ever less often.
-    fn wait_for_socket(&self) -> Result<OwnedFd, Failure> {
-        let (start, limit) = (Instant::now(), self.limit(OPEN_TIMEOUT));
+    fn wait_for_socket(&self, start: Instant, limit: Duration) -> Result<OwnedFd, Failure> {
         let mut pause = Duration::from_millis(5);
         loop {
             match self.own_socket()? {
@@ -353,16 +369,5 @@ impl<'a> Attach<'a> {
             sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(200));
         }
-    }
-}
-
-fn create(dir: &OwnedFd, name: &str, uid: u32) -> Result<(), Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match openat(dir, name, flags, Mode::RUSR | Mode::WUSR) {
-        Ok(_) => Ok(()),
-        // A leftover of the JVM's own user serves as well. Anybody else's the JVM would take for a request to
-        // dump its threads.
-        Err(Errno::EXIST) if statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid == uid => Ok(()),
-        Err(error) => Err(error),
     }
 }

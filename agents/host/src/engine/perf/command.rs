@@ -1,4 +1,7 @@
 //! Running the host's `perf`: with nothing of the agent's environment, and never for longer than the agent lives.
+//!
+//! The kernel ends it with the agent, but not where the program has capabilities of its own, for another user than
+//! root: then what it runs sees the end of its stdin, and perf ends with that.
 
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -43,6 +46,7 @@ pub fn run(program: &Path, arguments: &[&str], limit: Duration) -> Result<Ended,
     let arguments: Vec<String> = arguments.iter().map(|&word| word.to_owned()).collect();
     let started = Running::start(program, &arguments).map_err(|error| error.to_string());
     let (mut running, stream) = started?;
+    drop(running.child.stdin.take());
     let slow = || format!("takes longer than {} s", limit.as_secs_f32());
     let output = read_until(stream, Instant::now() + limit).ok_or_else(slow)?;
     if !running.wait(END) {
@@ -104,7 +108,6 @@ fn clean(program: &Path) -> Command {
         .env("PERF_CONFIG", "/dev/null")
         .env(PROGRAM_MARK.0, PROGRAM_MARK.1)
         .current_dir("/")
-        .stdin(Stdio::null())
         .process_group(0);
     let agent = getpid();
     let usual = usual_for_programs();
@@ -170,10 +173,12 @@ pub struct Running {
 
 impl Running {
     /// Start it; what it records comes from the stream. To be called by a thread that lives as long as the recording.
+    /// Its stdin, and that of what it runs, ends with the agent at the latest.
     pub fn start(program: &Path, arguments: &[String]) -> io::Result<(Self, ChildStdout)> {
         let mut command = clean(program);
         command
             .args(arguments)
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         audit::note("program", || {
@@ -213,11 +218,12 @@ impl Running {
         if self.status.is_none() {
             self.forced = !ends(&self.child, patience);
             // One that was killed has left behind what it runs. Nobody else is hit as long as it is not reaped.
-            if kill_process_group(pid_of(&self.child), Signal::KILL).is_ok() {
-                audit::note("signal", || {
-                    format!("SIGKILL to the group of perf, {}", self.child.id())
-                });
-            }
+            audit::note("signal", || {
+                format!("SIGKILL to the group of perf, {}", self.child.id())
+            });
+            let _ = kill_process_group(pid_of(&self.child), Signal::KILL);
+            // That may have made a group of its own.
+            drop(self.child.stdin.take());
             self.status = self.child.wait().ok();
         }
         !self.forced

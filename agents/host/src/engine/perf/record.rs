@@ -1,5 +1,6 @@
 //! `perf record`: how it is called, tried out, started and ended.
 
+use std::path::Path;
 use std::process::ChildStdout;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
@@ -119,11 +120,11 @@ impl Command {
     }
 
     /// What perf runs for a while, and whom it records meanwhile: what it runs itself where that is None.
-    fn of(process: Option<i32>, workload: &[&str]) -> Vec<String> {
+    fn of(process: Option<i32>, workload: &[String]) -> Vec<String> {
         let process = process.map(|pid| ["-p".to_owned(), pid.to_string()]);
         let mut arguments: Vec<String> = process.into_iter().flatten().collect();
         arguments.push("--".to_owned());
-        arguments.extend(workload.iter().map(|&word| word.to_owned()));
+        arguments.extend_from_slice(workload);
         arguments
     }
 
@@ -167,7 +168,7 @@ impl Command {
         loop {
             let begin = Instant::now();
             let mut arguments = self.arguments(events);
-            arguments.extend(Self::of(None, &[&of_host("true")?]));
+            arguments.extend(Self::of(None, &[of_host("true")?]));
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             let ended = match command::run(&self.perf.path, &arguments, patience) {
                 Ok(ended) => ended,
@@ -183,9 +184,8 @@ impl Command {
     }
 
     fn start(&self, events: &[Event]) -> Result<(Running, ChildStdout), Failure> {
-        let seconds = self.seconds.to_string();
         let mut arguments = self.arguments(events);
-        arguments.extend(Self::of(Some(self.pid), &[&of_host("sleep")?, &seconds]));
+        arguments.extend(Self::of(Some(self.pid), &lifeline(self.seconds)?));
         Running::start(&self.perf.path, &arguments).map_err(|error| {
             let path = self.perf.path.display();
             Failure::new(
@@ -194,6 +194,26 @@ impl Command {
             )
         })
     }
+}
+
+/// What perf is to run, and to end with: it ends after so many seconds, or when the agent does, which has the other end of
+/// its stdin. Where there is no such program, by the time alone.
+fn lifeline(seconds: u64) -> Result<Vec<String>, Failure> {
+    let seconds = seconds.to_string();
+    // Older versions of busybox's take other arguments.
+    let timeout = command::of_host("timeout").filter(|path| !is_of_busybox(path));
+    match (timeout, command::of_host("cat")) {
+        (Some(timeout), Some(cat)) => {
+            let [timeout, cat] = [timeout, cat].map(|path| path.display().to_string());
+            Ok(vec![timeout, seconds, cat])
+        }
+        _ => Ok(vec![of_host("sleep")?, seconds]),
+    }
+}
+
+fn is_of_busybox(path: &Path) -> bool {
+    let real = path.canonicalize().unwrap_or_default();
+    real.to_string_lossy().contains("busybox")
 }
 
 /// The path of what perf is to run.

@@ -12,8 +12,8 @@ const MEANINGS: [(&[&str], &str, &str); 8] = [
     ),
     (
         &["workload failed"],
-        "perf cannot run the host's sleep, which limits its time",
-        "see whether the agent's user may run /bin/sleep",
+        "perf cannot run the host's timeout or sleep, which limits its time",
+        "see whether the agent's user may run /usr/bin/timeout, /bin/cat and /bin/sleep",
     ),
     (
         &["no such process", "thread/cpu maps", "finding threads"],

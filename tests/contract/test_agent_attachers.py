@@ -1,0 +1,75 @@
+"""Another tool that attaches to the JVM at the same moment, as jcmd does: by a file and a signal alike."""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from tests.burners.burner import Burner
+from tests.contract.agent_driver import Agent, wait_for
+from tests.contract.conftest import Burn, StartAgent, found
+from tests.contract.held import still
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: threads of other processes")
+
+SLEEPS = ("230", "115")
+"""The number of clock_nanosleep(2) on x86-64, and on arm64."""
+
+
+def test_a_jvm_that_opens_its_socket_for_another_tool_is_not_signalled(
+    start_agent: StartAgent, library_file: Path, burn: Burn
+) -> None:
+    """At each SIGQUIT that comes when the socket is open it dumps its threads on its output."""
+    burner, agent = burn(), start_agent()
+    agent.send("hello", protocol=2, lease_seconds=30, exclude=None, audit=True)
+    agent.expect("hello")
+    library = agent.put(library_file.read_bytes())
+    processes = found(agent, burner)
+    trigger = Path(f"/tmp/.attach_pid{burner.pid}")
+    with ThreadPoolExecutor() as pool:
+        with still(burner.outer.pid, "Signal Dispatch"):
+            trigger.touch()
+            os.kill(burner.outer.pid, signal.SIGQUIT)
+            prepared = pool.submit(agent.prepare, library, processes)
+            wait_for("the agent to wait for the JVM", lambda: sleeps(agent))
+        ready, refused = prepared.result()
+    assert ready == [burner.outer.pid], refused
+    assert trigger.exists(), "it is the other tool's"
+    trigger.unlink()
+    assert agent.bye() == 0
+    did = [(act["what"], act["detail"]) for act in agent.acts]
+    assert not [one for one in did if one[0] == "signal" or ".attach_pid" in one[1]], did
+    assert not any("Full thread dump" in line for line in lines(burner))
+
+
+def test_what_a_tool_left_serves_as_well(agent: Agent, library: str, burn: Burn) -> None:
+    burner = burn()
+    trigger = Path(f"/tmp/.attach_pid{burner.pid}")
+    trigger.touch()
+    ready, refused = agent.prepare(library, found(agent, burner))
+    assert ready == [burner.outer.pid], refused
+    assert not any("Full thread dump" in line for line in lines(burner))
+    trigger.unlink()
+
+
+def lines(burner: Burner) -> List[str]:
+    """What the JVM has written, up to an answer."""
+    burner.counters()
+    return burner.other_lines
+
+
+def sleeps(agent: Agent) -> bool:
+    """Whether a thread of the agent is between two looks."""
+    return any(in_sleep(task) for task in Path(f"/proc/{agent.process.pid}/task").iterdir())
+
+
+def in_sleep(task: Path) -> bool:
+    try:
+        return (task / "syscall").read_text().split()[0] in SLEEPS
+    except OSError:  # it has ended
+        return False
