@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Sequence, Tuple
 
-from hprofiler.agent import ProcessOutcome
+from hprofiler.agent import MAX_RECORDED, ProcessOutcome
 from hprofiler.model import Process, Status
 
-MOST = 512
 _REMEDY = "choose fewer with a narrower selector, or name it: -j pid:{}"
 
 
@@ -17,8 +16,8 @@ def chosen(processes: Sequence[Process]) -> Tuple[Sequence[Process], Sequence[Pr
     Agents tell them in the order in which they are to be recorded: there users take turns, so that one who
     starts thousands keeps out none but their own.
     """
-    reason = f"{len(processes)} processes are more than the {MOST} that are recorded of a host"
-    return processes[:MOST], tuple(
+    reason = f"{len(processes)} processes are more than the {MAX_RECORDED} that are recorded of a host"
+    return processes[:MAX_RECORDED], tuple(
         ProcessOutcome(one.pid, Status.FAILED, "prepare", reason, _REMEDY.format(one.pid))
-        for one in processes[MOST:]
+        for one in processes[MAX_RECORDED:]
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from hprofiler.agent import MAX_RECORDED
 from hprofiler.collect import check_only
-from hprofiler.collect.crowd import MOST
 from hprofiler.model import Status
 from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
 
-PIDS = [*range(3000, 3000 + MOST), 7, 8]
+PIDS = [*range(3000, 3000 + MAX_RECORDED), 7, 8]
 """In the agent's order, which is not that of the pids."""
 FOUND = f"""
 hello(); found(*{PIDS})
