@@ -315,7 +315,7 @@ class AgentSession(Talk):
         unknown = [Failure(f"process {one.pid}", one.reason) for one in its if one.state == "unknown"]
         failed = (*cleaned.failed, *unknown, *filter(trace.is_about, found.failed))
         alive = [one for one in its if trace.is_its_agent(one) and one.state != "left"]
-        spared = (*cleaned.spared, *(Failure(f"its agent {one.pid}", one.reason) for one in alive))
+        spared = (*cleaned.spared, *(Failure("its agent", one.reason) for one in alive))
         return replace(cleaned, failed=failed, spared=spared)
 
     def canary(

@@ -24,13 +24,14 @@ _DETAIL = re.compile(r" \([^()]*\)|(?<=\bTID )\d+")
 
 def print_failures(failed: Sequence[Tuple[str, str, str]], page: str) -> None:
     """What was not recorded: (where, reason, remedy), and the page with all of it."""
-    alike: Dict[Tuple[str, str], List[str]] = {}
+    alike: Dict[Tuple[str, str], List[Tuple[str, str]]] = {}
     for where, reason, remedy in failed:
-        alike.setdefault((reason, remedy), []).append(where)
+        alike.setdefault((_without_details(reason), remedy), []).append((where, reason))
     if alike:
         print("not recorded:", file=sys.stderr)
-    for (reason, remedy), names in list(alike.items())[:FAILURES_SHOWN]:
-        print(f"  {_some(names)}: {reason}" + (f"\n    {remedy}" if remedy else ""), file=sys.stderr)
+    for (_, remedy), same in list(alike.items())[:FAILURES_SHOWN]:
+        names, reason = _some([where for where, _ in same]), _as_one([reason for _, reason in same])
+        print(f"  {names}: {reason}" + (f"\n    {remedy}" if remedy else ""), file=sys.stderr)
     more = sum(map(len, list(alike.values())[FAILURES_SHOWN:]))
     if more:
         print(f"  … and {more} more: see the ledger in {page}", file=sys.stderr)
@@ -59,14 +60,17 @@ def _print_notes(outcomes: Iterable[Outcome]) -> None:
     """One line for all that differ in details only."""
     alike: Dict[Tuple[str, str], List[Outcome]] = {}
     for outcome in outcomes:
-        short = _FIGURE.sub("…", _DETAIL.sub(_short, outcome.reason))
-        alike.setdefault((short, outcome.remedy), []).append(outcome)
+        alike.setdefault((_without_details(outcome.reason), outcome.remedy), []).append(outcome)
     for (_, remedy), same in list(alike.items())[:SHOWN]:
         print(f"note: {_who(same)}: {_as_one([outcome.reason for outcome in same])}", file=sys.stderr)
         if remedy:
             print(f"    {remedy}", file=sys.stderr)
     if len(alike) > SHOWN:
         print(f"note: {len(alike) - SHOWN} more such notes are in the ledger", file=sys.stderr)
+
+
+def _without_details(reason: str) -> str:
+    return _FIGURE.sub("…", _DETAIL.sub(_short, reason))
 
 
 def _as_one(reasons: Sequence[str]) -> str:

@@ -130,16 +130,18 @@ class Comeback:
         if trace is None:
             return why
         self.has_looked = True
+        visit.audit.note("lost", why.reason)
         visit.limit(None)
         try:
             visit.begin_anew()
-            with self._crew.turns:
+            with self._turn(visit.reach.timeout):
                 visit.limit(visit.reach.timeout)
                 transport = visit.renew_transport()
                 transport.connect()
                 other = visit.talk(transport, to_resume=True)
-        except HostError as error:
-            reason = f"{why.reason}, and whether it left anything is not known: {error.reason}"
+        except (HostError, _Tried) as error:
+            unknown = error.why if isinstance(error, _Tried) else error
+            reason = f"{why.reason}, and whether it left anything is not known: {unknown.reason}"
             return HostError(why.stage, reason, "run `hprofiler cleanup`")
         return self._nothing_there(other, trace, why, why.reason)
 
@@ -150,6 +152,7 @@ class Comeback:
         visit = self._visit
         self.has_looked = True
         visit.limit(visit.reach.timeout + CLEANING_SECONDS + LEASE_SECONDS)
+        again = "" if why.stage == "clean" else "record again"  # all had come before it was cleaned up
         try:
             cleaned = other.take_away(trace, self._waits) if trace else Cleaned((), (), (), ())
             other.bye()
@@ -164,11 +167,10 @@ class Comeback:
             return HostError(why.stage, reason, "run `hprofiler cleanup` in a minute")
         if cleaned.ended:
             reason += "; its agent, which stood still, was ended"
-            return HostError(why.stage, reason, "see who stops it: root or its own user; then record again")
+            return HostError(why.stage, reason, _then("see who stops it: root or its own user", again))
         if cleaned.stopped:
             reason += f"; its profiler in {len(cleaned.stopped)} of the processes was stopped"
-        remedy = f"{why.remedy}; then record again" if why.remedy else "record again"
-        return HostError(why.stage, reason, remedy)
+        return HostError(why.stage, reason, _then(why.remedy, again))
 
     def _waits(self, seconds: int) -> bool:
         """The lease of an agent that is stopped is waited for, unless the user has had enough."""
@@ -184,6 +186,10 @@ class Comeback:
         if self._enough.is_set():
             reason = f"{why.reason}, and was not waited for any longer: interrupted"
         return ConnectionLost(why.stage, reason, remedy)
+
+
+def _then(*remedies: str) -> str:
+    return "; then ".join(filter(None, remedies))
 
 
 class _Tried(Exception):

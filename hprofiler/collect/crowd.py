@@ -7,7 +7,7 @@ from typing import Sequence, Tuple
 from hprofiler.agent import MAX_RECORDED, ProcessOutcome
 from hprofiler.model import Process, Status
 
-_REMEDY = "choose fewer with a narrower selector, or name it: -j pid:{}"
+_REMEDY = "choose fewer with a narrower selector, or name those you want: -j pid:PID"
 
 
 def chosen(processes: Sequence[Process]) -> Tuple[Sequence[Process], Sequence[ProcessOutcome]]:
@@ -18,6 +18,5 @@ def chosen(processes: Sequence[Process]) -> Tuple[Sequence[Process], Sequence[Pr
     """
     reason = f"{len(processes)} processes are more than the {MAX_RECORDED} that are recorded of a host"
     return processes[:MAX_RECORDED], tuple(
-        ProcessOutcome(one.pid, Status.FAILED, "prepare", reason, _REMEDY.format(one.pid))
-        for one in processes[MAX_RECORDED:]
+        ProcessOutcome(one.pid, Status.FAILED, "prepare", reason, _REMEDY) for one in processes[MAX_RECORDED:]
     )

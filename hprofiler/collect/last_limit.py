@@ -26,8 +26,14 @@ class LastLimit:
             due = time.monotonic() + seconds
             if due < self._due:
                 self._watchdog.cancel(self._number)
-                self._number = self._watchdog.after(seconds, lambda: self._expired(why))
+                self._number = self._watchdog.after(seconds, lambda: self._expire(due, why))
                 self._due = due
+
+    def _expire(self, due: float, why: HostError) -> None:
+        with self._lock:
+            if due != self._due:
+                return  # all came, or another limit, in the very moment
+        self._expired(why)
 
     def cancel(self) -> None:
         """All has come."""

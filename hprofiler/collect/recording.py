@@ -134,6 +134,8 @@ class _RecordingVisit(Visit):
         if self._comeback.has_looked:
             return error
         if isinstance(why, TimedOut) and self.session and self.session.trace:
+            with self._lock:  # who stops the run gives this visit no more time
+                self._phase = "after"
             return self._comeback.tidied(why)
         return super().given_up(error)
 

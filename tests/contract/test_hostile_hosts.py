@@ -93,14 +93,14 @@ def test_one_good_host_among_bad_ones(tmp_path, burner):
 def test_an_interrupt_is_not_kept_waiting_by_a_host_that_drips(tmp_path):
     crowd = crowd_of(tmp_path, {"drips": hostile.Hostile(DRIPS, "")})
     run = tmp_path / "run"
-    words = ["-j", WORD, "-t", "1", "--engine", "async-profiler", "--timeout", "4"]
+    words = ["-j", WORD, "-t", "1", "--engine", "async-profiler", "--timeout", "10"]
     command = crowd.start("run", ["drips"], *words, "-o", str(run))
     procs.wait_for(lambda: arrived(run) > 1 << 20, procs.PATIENCE, "the first mebibyte")
     command.process.send_signal(signal.SIGINT)
-    ended = command.result(procs.PATIENCE)
+    ended = command.result(2 * procs.PATIENCE)
     assert ended.code == 130, ended
     (host,) = json.loads((run / "run.json").read_text())["hosts"]
-    assert "interrupted; it did not send all that it had recorded within 16 s" in lines_of(host)
+    assert "interrupted; it did not send all that it had recorded within 40 s" in lines_of(host)
     assert not arrived(run)
 
 

@@ -11,6 +11,7 @@ import pytest
 from hprofiler.agent import MAX_RECORDED
 from hprofiler.collect import fetching
 from hprofiler.collect.care import USUAL
+from hprofiler.collect.last_limit import LastLimit
 from hprofiler.collect.visit import Visit
 from hprofiler.model import HostResult, Outcome, Status
 from tests.unit.limits import Limits
@@ -59,14 +60,23 @@ def test_parts_that_come_in_time_give_the_whole_no_more_of_it(dripped: Fleet) ->
     assert "--timeout" in line.remedy and seconds == 1200.5
 
 
-def test_the_first_stop_bounds_what_is_fetched_after_it(dripped: Fleet) -> None:
-    stopped = threading.Event()
+def test_the_first_stop_bounds_what_is_fetched_after_it(
+    dripped: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped, bounded, within = threading.Event(), threading.Event(), LastLimit.within
+
+    def bound(limit, seconds, why):
+        within(limit, seconds, why)
+        if dripped.stop.level:
+            bounded.set()
 
     def listen(step):
         if step.stage == "fetch" and not stopped.is_set():
             stopped.set()
             dripped.stop.request()
+            assert bounded.wait(30)
 
+    monkeypatch.setattr(LastLimit, "within", bound)
     dripped.listener = listen
     line = host_line(dripped.collect()["one"])
     assert line.reason == "interrupted; it did not send all that it had recorded within 240 s"

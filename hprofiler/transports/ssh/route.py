@@ -124,9 +124,7 @@ class RouteFinder:
                 "globalknownhostsfile", f"{_SYSTEM_DIR}/ssh_known_hosts {_SYSTEM_DIR}/ssh_known_hosts2"
             )
         ).split()
-        return tuple(
-            Path(name.replace("%d", "~", 1)).expanduser() for name in users + systems if name != "none"
-        )
+        return tuple(_at_home(name) for name in users + systems if name != "none")
 
     def _lookup(self, address: str) -> Dict[str, Any]:
         try:
@@ -202,7 +200,11 @@ def _command(config: Mapping[str, Any], address: str) -> Optional[str]:
 
 def _revoked(config: Mapping[str, Any]) -> Tuple[Path, ...]:
     names = str(config.get("revokedhostkeys", "none")).split()
-    return tuple(Path(name).expanduser() for name in names if name.lower() != "none")
+    return tuple(_at_home(name) for name in names if name.lower() != "none")
+
+
+def _at_home(name: str) -> Path:
+    return Path(name.replace("%d", "~", 1)).expanduser()
 
 
 def _known_as(alias: Optional[str], hostname: str, port: int) -> str:
