@@ -21,8 +21,9 @@ SLEEPS = ("230", "115")
 """The number of clock_nanosleep(2) on x86-64, and on arm64."""
 
 
+@pytest.mark.parametrize("place", ["/tmp", "/proc/{}/cwd"])
 def test_a_jvm_that_opens_its_socket_for_another_tool_is_not_signalled(
-    start_agent: StartAgent, library_file: Path, burn: Burn
+    start_agent: StartAgent, library_file: Path, burn: Burn, place: str
 ) -> None:
     """At each SIGQUIT that comes when the socket is open it dumps its threads on its output."""
     burner, agent = burn(), start_agent()
@@ -30,7 +31,7 @@ def test_a_jvm_that_opens_its_socket_for_another_tool_is_not_signalled(
     agent.expect("hello")
     library = agent.put(library_file.read_bytes())
     processes = found(agent, burner)
-    trigger = Path(f"/tmp/.attach_pid{burner.pid}")
+    trigger = Path(place.format(burner.outer.pid), f".attach_pid{burner.pid}")
     with ThreadPoolExecutor() as pool:
         with still(burner.outer.pid, "Signal Dispatch"):
             trigger.touch()

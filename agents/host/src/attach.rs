@@ -316,6 +316,12 @@ impl<'a> Attach<'a> {
         let tmp = openat(CWD, self.shoes.path("/tmp"), flags, Mode::empty());
         let cwd = self.shoes.cwd.as_ref().ok_or(Errno::NOENT);
         let cwd = cwd.and_then(|cwd| cwd.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE));
+        // Other tools try the working directory first.
+        let there = cwd.as_ref().ok();
+        let theirs = there.and_then(|cwd| Trigger::of_others(cwd, &name, self.target.status.uid));
+        if let Some(theirs) = theirs.filter(|it| it.others.is_some_and(|age| age < UNDER_WAY)) {
+            return Ok(theirs);
+        }
         let mut tried = Vec::new();
         for (place, dir) in [("/tmp", tmp), ("its working directory", cwd)] {
             match dir.and_then(|dir| Trigger::put(dir, &name, self.target.status.uid, place)) {

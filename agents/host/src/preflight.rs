@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::engine::async_profiler::symbols;
+use crate::engine::async_profiler::writing::writes_recording;
 use crate::hsperf;
 use crate::outcome::Failure;
 use crate::proc::maps::{file_name, Mapped};
@@ -43,6 +44,8 @@ pub struct Findings {
     pub performance_data: Vec<Mapped>,
     /// Paths of async-profiler libraries that hprofiler sessions loaded.
     pub ours: Vec<String>,
+    /// Whether one of these has its recording open. None: that cannot be seen, or there are none.
+    pub writes_recording: Option<bool>,
     /// Paths of async-profiler libraries that somebody else loaded, as far as their names tell.
     foreign: Vec<String>,
     /// Paths of whatever else it may run the code of.
@@ -92,7 +95,8 @@ pub fn look(target: &Target) -> Findings {
         .filter(|path| file_name(path).starts_with(ASYNC_PROFILER));
     // Capabilities in a user namespace are none to the kernel itself.
     let privileged = target.status.may_profile_kernel() && target.has_users_of_host();
-    let (ours, foreign) = async_profilers.partition(|path| is_ours(path));
+    let (ours, foreign): (Vec<String>, Vec<String>) =
+        async_profilers.partition(|path| is_ours(path));
     Findings {
         is_jvm: library.is_some() || !readable,
         library,
@@ -100,6 +104,9 @@ pub fn look(target: &Target) -> Findings {
         launched: Launched::read(target),
         musl,
         performance_data: target.mapped(hsperf::is_data).unwrap_or_default(),
+        writes_recording: (!ours.is_empty())
+            .then(|| writes_recording(target))
+            .flatten(),
         ours,
         foreign,
         programs,

@@ -1,6 +1,7 @@
 //! Who is believed where processes of several users say that they are in the same container. Anybody may put an id into
 //! an environment or an argument; a control group, what root runs and the cluster's word of users are not anybody's.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::containers::{mentions, Home, Word};
@@ -38,9 +39,14 @@ pub fn settle(
         }
     }
     let family = Family::of(seen);
+    // Asked once, and only where it matters: hosts have many sockets.
+    let managers = LazyCell::new(|| {
+        let port = vouched.manager_port;
+        port.map(listening::users_at).unwrap_or_default()
+    });
     let doubted: HashSet<i32> = claims
         .into_iter()
-        .flat_map(|(id, claims)| doubted(id, claims, vouched, &family))
+        .flat_map(|(id, claims)| doubted(id, claims, vouched, &managers, &family))
         .collect();
     let told = seen.iter().zip(homes);
     told.map(|(process, home)| {
@@ -58,7 +64,13 @@ struct Claim<'a> {
 }
 
 /// Those that are not in the container though they say so. Where nothing tells users apart all are believed.
-fn doubted(id: &str, claims: Vec<Claim>, vouched: &Vouched, family: &Family) -> Vec<i32> {
+fn doubted(
+    id: &str,
+    claims: Vec<Claim>,
+    vouched: &Vouched,
+    managers: &LazyCell<BTreeSet<u32>, impl FnOnce() -> BTreeSet<u32>>,
+    family: &Family,
+) -> Vec<i32> {
     let by_kernel = |claim: &Claim| claim.word == Word::Kernel;
     if claims.iter().any(by_kernel) {
         return pids(claims, |claim| !by_kernel(claim));
@@ -67,15 +79,15 @@ fn doubted(id: &str, claims: Vec<Claim>, vouched: &Vouched, family: &Family) -> 
     if users.len() < 2 {
         return Vec::new();
     }
-    let started = |claim: &&Claim| family.started_by_root(claim.process, id);
+    // A helper of root's own, such as Docker's client, does not tell whose container it is.
+    let started =
+        |claim: &&Claim| claim.process.uid != 0 && family.started_by_root(claim.process, id);
     let mut believed = uids(claims.iter().filter(started));
     if believed.is_empty() {
         let owner = vouched.owners.get(id);
         let owns = |claim: &&Claim| owner == Some(&claim.process.user);
         believed = uids(claims.iter().filter(owns));
-        let port = vouched.manager_port;
-        let managers = port.map(listening::users_at).unwrap_or_default();
-        believed.extend(users.intersection(&managers));
+        believed.extend(users.intersection(managers));
     }
     if believed.is_empty() {
         return Vec::new();

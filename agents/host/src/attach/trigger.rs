@@ -20,6 +20,15 @@ pub struct Trigger {
 }
 
 impl Trigger {
+    /// One of the JVM's own user that is there already.
+    pub fn of_others(dir: impl AsFd, name: &str, uid: u32) -> Option<Self> {
+        let there = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        (there.st_uid == uid).then(|| Self {
+            _own: None,
+            others: Some(age(&there)),
+        })
+    }
+
     /// Make it in a folder, which is told by the name `place`, unless there is one of the JVM's own user. Anybody else's
     /// the JVM would take for a request to dump its threads.
     pub fn put(dir: OwnedFd, name: &str, uid: u32, place: &'static str) -> Result<Self, Errno> {
@@ -83,6 +92,8 @@ mod tests {
         write(&file, "").unwrap();
         let theirs = put(me).unwrap();
         assert!(theirs.others.unwrap() < Duration::from_secs(60));
+        let seen = |uid| Trigger::of_others(File::open(&path).unwrap(), "x", uid);
+        assert!(seen(me).is_some() && seen(me + 1).is_none());
         drop(theirs);
         assert!(file.exists());
         assert_eq!(put(me + 1).err(), Some(Errno::EXIST));

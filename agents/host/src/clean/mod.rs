@@ -22,6 +22,7 @@ pub use entry::{Entry, Found, Order};
 pub use profilers::is_in_use;
 
 use crate::audit;
+use crate::engine::async_profiler::writing::writes_recording;
 use crate::foothold::USUAL;
 use crate::identity::Shoes;
 use crate::preflight;
@@ -193,7 +194,11 @@ fn clean_jvm(cleaning: &Cleaning, pid: i32, start_time: u64) -> Found {
     let Ok(target) = Target::open(pid, start_time) else {
         return found;
     };
-    let libraries = target.libraries(preflight::is_ours).unwrap_or_default();
+    let paths = target.libraries(preflight::is_ours).unwrap_or_default();
+    let writing = (!paths.is_empty())
+        .then(|| writes_recording(&target))
+        .flatten();
+    let libraries = profilers::Libraries { paths, writing };
     let Ok(shoes) = Shoes::put_on(&target) else {
         return found;
     };

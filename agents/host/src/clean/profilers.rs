@@ -12,8 +12,7 @@ use super::Cleaning;
 use crate::attach::{Attach, Reply};
 use crate::engine::async_profiler::commands;
 use crate::engine::async_profiler::jvm::status_file;
-use crate::engine::async_profiler::writing::writes_recording;
-use crate::files::{open_private, read_regular};
+use crate::files::{could_make_files, open_private, read_regular};
 use crate::foothold::{is_free, run_folder, Held, RUN_FOLDER, USUAL};
 use crate::identity::Shoes;
 use crate::outcome::Failure;
@@ -35,6 +34,12 @@ pub fn is_own_probe(name: &str) -> bool {
     number.is_some_and(|number| number == std::process::id().to_string())
 }
 
+/// Those of our libraries that a JVM has, and whether one of them has its recording open, as far as that can be seen.
+pub struct Libraries {
+    pub paths: Vec<String>,
+    pub writing: Option<bool>,
+}
+
 /// What came of asking a JVM for one of our libraries.
 enum Asked {
     Idle,
@@ -51,17 +56,17 @@ pub fn look(
     cleaning: &Cleaning,
     target: &Target,
     shoes: &Shoes,
-    libraries: Vec<String>,
+    libraries: Libraries,
     found: &mut Found,
 ) {
-    for library in libraries {
+    for library in libraries.paths {
         let user = cleaning.users.name(shoes.uid);
         let entry = Entry::of_profiler(target.pid, target.start_time, library.clone(), user);
         // To ask a JVM is to attach to it.
         if !cleaning.order.wants(&entry) {
             continue;
         }
-        let entry = match ask(cleaning, target, shoes, &library) {
+        let entry = match ask(cleaning, target, shoes, &library, libraries.writing) {
             Ok(Asked::Idle) => continue,
             Ok(Asked::Used) => entry.judged(State::Used, "a session is at work on it"),
             Ok(Asked::Ending(agent)) => {
@@ -86,6 +91,7 @@ fn ask(
     target: &Target,
     shoes: &Shoes,
     library: &str,
+    writing: Option<bool>,
 ) -> Result<Asked, Failure> {
     if target.stat().is_none() {
         return Ok(Asked::Idle);
@@ -105,7 +111,7 @@ fn ask(
     // Each JVM has one of its own: several are asked at a time.
     let session = format!("{PROBE}{}-{}", std::process::id(), target.pid);
     let run = run_folder(shoes, &bases, &session).map_err(Failure::plain)?;
-    let active = is_active(target, shoes, library, &run);
+    let active = is_active(target, shoes, library, writing, &run);
     let _ = run.release(|_| true);
     // One that records may only be called left over by who has seen all folders of sessions.
     match active? {
@@ -175,6 +181,8 @@ fn runs(base: &str, owner: u32, most: usize) -> Result<Vec<String>, String> {
     let dir = match openat(CWD, base, flags, Mode::empty()) {
         Ok(dir) => dir,
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
+        // Where this user cannot make one there is none of this user's.
+        Err(Errno::ACCESS) if could_make_files(base).is_err() => return Ok(Vec::new()),
         Err(error) => return Err(unread(error)),
     };
     let end = Instant::now() + TO_READ;
@@ -210,18 +218,24 @@ fn load(target: &Target, shoes: &Shoes, library: &str, options: &str) -> Result<
     }
 }
 
-fn is_active(target: &Target, shoes: &Shoes, library: &str, run: &Held) -> Result<bool, Failure> {
+fn is_active(
+    target: &Target,
+    shoes: &Shoes,
+    library: &str,
+    writing: Option<bool>,
+    run: &Held,
+) -> Result<bool, Failure> {
     let command = commands::status(&format!("{}/status", run.path));
     if !load(target, shoes, library, &command)? {
-        return is_out_of_reach(target, library);
+        return is_out_of_reach(library, writing);
     }
     let status = read_regular(&run.dir, "status", Some(shoes.uid), 64 << 10);
     Ok(!status.is_ok_and(|text| commands::is_idle(&String::from_utf8_lossy(&text))))
 }
 
 /// Of a library that is gone: Ok(false) where it does not record.
-fn is_out_of_reach(target: &Target, library: &str) -> Result<bool, Failure> {
-    let what = match writes_recording(target) {
+fn is_out_of_reach(library: &str, writing: Option<bool>) -> Result<bool, Failure> {
+    let what = match writing {
         Some(false) => return Ok(false),
         Some(true) => "it records until its own time limit",
         None => "whether it records cannot be seen",

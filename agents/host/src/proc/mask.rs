@@ -103,13 +103,16 @@ fn mask_urls(argument: &str) -> String {
     told + rest
 }
 
+/// Looks no farther than the next address: an argument may be megabytes of them.
 fn address_end(text: &str) -> usize {
-    let blank = text.find(char::is_whitespace).unwrap_or(text.len());
-    let next = text[..blank].find("://").map(|at| {
-        let is_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
-        text[..at].trim_end_matches(is_scheme).len()
-    });
-    next.unwrap_or(blank)
+    let next = text.find("://");
+    let before = &text[..next.unwrap_or(text.len())];
+    let is_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    match before.find(char::is_whitespace) {
+        Some(blank) => blank,
+        None if next.is_some() => before.trim_end_matches(is_scheme).len(),
+        None => text.len(),
+    }
 }
 
 fn mask_login(address: &str) -> String {
@@ -276,6 +279,11 @@ mod tests {
             format!("{many}token=***")
         );
         assert_eq!(masked(&format!("token {many}")), format!("token {many}"));
+        let addresses = "://".repeat(1 << 20);
+        assert_eq!(
+            masked(&format!("{addresses}u:hunter2@h")),
+            format!("{addresses}u:***@h")
+        );
         assert!(begin.elapsed().as_secs() < 30);
     }
 

@@ -96,6 +96,19 @@ fn whoever_root_starts_for_it_is_believed() {
 }
 
 #[test]
+fn roots_own_helper_does_not_tell_whose_it_is() {
+    let seen = [
+        process(5, 1, 0, &format!("container-executor u u 1 a {ID} /dir")),
+        process(6, 5, 0, &format!("docker run {ID}")),
+        process(10, 1, APPLICATION, "java"),
+        process(11, 1, STRANGER, "java"),
+    ];
+    let words = [Some(Word::Own); 4];
+    assert_eq!(believed(&seen, &words, &owned()), [10]);
+    assert_eq!(believed(&seen, &words, &Vouched::default()), [5, 6, 10, 11]);
+}
+
+#[test]
 fn the_managers_user_is_believed_and_the_applications_beside_it() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let manager = rustix::process::geteuid().as_raw();

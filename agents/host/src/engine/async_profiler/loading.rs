@@ -6,7 +6,6 @@ use rustix::fd::AsFd;
 
 use super::commands;
 use super::jvm::{status_file, ANSWER, MAX_LOG};
-use super::writing::writes_recording;
 use crate::attach::{Attach, Reply};
 use crate::files::read_regular;
 use crate::foothold::{
@@ -44,7 +43,7 @@ pub fn refuse_others(
     run: &Held,
     folder: &str,
 ) -> Result<(), Failure> {
-    if !findings.ours.is_empty() && writes_recording(target) == Some(true) {
+    if findings.writes_recording == Some(true) {
         return Err(already_profiled(target.pid));
     }
     let others = findings.ours.iter().filter(|other| !other.contains(folder));

@@ -1,6 +1,7 @@
 //! Whether a JVM records for one of our sessions, by what it has open: known even where its library cannot be asked.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use super::jvm::RECORDING;
@@ -12,15 +13,18 @@ const MOST_FILES: usize = 1 << 16;
 /// What the kernel puts behind the name of a file that is gone.
 const DELETED: &str = " (deleted)";
 
-/// async-profiler has its recording open for as long as it records. None: that cannot be seen.
+/// async-profiler has its recording open for as long as it records. None: that cannot be seen. To be called before the
+/// thread takes the process's user, and sees its files.
 pub fn writes_recording(target: &Target) -> Option<bool> {
     let files = fs::read_dir(format!("/proc/{}/fd", target.pid)).ok()?;
-    let links = files
-        .take(MOST_FILES)
-        .flatten()
-        .filter_map(|file| fs::read_link(file.path()).ok());
-    let found = links.into_iter().any(|link| is_recording(&link));
-    Some(found)
+    for file in files.take(MOST_FILES).flatten() {
+        match fs::read_link(file.path()) {
+            Ok(link) if is_recording(&link) => return Some(true),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return None,
+            _ => {} // another file, or closed meanwhile
+        }
+    }
+    Some(false)
 }
 
 fn is_recording(link: &Path) -> bool {
