@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any, Dict
 
 import pytest
 
@@ -66,6 +67,37 @@ def test_one_that_nobody_cleans_up_ends_by_its_own_limit(
     cleaner = start_agent()
     cleaner.hello()
     clean_up(cleaner)
+
+
+def test_the_library_of_one_that_cannot_be_asked_stays(
+    start_agent: StartAgent, agent: Agent, library_file: Path, burn: Burn
+) -> None:
+    """Without its file a profiler could not be told to stop any more, on musl; nor could a second copy be avoided."""
+    burner = burn()
+    killed = ready(start_agent(), library_file.read_bytes(), burner)
+    killed.send("start")
+    wait_for("it to start", lambda: is_profiled(burner.outer.pid))
+    killed.process.kill()
+    killed.wait()
+    with still(burner.outer.pid, "Attach Listener"):
+        entries = listed(agent)
+        library = of_library(entries)
+        assert library["state"] == "used", library
+        assert f"process {burner.outer.pid} has its library" in library["reason"]
+        agent.send("clean", kept=False)
+        cleaned = agent.expect("cleaned", 60)
+        assert Path(library["path"]).is_dir(), cleaned
+    entries = listed(agent)
+    profiler, library = of_pid(entries, burner.outer.pid)["profiler"], of_library(entries)
+    assert (profiler["state"], library["state"]) == ("left", "left"), (profiler, library)
+    clean_up(agent)
+    assert not is_profiled(burner.outer.pid)
+    assert not Path(library["path"]).exists()
+
+
+def of_library(entries: Dict[str, Dict[str, Any]]) -> Dict[str, Any]:
+    (library,) = [entry for entry in entries.values() if "/.hprofiler-ap-" in entry["path"] and entry["kind"] == "folder"]
+    return library
 
 
 def test_one_whose_folder_was_removed_meanwhile_does_not_start(

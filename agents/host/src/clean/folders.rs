@@ -283,6 +283,10 @@ fn judge(
             false => entry.judged(State::Left, format!("cache, kept for the next run{also}")),
         };
     }
+    if let Some(pid) = cleaning.needed_by((stat.st_dev, stat.st_ino)) {
+        let why = format!("process {pid} has its library and may record");
+        return entry.judged(State::Used, why);
+    }
     if is_free(dir) {
         return entry.judged(State::Left, format!("no session holds it{also}"));
     }

@@ -58,6 +58,8 @@ pub struct Cleaning {
     met: Mutex<HashSet<(u64, u64)>>,
     looked: Mutex<HashSet<((u64, u64), u32)>>,
     strangers: Mutex<HashMap<(u64, u64), Stranger>>,
+    /// Folders of libraries, and the JVMs whose profilers may record: without its file none can be told to stop any more.
+    needed: Mutex<HashSet<((u64, u64), i32)>>,
 }
 
 /// Something of another user than the one who looked.
@@ -100,6 +102,21 @@ impl Cleaning {
     /// What has another owner than who looks at it: told at the end, unless its owner was seen to.
     fn stranger(&self, id: (u64, u64), stranger: Stranger) {
         lock(&self.strangers).insert(id, stranger);
+    }
+
+    fn needs(&self, folder: (u64, u64), pid: i32) {
+        lock(&self.needed).insert((folder, pid));
+    }
+
+    fn needs_no_more(&self, folder: (u64, u64), pid: i32) {
+        lock(&self.needed).remove(&(folder, pid));
+    }
+
+    /// A JVM whose profiler may record by the library in this folder.
+    fn needed_by(&self, folder: (u64, u64)) -> Option<i32> {
+        let needed = lock(&self.needed);
+        let its = needed.iter().filter(|(its, _)| *its == folder);
+        its.map(|&(_, pid)| pid).min()
     }
 
     /// Whether an agent runs from this folder or file.
@@ -149,6 +166,7 @@ impl Cleaning {
             met: Mutex::default(),
             looked: Mutex::default(),
             strangers: Mutex::default(),
+            needed: Mutex::default(),
         }
     }
 }
@@ -159,20 +177,23 @@ fn reaches(uid: u32) -> bool {
     own == 0 || own == uid
 }
 
+/// All profilers first: what one JVM needs, a look at another one's folders would remove.
 fn clean_jvms(cleaning: &Arc<Cleaning>, found: &mut Found) {
     let end = Instant::now() + PATIENCE;
     let seen = scan::processes(&cleaning.excluded).into_iter();
     let jvms = seen.filter(|process| process.jvm.is_some());
     let (jvms, others): (Vec<Seen>, Vec<Seen>) = jvms.partition(|process| reaches(process.uid));
     found.out_of_reach = out_of_reach(others);
-    for some in jvms.chunks(AT_ONCE) {
-        let works = some.iter().map(|process| {
-            let (pid, start_time) = (process.pid, process.start_time);
-            let cleaning = cleaning.clone();
-            let work = move || clean_jvm(&cleaning, pid, start_time);
-            (format!("process {pid}"), work)
-        });
-        at_once(works, end, found);
+    for clean in [clean_profilers, clean_folders] {
+        for some in jvms.chunks(AT_ONCE) {
+            let works = some.iter().map(|process| {
+                let (pid, start_time) = (process.pid, process.start_time);
+                let cleaning = cleaning.clone();
+                let work = move || clean(&cleaning, pid, start_time);
+                (format!("process {pid}"), work)
+            });
+            at_once(works, end, found);
+        }
     }
 }
 
@@ -188,21 +209,33 @@ fn out_of_reach(others: Vec<Seen>) -> Vec<OutOfReach> {
         .collect()
 }
 
-/// A profiler that an earlier session left running, then the folders as that JVM sees them.
-fn clean_jvm(cleaning: &Cleaning, pid: i32, start_time: u64) -> Found {
+/// The profilers that earlier sessions left running in a JVM.
+fn clean_profilers(cleaning: &Cleaning, pid: i32, start_time: u64) -> Found {
     let mut found = Found::default();
     let Ok(target) = Target::open(pid, start_time) else {
         return found;
     };
     let paths = target.libraries(preflight::is_ours).unwrap_or_default();
-    let writing = (!paths.is_empty())
-        .then(|| writes_recording(&target))
-        .flatten();
-    let libraries = profilers::Libraries { paths, writing };
+    if paths.is_empty() {
+        return found;
+    }
+    let writing = writes_recording(&target);
+    if let Ok(shoes) = Shoes::put_on(&target) {
+        let libraries = profilers::Libraries { paths, writing };
+        profilers::look(cleaning, &target, &shoes, libraries, &mut found);
+    }
+    found
+}
+
+/// The folders as a JVM sees them.
+fn clean_folders(cleaning: &Cleaning, pid: i32, start_time: u64) -> Found {
+    let mut found = Found::default();
+    let Ok(target) = Target::open(pid, start_time) else {
+        return found;
+    };
     let Ok(shoes) = Shoes::put_on(&target) else {
         return found;
     };
-    profilers::look(cleaning, &target, &shoes, libraries, &mut found);
     let usual = USUAL.into_iter().map(str::to_owned);
     for path in usual.chain(shoes.cwd_path.clone()) {
         if let Some(base) = Base::open(&shoes, &path) {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{fstat, openat, statat, AtFlags, Dir, FileType, Mode, OFlags, CWD};
+use rustix::fs::{fstat, openat, stat, statat, AtFlags, Dir, FileType, Mode, OFlags, CWD};
 use rustix::io::Errno;
 
 use super::entry::{Agent, Entry, Found, State};
@@ -66,8 +66,21 @@ pub fn look(
         if !cleaning.order.wants(&entry) {
             continue;
         }
+        let folder = folder_of(shoes, &library);
+        // From before it is asked: whoever does not answer in time may record.
+        if let Some(folder) = folder {
+            cleaning.needs(folder, target.pid);
+        }
+        let settled = || {
+            if let Some(folder) = folder {
+                cleaning.needs_no_more(folder, target.pid);
+            }
+        };
         let entry = match ask(cleaning, target, shoes, &library, libraries.writing) {
-            Ok(Asked::Idle) => continue,
+            Ok(Asked::Idle) => {
+                settled();
+                continue;
+            }
             Ok(Asked::Used) => entry.judged(State::Used, "a session is at work on it"),
             Ok(Asked::Ending(agent)) => {
                 let what = agent.words();
@@ -76,14 +89,28 @@ pub fn look(
             Ok(Asked::Active(why)) => entry.judged(State::Left, why),
             Err(failure) => entry.judged(State::Unknown, failure.reason),
         };
+        let known = entry.state != State::Unknown;
         if !found.meet(&cleaning.order, entry) {
+            // What is only listed is to be stopped before its folder goes; that of a session is held.
+            if known {
+                settled();
+            }
             continue;
         }
         match stop(target, shoes, &library) {
-            Ok(()) => found.cleaned.stopped.push(target.pid),
+            Ok(()) => {
+                settled();
+                found.cleaned.stopped.push(target.pid);
+            }
             Err(failure) => found.fail(format!("process {}", target.pid), failure.reason),
         }
     }
+}
+
+fn folder_of(shoes: &Shoes, library: &str) -> Option<(u64, u64)> {
+    let (folder, _) = library.rsplit_once('/')?;
+    let stat = stat(shoes.path(folder)).ok()?;
+    Some((stat.st_dev, stat.st_ino))
 }
 
 fn ask(
