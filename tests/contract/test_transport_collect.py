@@ -141,18 +141,25 @@ def test_a_host_that_freezes_in_the_middle_loses_its_own_part_only(site, burner,
     assert agents_ended(agents)
 
 
+def freezing(server, agents, limits):
+    """What makes its agents stand still, notes them, and has the time pass that they may take."""
+
+    def freeze():
+        agents.extend(agents_of(server))
+        for agent in agents:
+            signal.pidfd_send_signal(agent, signal.SIGSTOP)
+        limits.pass_time(300)  # more than they may take for the recording and its end
+
+    return freeze
+
+
 def test_an_agent_that_stands_still_is_not_left_behind(site, burner, monkeypatch):
     """Nothing that it keeps for itself runs in it: neither its lease nor its deadline."""
     monkeypatch.setattr(session, "LEASE_SECONDS", 10)
     limits, before = Limits(monkeypatch), set(leftovers())
     server = site.server()
     agents: list[int] = []
-
-    def freeze():
-        agents.extend(agents_of(server))
-        for agent in agents:
-            signal.pidfd_send_signal(agent, signal.SIGSTOP)
-        limits.pass_time(300)
+    freeze = freezing(server, agents, limits)
 
     results, _ = in_the_middle(
         freeze, [site.host(server, "frozen")], site.connector().transport, seconds=60.0
@@ -171,12 +178,7 @@ def test_one_that_stands_still_for_long_is_told(site, burner, monkeypatch):
     limits, before = Limits(monkeypatch), set(leftovers())
     server = site.server()
     agents: list[int] = []
-
-    def freeze():
-        agents.extend(agents_of(server))
-        for agent in agents:
-            signal.pidfd_send_signal(agent, signal.SIGSTOP)
-        limits.pass_time(300)
+    freeze = freezing(server, agents, limits)
 
     try:
         results, _ = in_the_middle(
