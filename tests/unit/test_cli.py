@@ -53,7 +53,7 @@ def test_version():
 
 def test_the_readme_names_every_verb():
     (line,) = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("Verbs: ")]
-    assert all(f"`{verb}`" in line for verb in VERBS if verb != "completion") and "hprofiler completion" in line
+    assert not [verb for verb in VERBS if f"`{verb}`" not in line]
 
 
 def test_h_with_a_value_is_the_list_of_hosts():
