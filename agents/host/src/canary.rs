@@ -263,7 +263,7 @@ fn slow(pid: i32, before: Option<f64>, now: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proc::{read_text, stat};
+    use crate::proc::stat;
 
     #[test]
     fn who_works_much_less_has_collapsed() {
@@ -274,10 +274,9 @@ mod tests {
     }
 
     fn of_this_process() -> Canary {
-        let own = read_text("/proc/self/stat", 4096).and_then(|text| stat::parse(&text));
         let chosen = Chosen {
             pid: std::process::id() as i32,
-            start_time: own.unwrap().start_time,
+            start_time: stat::own().unwrap().start_time,
             label: String::new(),
             labels: Default::default(),
             engine: None,
