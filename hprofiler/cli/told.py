@@ -21,10 +21,13 @@ _UNIT = r"(?:%|(?:[nµm]?s|min|h|Hz|bytes|[KMGT]i?B|samples|objects)\b)"
 _FIGURE = re.compile(rf"(?<![\w.,])\d+(?:,\d{{3}})*(?:\.\d+)?(?= ?{_UNIT})")
 _DETAIL = re.compile(r" \([^()]*\)|(?<=\bTID )\d+")
 
+_Parts = Tuple[str, ...]
+"""What stands between a reason's figures."""
+
 
 def print_failures(failed: Sequence[Tuple[str, str, str]], page: str) -> None:
     """What was not recorded: (where, reason, remedy), and the page with all of it."""
-    alike: Dict[Tuple[str, str], List[Tuple[str, str]]] = {}
+    alike: Dict[Tuple[_Parts, str], List[Tuple[str, str]]] = {}
     for where, reason, remedy in failed:
         alike.setdefault((_without_details(reason), remedy), []).append((where, reason))
     if alike:
@@ -58,7 +61,7 @@ def print_reasons(results: Sequence[HostResult]) -> None:
 
 def _print_notes(outcomes: Iterable[Outcome]) -> None:
     """One line for all that differ in details only."""
-    alike: Dict[Tuple[str, str], List[Outcome]] = {}
+    alike: Dict[Tuple[_Parts, str], List[Outcome]] = {}
     for outcome in outcomes:
         alike.setdefault((_without_details(outcome.reason), outcome.remedy), []).append(outcome)
     for (_, remedy), same in list(alike.items())[:SHOWN]:
@@ -69,13 +72,14 @@ def _print_notes(outcomes: Iterable[Outcome]) -> None:
         print(f"note: {len(alike) - SHOWN} more such notes are in the ledger", file=sys.stderr)
 
 
-def _without_details(reason: str) -> str:
-    return _FIGURE.sub("…", _DETAIL.sub(_short, reason))
+def _without_details(reason: str) -> _Parts:
+    """The same for reasons told as one. A mark in the figures' place might stand in a host's words."""
+    return tuple(_FIGURE.split(_DETAIL.sub(_short, reason)))
 
 
 def _as_one(reasons: Sequence[str]) -> str:
     """Reasons that differ in details only: "one sample stands for 10.3 to 10.4 ms"."""
-    if len({_FIGURE.sub("…", reason) for reason in reasons}) > 1:
+    if len({tuple(_FIGURE.split(reason)) for reason in reasons}) > 1:
         reasons = [_DETAIL.sub(_short, reason) for reason in reasons]
     columns = zip(*(_FIGURE.findall(reason) for reason in reasons))
     return _FIGURE.sub(lambda _: _range(next(columns)), reasons[0])

@@ -91,6 +91,25 @@ def test_what_failed_alike_is_told_once(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    ("reasons", "told"),
+    [
+        (["waited … ms", "waited 5 ms"], ["waited … ms", "waited 5 ms"]),
+        (["no room (… ms)", "no room (5 ms)"], ["no room (…)"]),
+        (["took … to 5 ms", "took 5 to … ms"], ["took … to 5 ms", "took 5 to … ms"]),
+        (["refused for TID …", "refused for TID 7"], ["refused for TID …"]),
+    ],
+)
+def test_no_words_of_a_host_are_taken_for_our_own_marks(
+    reasons: List[str], told: List[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_failures([("n1", reason, "") for reason in reasons], "report.html")
+    assert [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()[1:]] == told
+    for status, show in ((Status.DEGRADED, print_degraded), (Status.OK, print_reasons)):
+        show([host(*reasons, status=status)])
+        assert [line.split(": ", 2)[2] for line in capsys.readouterr().err.splitlines()] == told
+
+
 def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
     made = host("fell back to perf")
     process = Process("n1", 1, 7, 0, "app", "java")
