@@ -141,6 +141,8 @@ pub fn judge(pid: i32, notes: Vec<Note>) -> Outcome {
         stage: Stage::Record,
         remedy: remedies,
         reason: reason(notes),
+        ended: None,
+        seconds: None,
     }
 }
 
