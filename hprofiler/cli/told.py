@@ -48,7 +48,8 @@ def print_degraded(results: Sequence[HostResult]) -> None:
 def print_reasons(results: Sequence[HostResult]) -> None:
     """Why recorded processes were recorded as they were; each reason by itself, for it is shared by many.
 
-    What there is to do is about the first: why a better engine was not taken.
+    Agents see to it that `; ` stands between reasons only (agents/PROTOCOL.md). What there is to do is about
+    the first: why a better engine was not taken.
     """
     _print_notes(
         replace(one, reason=reason, remedy="" if number else one.remedy)
@@ -108,6 +109,18 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_NAMED])} and {more} more"
 
 
+def outcome_record(outcome: Outcome) -> Dict[str, object]:
+    """A line of the ledger as every `--json` has it; `pid` is null where it speaks of the whole host."""
+    return {
+        "pid": outcome.pid,
+        "status": outcome.status.value,
+        "stage": outcome.stage,
+        "reason": outcome.reason,
+        "remedy": outcome.remedy,
+        "seconds": outcome.seconds,
+    }
+
+
 def host_records(results: Sequence[HostResult]) -> List[Dict[str, object]]:
     """For `--json`: the ledger's lines of each host, what each recording was made with, and what it took."""
     return [
@@ -116,10 +129,7 @@ def host_records(results: Sequence[HostResult]) -> List[Dict[str, object]]:
             "timings": {stage: round(seconds, 3) for stage, seconds in host.timings.items()},
             "bytes_sent": host.bytes_sent,
             "bytes_received": host.bytes_received,
-            "outcomes": [
-                {"pid": o.pid, "status": o.status.value, "reason": o.reason, "remedy": o.remedy}
-                for o in host.outcomes
-            ],
+            "outcomes": [outcome_record(line) for line in host.outcomes],
             "recordings": [
                 {
                     "pid": recording.process.pid,
