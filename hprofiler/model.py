@@ -154,8 +154,9 @@ class Outcome:
 
     `pid` is None when the line speaks of the whole host. `stage` says how far it came:
     connect, push, find, prepare, start, record, fetch, clean, report. A process that is `lost` was so with
-    its host, whose own line says why. `seconds` is how long its recording lasted where that was cut short
-    while the process went on: by us, or by a connection that was lost.
+    its host, whose own line says why. One that is `gone` had ended before all of it was recorded. `seconds`
+    is how long its recording lasted where that was cut short while the process went on: by us, or by a
+    connection that was lost.
     """
 
     host: str
@@ -167,6 +168,7 @@ class Outcome:
     label: str = ""
     lost: bool = False
     seconds: Optional[float] = None
+    gone: bool = False
 
     @property
     def where(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, FrozenSet, Mapping, Optional, Set, Tuple, Union
 
 from hprofiler.agent import fields
@@ -24,6 +25,16 @@ STAGES = ("connect", "push", "find", "prepare", "start", "record", "fetch", "cle
 _EXTRA_SECONDS = 61  # of a recording, at most: the agent's own deadline
 _SESSION = re.compile(r"[0-9]{1,10}-[0-9]{1,20}")
 _STATUSES = (Status.OK.value, Status.DEGRADED.value, Status.FAILED.value)
+
+
+class Ended(str, Enum):
+    """What ended a recording before its time: the end of its process, or somebody while that went on."""
+
+    PROCESS = "process"
+    CUT = "cut"
+
+
+_ENDED = tuple(one.value for one in Ended)
 
 
 @dataclass(frozen=True)
@@ -68,13 +79,19 @@ class Found:
 
 @dataclass(frozen=True)
 class ProcessOutcome:
-    """How it went for a process, or for the host where `pid` is None."""
+    """How it went for a process, or for the host where `pid` is None.
+
+    `ended` is what ended its recording before its time, `seconds` how long that had lasted: of one that was
+    cut always known.
+    """
 
     pid: Optional[int]
     status: Status
     stage: str
     reason: str
     remedy: str
+    ended: Optional[Ended] = None
+    seconds: Optional[float] = None
 
 
 @dataclass(frozen=True)
@@ -207,12 +224,16 @@ def parse_ready(event: Mapping[str, Any]) -> Tuple[int, ...]:
 
 
 def parse_outcome(event: Mapping[str, Any]) -> ProcessOutcome:
+    ended = None if event.get("ended") is None else Ended(fields.choice(event, "ended", _ENDED))
+    seconds = fields.seconds if ended is Ended.CUT else fields.optional_seconds
     return ProcessOutcome(
         pid=fields.optional_pid(event),
         status=Status(fields.choice(event, "status", _STATUSES)),
         stage=fields.choice(event, "stage", STAGES),
         reason=fields.text(event, "reason"),
         remedy=fields.text(event, "remedy"),
+        ended=ended,
+        seconds=seconds(event, "seconds"),
     )
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Iterator, List, Optional
 
-from hprofiler.agent import AgentSession, Cleaned, Interrupted, ProcessOutcome
+from hprofiler.agent import AgentSession, Cleaned, Ended, Interrupted, ProcessOutcome
 from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
 from hprofiler.agent.talk import LEASE_SECONDS
 from hprofiler.errors import ConnectionLost, HostError
@@ -52,6 +52,8 @@ class Comeback:
             what = f"the connection was lost, and what there was fetched {self._away:.0f} s later"
         reason = f"ended after {self._interrupted.seconds:.0f} s: {what}"
         reason = "; ".join(filter(None, (reason, outcome.reason)))
+        if not outcome.ended:  # by what came before the loss
+            outcome = replace(outcome, ended=Ended.CUT, seconds=self._interrupted.seconds)
         return replace(outcome, status=Status.DEGRADED, reason=reason)
 
     def lines(self) -> List[Outcome]:

@@ -47,6 +47,7 @@ _EVENTS = (
     {"type": "found", "searched": 9, "processes": [_PROCESS], "ignored": [{"pid": 8, "reason": "r"}]},
     {"type": "ready", "processes": [{"pid": 7}]},
     {"type": "outcome", **_OUTCOME},
+    {"type": "outcome", **_OUTCOME, "status": "degraded", "ended": "cut", "seconds": 1.5},
     {"type": "watched", **_OUTCOME, "left": ["/tmp/x"]},
     {"type": "started", "pid": 7, "engine": "perf", "sources": {"cpu": "perf_events"}},
     {"type": "recording", "processes": 1},

@@ -76,8 +76,8 @@ def raw(pid, data, **members):
     say("raw", **{"pid": pid, "name": "recording.jfr", "size": len(data),
         "sha256": hashlib.sha256(data).hexdigest(), **members})
     out(data)
-def outcome(pid, status="ok", stage="record", reason="", remedy=""):
-    say("outcome", pid=pid, status=status, stage=stage, reason=reason, remedy=remedy)
+def outcome(pid, status="ok", stage="record", reason="", remedy="", **members):
+    say("outcome", pid=pid, status=status, stage=stage, reason=reason, remedy=remedy, **members)
 """
 
 

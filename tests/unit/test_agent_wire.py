@@ -149,6 +149,12 @@ def test_found_processes_become_the_house_s_own():
     assert process.is_jvm
 
 
+@pytest.mark.parametrize("lie", [{"ended": "so"}, {"ended": 7}, {"ended": "cut"}, {"seconds": -1}])
+def test_what_ended_a_recording_is_checked(lie):
+    with pytest.raises(BadEvent, match=r"^(ended|seconds) is no"):
+        parse_record_event({"type": "outcome", "pid": 1, "status": "degraded", "stage": "record", **lie})
+
+
 def test_events_survive_any_member_going_wrong():
     """Each member of each event replaced by each kind of nonsense: refused or read, never a crash."""
     hello = {
@@ -182,7 +188,7 @@ def test_events_survive_any_member_going_wrong():
     }
     raw = {"type": "raw", "pid": 1, "name": "recording.jfr", "sha256": "0" * 64, "size": 5}
     started = {"type": "started", "pid": 1, "engine": "perf", "sources": {"cpu": "cpu-clock"}}
-    outcome = {"type": "outcome", "pid": 1, "status": "ok", "stage": "record"}
+    outcome = {"type": "outcome", "pid": 1, "status": "ok", "stage": "record", "ended": "cut", "seconds": 1.5}
     found = {"searched": 1, "processes": [PROCESS], "ignored": [{"pid": 3, "reason": "r"}]}
     cases = [
         (parse_hello, hello),

@@ -152,6 +152,19 @@ def test_one_that_was_ended_early_says_so(fleet, clock, tmp_path):
         "ended after 12 s: the connection was lost, and what there was fetched 0 s later"
     )
     assert of_process[2].endswith("; said")
+    assert [line.seconds for line in result.outcomes] == [12.3]
+
+
+def test_one_that_had_ended_before_was_not_cut_short(fleet):
+    """Its end is older than the loss, and explains it."""
+    ended = """
+hello(); found(7); prepared(7); recording(7)
+say("interrupted", seconds=31, reason="nothing was heard"); profile(7, b"p")
+outcome(7, "degraded", reason="ended after 9.0 s", ended="process", seconds=9); say("done", left=[])
+read()
+"""
+    (line,) = fleet(one=ended).collect()["one"].outcomes
+    assert line.gone and line.seconds is None and line.reason.endswith("; ended after 9.0 s")
 
 
 def test_one_that_noticed_nothing_here_is_told_by_the_agent(fleet):

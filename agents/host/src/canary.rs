@@ -6,7 +6,7 @@ use rustix::param::clock_ticks_per_second;
 
 use crate::crashes::Crashes;
 use crate::inbox::Inbox;
-use crate::outcome::{Failure, Outcome, Stage, Status};
+use crate::outcome::{Ended, Failure, Outcome, Stage, Status};
 use crate::proc::stat::Stat;
 use crate::proc::target::Target;
 use crate::protocol::{Chosen, Event, Prepare, Watched};
@@ -182,7 +182,10 @@ impl Canary {
             return self.bad(format!("process {pid} wrote {crash} while it was recorded"));
         }
         match (self.target.stat(), outcome.status, outcome.stage) {
-            (None, ..) => self.bad(format!("process {pid} ended while it was recorded")),
+            (None, ..) => Outcome {
+                ended: Some(Ended::Process),
+                ..self.bad(format!("process {pid} ended while it was recorded"))
+            },
             (Some(stat), ..) if is_stopped(stat) && !self.stopped => {
                 self.bad(format!("process {pid} was stopped while it was recorded"))
             }

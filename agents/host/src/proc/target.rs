@@ -63,6 +63,11 @@ impl Target {
         }
     }
 
+    /// Whether the process that had this pid and this start time is there no more.
+    pub fn has_ended(pid: i32, start_time: u64) -> bool {
+        refuse_foreign_numbers().is_ok() && Self::open(pid, start_time).is_err()
+    }
+
     /// What files of this process are called: unlike those of any other process, in whatever pid namespace that is, and
     /// the same for every agent, in whatever pid namespace that is.
     pub fn file_stem(&self) -> String {
@@ -222,5 +227,13 @@ mod tests {
         let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap();
         assert!(namespace.to_str().unwrap().contains(&parts[0].to_string()));
         assert_eq!(parts[2], start_time);
+    }
+
+    #[test]
+    fn one_whose_number_is_anothers_now_has_ended() {
+        let pid = std::process::id() as i32;
+        let stat = stat::parse(&read_text("/proc/self/stat", 4096).unwrap()).unwrap();
+        assert!(!Target::has_ended(pid, stat.start_time));
+        assert!(Target::has_ended(pid, stat.start_time + 1));
     }
 }
