@@ -357,7 +357,7 @@ mod tests {
     use super::*;
     use crate::engine::{Foreseen, Started};
     use crate::limits::Asked;
-    use crate::proc::{read_text, stat};
+    use crate::proc::stat;
     use crate::threads::broken;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::channel;
@@ -395,11 +395,10 @@ mod tests {
     }
 
     fn of_this_process() -> Job {
-        let stat = read_text("/proc/self/stat", 4096).and_then(|text| stat::parse(&text));
         Job {
             chosen: Chosen {
                 pid: std::process::id() as i32,
-                start_time: stat.unwrap().start_time,
+                start_time: stat::own().unwrap().start_time,
                 label: String::new(),
                 labels: BTreeMap::new(),
                 engine: None,

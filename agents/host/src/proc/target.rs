@@ -231,9 +231,8 @@ mod tests {
 
     #[test]
     fn one_whose_number_is_anothers_now_has_ended() {
-        let pid = std::process::id() as i32;
-        let stat = stat::parse(&read_text("/proc/self/stat", 4096).unwrap()).unwrap();
-        assert!(!Target::has_ended(pid, stat.start_time));
-        assert!(Target::has_ended(pid, stat.start_time + 1));
+        let (pid, start_time) = (std::process::id() as i32, stat::own().unwrap().start_time);
+        assert!(!Target::has_ended(pid, start_time));
+        assert!(Target::has_ended(pid, start_time + 1));
     }
 }
