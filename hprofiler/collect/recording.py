@@ -28,6 +28,7 @@ from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink, not
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.last_limit import LastLimit
 from hprofiler.collect.ledger import Ledger, first_failure
+from hprofiler.collect.our_time import OurTime
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason, visit_all
 from hprofiler.errors import AgentEnded, ConnectionLost, HostError, HprofilerError, TimedOut
@@ -102,7 +103,8 @@ class _RecordingVisit(Visit):
         super().__init__(host, crew, selector)
         self._selector = selector
         self._sampling = sampling
-        self._fetching = Fetching(host, sink, self.limit, crew.reach.timeout)
+        self._our_time = OurTime(self._give_back)
+        self._fetching = Fetching(host, sink, self.limit, crew.reach.timeout, self._our_time)
         self._gate = gate
         self._care = care
         self._canaries = flock
@@ -110,7 +112,7 @@ class _RecordingVisit(Visit):
         self._phase = "before"
         self._over = 0.0
         self._comeback = Comeback(self, crew)
-        self._last_limit = LastLimit(crew.watchdog, self.abort)
+        self._last_limit = LastLimit(crew.watchdog, self.overdue)
 
     def work(self) -> None:
         try:
@@ -303,6 +305,16 @@ class _RecordingVisit(Visit):
             elif isinstance(event, Done):
                 self._tell_left(event.left)
                 self.outcomes += self._comeback.lines()
+
+    def overdue(self, why: HostError) -> None:
+        """A limit that is over while we keep what came says nothing of the host."""
+        if not self._our_time.excuses():
+            self.abort(why)
+
+    def _give_back(self, seconds: float) -> None:
+        """So long we were at it ourselves: the host has that much more for all of it, and its part anew."""
+        self._last_limit.put_off(seconds)
+        self.limit(self._fetching.time_for(PART))
 
     def _lost(self, why: HostError) -> None:
         """The connection is gone in the middle: goes on by another one, or HostError says why not."""

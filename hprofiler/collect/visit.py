@@ -89,6 +89,10 @@ class Visit(ABC):
                 return  # the worker went on in the very moment
             remedy = "give it more time with --timeout, or leave the host out"
             why = TimedOut(self.ledger_stage, f"timed out after {seconds:.3g} s", remedy)
+        self.overdue(why)
+
+    def overdue(self, why: HostError) -> None:
+        """A time limit is over."""
         self.abort(why)
 
     def abort(self, why: HostError) -> None:
