@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Iterator, List, Optional
 from hprofiler.agent import AgentSession, Cleaned, Interrupted, ProcessOutcome
 from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
 from hprofiler.agent.talk import LEASE_SECONDS
+from hprofiler.collect.beside import no_thread
 from hprofiler.errors import ConnectionLost, HostError
 from hprofiler.model import Outcome, Status
 
@@ -125,11 +126,17 @@ class Comeback:
 
         Gives what there is to tell.
         """
-        visit = self._visit
-        trace = visit.session.trace if visit.session else None
+        trace = self._visit.session.trace if self._visit.session else None
         if trace is None:
             return why
         self.has_looked = True
+        try:
+            return self._taken_away(trace, why)
+        except RuntimeError as error:
+            return _not_known(why, no_thread(error, why.stage))
+
+    def _taken_away(self, trace: Trace, why: HostError) -> HostError:
+        visit = self._visit
         visit.audit.note("lost", why.reason)
         visit.limit(None)
         try:
@@ -140,9 +147,7 @@ class Comeback:
                 transport.connect()
                 other = visit.talk(transport, to_resume=True)
         except (HostError, _Tried) as error:
-            unknown = error.why if isinstance(error, _Tried) else error
-            reason = f"{why.reason}, and whether it left anything is not known: {unknown.reason}"
-            return HostError(why.stage, reason, "run `hprofiler cleanup`")
+            return _not_known(why, error.why if isinstance(error, _Tried) else error)
         return self._nothing_there(other, trace, why, why.reason)
 
     def _nothing_there(
@@ -186,6 +191,11 @@ class Comeback:
         if self._enough.is_set():
             reason = f"{why.reason}, and was not waited for any longer: interrupted"
         return ConnectionLost(why.stage, reason, remedy)
+
+
+def _not_known(why: HostError, unknown: HostError) -> HostError:
+    reason = f"{why.reason}, and whether it left anything is not known: {unknown.reason}"
+    return HostError(why.stage, reason, "run `hprofiler cleanup`")
 
 
 def _then(*remedies: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from dataclasses import replace
 from typing import List, Mapping, Optional, Sequence
@@ -70,12 +69,10 @@ def collect(
     visits = [_RecordingVisit(host, crew, selector, sampling, sink, gate, care, flock) for host in hosts]
 
     def on_stop(level: int) -> None:
-        for visit in visits:
-            visit.stop(level)
         gate.open()
         word = HostProgress("", "stop", _STOPPING if level < AT_ONCE else "ending at once")
         # Beside: where nobody reads what is told the next request must be heard all the same.
-        threading.Thread(target=crew.listener, args=(word,), name="hprofiler-told", daemon=True).start()
+        crew.beside.do(lambda: crew.listener(word), "hprofiler-told")
 
     visit_all(visits, crew, on_stop)
     return [visit.result() for visit in visits]
@@ -88,6 +85,8 @@ def _bound_the_wait(crew: Crew, gate: StartGate, timeout: float) -> None:
 
 class _RecordingVisit(Visit):
     """One host of the main job."""
+
+    interrupted = "interrupted before anything was recorded"
 
     def __init__(
         self,
@@ -347,6 +346,10 @@ class _RecordingVisit(Visit):
             self._phase = "after"
         self.finish(session)
 
+    def left_out(self, why: HostError) -> None:
+        self._gate.leave()
+        super().left_out(why)
+
     # Stopping early (on the stop thread)
 
     def stop(self, level: int) -> None:
@@ -363,14 +366,14 @@ class _RecordingVisit(Visit):
         elif phase == "sampling" and self.session:
             self._ask_to_stop(self.session)
         elif phase == "before":
-            self.interrupt()
+            self.interrupt(self.interrupted)
 
     def _ask_to_stop(self, session: AgentSession) -> None:
         def ask() -> None:
             with contextlib.suppress(HostError):  # the worker, which is reading, will be told
                 session.stop()
 
-        threading.Thread(target=ask, name="hprofiler-stop-host", daemon=True).start()
+        self._crew.beside.do(ask, "hprofiler-stop-host")
 
     def _began(self, processes: int) -> None:
         if self.stage != "start":
