@@ -68,14 +68,9 @@ class Comeback:
         self._enough.set()
 
     def come(self, session: AgentSession, why: HostError, over: float) -> None:
-        """Have the session go on by another connection, or raise HostError.
-
-        It is tried for one lease; while the recording would still go on (until `over`) for two: the agent
-        may have noticed nothing for one.
-        """
+        """Have the session go on by another connection, or raise HostError."""
         lost = time.monotonic()
-        until = max(lost + LEASE_SECONDS, min(over, lost + 2 * LEASE_SECONDS))
-        self._visit.tell("lost", why.reason, until - lost)
+        self._visit.tell("lost", why.reason, self._until(lost, over) - lost)
         self._visit.audit.note("lost", why.reason)
         limit, pause = _FIRST_LIMIT, _FIRST_PAUSE
         while True:
@@ -83,7 +78,7 @@ class Comeback:
                 self._attempt(session, why, limit)
                 break
             except _Tried as tried:
-                left = until - time.monotonic()
+                left = self._until(lost, over) - time.monotonic()
                 spread = pause * random.uniform(0.5, 1.5)  # other hosts were lost in the same moment
                 if self._enough.wait(min(spread, max(0.0, left))) or left <= spread:
                     raise self._given_up(why, lost, tried.why) from tried
@@ -91,6 +86,15 @@ class Comeback:
         away = time.monotonic() - lost
         self._away = (self._away or 0.0) + away
         self._visit.tell(self._visit.stage, f"connected again after {away:.0f} s")
+
+    def _until(self, lost: float, over: float) -> float:
+        """It is tried for one lease; while the recording would still go on (until `over`) for two.
+
+        The agent may have noticed nothing for one. Who has ended the recording waits for what is kept, and
+        not for more of it.
+        """
+        one, two = lost + LEASE_SECONDS, lost + 2 * LEASE_SECONDS
+        return one if self._crew.stop.level else max(one, min(over, two))
 
     @contextmanager
     def _turn(self, patience: float) -> Iterator[None]:

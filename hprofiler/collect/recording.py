@@ -110,6 +110,7 @@ class _RecordingVisit(Visit):
         self._ledger = Ledger(host.name, sampling.events)
         self._phase = "before"
         self._over = 0.0
+        self._sought = False
         self._comeback = Comeback(self, crew)
         self._last_limit = LastLimit(crew.watchdog, self.overdue)
 
@@ -318,8 +319,11 @@ class _RecordingVisit(Visit):
     def _lost(self, why: HostError) -> None:
         """The connection is gone in the middle: goes on by another one, or HostError says why not."""
         assert self.session is not None
-        self.limit(None)
+        with self._lock:
+            self._sought = True
+            self.limit(None)
         self._comeback.come(self.session, why, self._over)
+        self._sought = False
         self.limit(self._care.folding(self.reach.timeout, self.processes) + PART / SLOWEST)
         if self.stage == "record":
             self._go_on()
@@ -354,11 +358,13 @@ class _RecordingVisit(Visit):
 
     def stop(self, level: int) -> None:
         """The first time keep what was recorded, the second time let go."""
-        self._comeback.wait_no_longer()
+        if level >= AT_ONCE:
+            self._comeback.wait_no_longer()
         with self._lock:
             phase = self._phase
             if phase == "sampling":
-                self.limit(self._patience())
+                if not self._sought:  # for as long as its agent keeps what it recorded
+                    self.limit(self._patience())
                 seconds = self._care.fetching_after_stop(self.reach.timeout, self.processes)
                 self._last_limit.within(seconds, not_all_came(seconds, "interrupted; "))
         if level >= AT_ONCE:

@@ -306,9 +306,9 @@ class Away(Named):
 
 @pytest.fixture
 def away(fleet, tmp_path):
-    def make(**options):
+    def make(cut=40):
         Away.connects = 0
-        hosts = fleet(one=body(tmp_path, 40), **options)
+        hosts = fleet(one=body(tmp_path, cut))
         hosts.reach = type(hosts.reach)(Away, hosts.reach.binaries, timeout=60.0)
         return hosts
 
@@ -330,19 +330,63 @@ def test_a_host_that_stays_away_is_given_up_after_a_lease(away, clock, monkeypat
     assert Away.connects == 4
 
 
-@pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c_ends_the_waiting(away, monkeypatch, times):
-    monkeypatch.setattr(comeback, "LEASE_SECONDS", 600.0)
-    hosts = away()
+def stop_when_lost(hosts, times=1):
+    """Set once all hosts have heard that the user ends the recording."""
+    heard = threading.Event()
 
     def listener(step):
+        hosts.progress.append(step)
         if step.stage == "lost":
             for _ in range(times):
                 hosts.stop.request()
+        if step.stage == "stop":
+            heard.set()
 
     hosts.listener = listener
+    return heard
+
+
+def test_the_second_ctrl_c_ends_the_waiting(away, monkeypatch):
+    monkeypatch.setattr(comeback, "LEASE_SECONDS", 600.0)
+    hosts = away()
+    stop_when_lost(hosts, times=2)
     (of_host,), _ = lines(hosts.collect()["one"])
     assert of_host[0] is Status.FAILED and "interrupted" in of_host[2]
+
+
+def test_the_first_ctrl_c_ends_the_recording_and_waits_for_what_is_kept_of_it(away, clock, monkeypatch):
+    """For one lease; it would have been two."""
+    hosts = away(cut=200)
+    hosts.sampling = replace(hosts.sampling, duration=10_000.0)
+    heard = stop_when_lost(hosts)
+
+    def passes():
+        assert heard.wait(60)
+        clock.now += 10
+
+    monkeypatch.setattr(comeback, "LEASE_SECONDS", 30.0)
+    monkeypatch.setattr(comeback, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(Away, "passes", staticmethod(passes))
+    (of_host,), _ = lines(hosts.collect()["one"])
+    assert of_host[0] is Status.FAILED and "again within 30 s: nobody answers" in of_host[2]
+
+
+def test_what_was_recorded_before_ctrl_c_is_fetched_from_a_host_whose_link_was_down(fleet, tmp_path):
+    hosts = fleet(one=body(tmp_path, 40))
+    heard, connects = stop_when_lost(hosts), []
+
+    class Down(Named):
+        def connect(self):
+            connects.append(self)
+            if len(connects) == 2:
+                assert heard.wait(60)
+                raise HostError("connect", "nobody answers yet")
+            super().connect()
+
+    hosts.reach = replace(hosts.reach, transport_for=Down)
+    _, of_process = lines(hosts.collect()["one"])
+    assert of_process[0] is Status.OK and len(connects) == 3
+    assert hosts.sink.sizes == {("one", 7, "cpu"): SIZE + 3}
 
 
 def test_others_go_on_meanwhile(fleet, tmp_path):
