@@ -35,6 +35,8 @@ class Comeback:
         self._enough = threading.Event()
         self._away: Optional[float] = None
         self._interrupted: Optional[Interrupted] = None
+        self.former: Optional[Trace] = None
+        """Of an agent whose connection is made again: it may have been killed, and so have left something."""
         self.has_looked = False
         """Whether it was tried to take away what a session left: what is told has come of it."""
 
@@ -125,12 +127,17 @@ class Comeback:
             reason = f"{why.reason}; what was not fetched before is lost with its agent"
             raise self._nothing_there(other, session.trace, why, reason)
 
+    @property
+    def trace(self) -> Optional[Trace]:
+        """Of the agent that may have left something: only one of them has touched anything yet."""
+        return self.former or (self._visit.session.trace if self._visit.session else None)
+
     def tidied(self, why: HostError) -> HostError:
         """What an agent left that ended before it recorded, or is not waited for any longer, is taken away.
 
         Gives what there is to tell.
         """
-        trace = self._visit.session.trace if self._visit.session else None
+        trace = self.trace
         if trace is None:
             return why
         self.has_looked = True

@@ -131,11 +131,15 @@ class _RecordingVisit(Visit):
             self.tell("done")
 
     def given_up(self, error: HprofilerError) -> HprofilerError:
-        """An agent that is not waited for any longer may stand still, beside what it made."""
+        """An agent that is not waited for any longer may stand still, beside what it made.
+
+        One whose connection was lost before may have been killed.
+        """
         why = self._why or error
         if self._comeback.has_looked:
             return error
-        if isinstance(why, TimedOut) and self.session and self.session.trace:
+        may_be_left = isinstance(why, TimedOut) or self._comeback.former
+        if isinstance(why, HostError) and may_be_left and self._comeback.trace:
             with self._lock:  # who stops the run gives this visit no more time
                 self._phase = "after"
             return self._comeback.tidied(why)
@@ -158,23 +162,20 @@ class _RecordingVisit(Visit):
         except ConnectionLost as lost:
             if self._gate.is_open or self._crew.stop.level:
                 raise
-            former = self.session.trace if self.session else None
+            self._comeback.former = self._comeback.trace
             if self.session:
                 self.session.close()
             self.renew_transport()
             self.session, self._ledger = None, Ledger(self.host.name, self._sampling.events)
             reason = f"{lost.reason} while it was made ready, and made again"
             self.outcomes[:] = [Outcome(self.host.name, Status.OK, lost.stage, reason)]
-            return self._get_ready(former)
+            return self._get_ready()
 
-    def _get_ready(self, former: Optional[Trace] = None) -> Optional[AgentSession]:
-        """A session with something prepared; None when there is nothing to record here.
-
-        `former`: of an agent that may have been killed, and so have left what it had prepared.
-        """
+    def _get_ready(self) -> Optional[AgentSession]:
+        """A session with something prepared; None when there is nothing to record here."""
         session = self.open_session()
-        if former:
-            self._take_away(session, former)
+        if self._comeback.former:
+            self._take_away(session, self._comeback.former)
         self._tell_no_limit()
         found = self.find(session, self._selector)
         if not found.processes:
@@ -212,7 +213,9 @@ class _RecordingVisit(Visit):
     def _take_away(self, session: AgentSession, former: Trace) -> None:
         """What an agent left; that something of it stays keeps nobody from recording."""
         self.limit(self.reach.timeout + CLEANING_SECONDS)
-        for stays in session.take_away(former).failed:
+        cleaned = session.take_away(former)
+        self._comeback.former = None
+        for stays in cleaned.failed:
             reason = f"{stays.what} of the connection before could not be removed: {stays.reason}"
             line = Outcome(self.host.name, Status.DEGRADED, "clean", reason, "run `hprofiler cleanup`")
             self.outcomes.append(line)
