@@ -121,6 +121,8 @@ class Comeback:
                 if other:
                     other.close()
                 raise _Tried(error) from error
+            except RuntimeError as error:  # other hosts end, and there may be one in a moment
+                raise _Tried(no_thread(error, "connect")) from error
             finally:
                 self._crew.watchdog.cancel(expired)
         if not found:

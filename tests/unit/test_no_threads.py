@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Callable, Iterator, Tuple
 
 import pytest
@@ -12,7 +13,8 @@ from hprofiler.collect.beside import Beside
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.model import HostResult, Outcome, Status
 from tests.unit.limits import Limits
-from tests.unit.stand_in import Fleet, StandIns
+from tests.unit.stand_in import Fleet, Named, StandIns
+from tests.unit.test_comeback import body
 
 BEGIN = "hello(); found(7); prepared(7)\n"
 END = "profile(7, b'half'); outcome(7); say('done', left=[]); read()\n"
@@ -89,6 +91,23 @@ def test_a_host_without_a_thread_has_failed_and_nobody_waits_for_it(
     assert line.status is Status.FAILED
     assert line.reason == "no more threads can be started on this machine" and "ulimit -u" in line.remedy
     assert (told(results["one"]) == ()) == (which == "hprofiler-two")
+
+
+def test_a_host_that_is_lost_is_tried_again(fleet: MakeFleet, tmp_path) -> None:
+    hosts, connects = fleet(one=body(tmp_path, 100_000)), []
+
+    class Starved(Named):
+        """As where the second connection cannot start its own thread."""
+
+        def connect(self) -> None:
+            connects.append(self)
+            if len(connects) == 2:
+                raise RuntimeError("can't start new thread")
+            super().connect()
+
+    hosts.reach = replace(hosts.reach, transport_for=Starved)
+    result = hosts.collect()["one"]
+    assert [line.status for line in result.outcomes if line.pid] == [Status.OK] and len(connects) == 3
 
 
 def test_the_first_stop_reaches_all_hosts(fleet: MakeFleet, refuse: Refuse) -> None:
