@@ -9,6 +9,7 @@ from typing import Callable, Optional
 
 from hprofiler.agent import AgentBinaries
 from hprofiler.collect.audit import Audit
+from hprofiler.collect.beside import Beside
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.model import Host
@@ -60,7 +61,8 @@ class Crew:
     ) -> None:
         self.reach = reach
         self.turns = threading.BoundedSemaphore(max(1, reach.parallel))
-        self.watchdog = Watchdog()
+        self.beside = Beside()
+        self.watchdog = Watchdog(self.beside)
         self.stop = stop
         self.under_way = under_way
         self.finished = threading.Event()

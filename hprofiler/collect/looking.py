@@ -35,13 +35,8 @@ def find_only(
     """Look, and touch nothing; one result a host, in their order."""
     crew = Crew(reach, listener, stop or Stop())
     visits = [_FindingVisit(host, crew, selector) for host in hosts]
-    visit_all(visits, crew, lambda level: _interrupt(visits))
+    visit_all(visits, crew)
     return [visit.result() for visit in visits]
-
-
-def _interrupt(visits: Sequence[Visit]) -> None:
-    for visit in visits:
-        visit.interrupt("interrupted")
 
 
 class _FindingVisit(Visit):

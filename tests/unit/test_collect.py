@@ -323,6 +323,13 @@ def test_looking_only(fleet):
     assert line(results["idle"])[0] is Status.IDLE and line(results["gone"])[0] is Status.FAILED
 
 
+def test_looking_only_is_interrupted_and_records_nothing_anyway(fleet):
+    hosts = fleet(one="hello(); read(); time.sleep(60)")
+    stop_when(hosts, "find")
+    (result,) = find_only(hosts.hosts, ANY, hosts.reach, hosts.listener, hosts.stop)
+    assert line(result) == (Status.FAILED, "find", "interrupted")
+
+
 def test_a_pipe_is_fed_with_the_list_and_its_pids_are_found(fleet):
     body = """hello(); read()
 say("processes", processes=[process(5, command="java Main"), process(6, command="java Not")])
