@@ -5,6 +5,7 @@ pub mod cmdline;
 pub mod maps;
 pub mod mask;
 pub mod named;
+pub mod room;
 pub mod scan;
 pub mod stat;
 pub mod status;
