@@ -61,6 +61,11 @@ impl Folding {
         self.freed.notify_all();
     }
 
+    /// Whether nobody wants what is folded any more.
+    pub fn is_over(&self) -> bool {
+        self.holder().over
+    }
+
     /// How long somebody may yet keep the turn; None where it is free, or kept too long.
     fn left(&self, holder: &Holder) -> Option<Duration> {
         let left = self.longest.checked_sub(holder.since?.elapsed());
@@ -150,6 +155,6 @@ mod tests {
             assert!(waiting.into_iter().all(|waited| waited.join().unwrap()));
         });
         drop(held);
-        assert!(folding.turn().is_none());
+        assert!(folding.is_over() && folding.turn().is_none());
     }
 }

@@ -77,7 +77,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     modest::be_modest();
-    limits::usual_for_programs();
+    limits::set_first_backstop();
     audit::begin();
     let once = wanted.as_deref() == Some("--once".as_ref());
     if once {
