@@ -24,6 +24,12 @@ if request["type"] == "prepare":
     profile(7, b"p"); outcome(7); say("done", left=[]); read()
 """
 NODE = 'hello(host={**HOST, "boot_id": "b"}); found(7)' + RECORD
+CHECKED = """
+    good = dict(status="ok", stage="record", reason="", remedy="", findings=[], engine="perf", sources={})
+    checked = [{"pid": one["pid"], **good} for one in request["processes"]]
+    say("checked", time=time.time(), findings=[], processes=checked); read()
+"""
+CHECK = f"\nif (request := read())['type'] == 'check':{CHECKED}"
 FACTS = HostFacts("n", "x86_64", "6.1", 2, 1 << 30, "root", boot_id="b", pid_namespace="p")
 PROCESS = Process("n1", 7, 1, 1000, "alice", "M")
 
@@ -73,13 +79,7 @@ def test_machines_that_do_not_tell_which_they_are(fleet):
 def test_ps_and_doctor_tell_of_it(fleet):
     found = find_only((hosts := fleet(a=NODE, b=NODE)).hosts, ANY, hosts.reach)
     assert sorted(len(host.processes) for host in found) == [0, 1]
-    check = """
-while (request := read())["type"] != "check": pass
-checked = [{"pid": one["pid"], "status": "ok", "stage": "record", "reason": "", "remedy": "", "findings": [],
-            "engine": "async-profiler", "sources": {"cpu": "cpu"}} for one in request["processes"]]
-say("checked", time=time.time(), findings=[], processes=checked); read()
-"""
-    hosts = fleet(**dict.fromkeys("ab", NODE.replace(RECORD, check)))
+    hosts = fleet(**dict.fromkeys("ab", NODE.replace(RECORD, CHECK)))
     checked = check_only(hosts.hosts, ANY, SAMPLING, hosts.reach)
     assert sorted(len(host.verdicts) for host in checked) == [0, 1] and verdict(checked) is Exit.PARTIAL
     (note,) = [line for host in checked for line in host.outcomes if line.status is Status.DEGRADED]
@@ -101,6 +101,26 @@ say("ready", processes=[]); read()
     told = [(one.pid, one.status) for one in results["alice"].outcomes]
     assert told == [(None, Status.DEGRADED), (None, Status.IDLE)]
     assert coverage_of([*results.values()]).complete
+
+
+def test_ps_and_doctor_name_the_one_who_may(fleet, tmp_path):
+    first = tmp_path / "first"
+    look = f"""
+hello(host={{**HOST, "boot_id": "b", "uid": UID}})
+if UID == 0:
+    while not os.path.exists({str(first)!r}): time.sleep(0.01)
+found(7); request = read(); open({str(first)!r}, "w").close()
+if request["type"] != "bye":
+{CHECKED}
+"""
+    bodies = {name: f"UID = {uid}\n{look}" for name, uid in (("alice", 1000), ("root", 0))}
+    hosts = fleet(**bodies)
+    found = find_only(hosts.hosts, ANY, hosts.reach)
+    assert [len(host.processes) for host in found] == [0, 1]
+    first.unlink()
+    checked = check_only(hosts.hosts, ANY, SAMPLING, hosts.reach)
+    assert [len(host.verdicts) for host in checked] == [0, 1]
+    assert [len(host.processes) for host in checked] == [0, 1]
 
 
 @pytest.mark.parametrize(
