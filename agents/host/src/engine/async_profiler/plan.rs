@@ -283,7 +283,9 @@ mod tests {
             let plan = plan(events, true);
             assert_eq!(
                 plan.start(&plan.choices[0], "/f", "/l"),
-                format!("start,{want},jfr,jfropts=3,file=/f,chunksize=8m,chunktime=5,timeout=35,log=/l")
+                format!(
+                    "start,{want},jfr,jfropts=3,file=/f,chunksize=8m,chunktime=5,timeout=35,log=/l"
+                )
             );
         }
     }
