@@ -182,7 +182,8 @@ class Outcome:
 class HostFacts:
     """What the agent says of its machine when it greets.
 
-    `load` is the number of tasks that want to run (-1 where it is not known), `memory_available` in bytes.
+    A pid means the same process where `boot_id` and `pid_namespace` are the same. `load` is the number of
+    tasks that want to run (-1 where it is not known), `memory_available` in bytes.
     """
 
     name: str
@@ -192,6 +193,7 @@ class HostFacts:
     memory_bytes: int
     user: str
     boot_id: str = ""
+    pid_namespace: str = ""
     agent_version: str = ""
     load: float = -1.0
     memory_available: Optional[int] = None

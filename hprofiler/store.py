@@ -112,12 +112,15 @@ class RunFolder:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes `path`'s place when the block ends well, and is gone when it does not."""
+def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """A file that takes `path`'s place when the block ends well, and is gone when it does not.
+
+    It has the `mode` less what the user's umask forbids.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with temporary.open("wb") as file:
+        with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             yield file
         temporary.replace(path)
     finally:

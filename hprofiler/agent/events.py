@@ -166,6 +166,7 @@ def parse_hello(event: Mapping[str, Any]) -> Hello:
         memory_bytes=fields.integer(host, "memory_bytes"),
         user=fields.text(host, "user", 255),
         boot_id=fields.text(host, "boot_id", 64),
+        pid_namespace=fields.text(host, "pid_namespace", 64),
         agent_version=fields.text(event, "version", 64),
         load=fields.number(host, "load", -1.0),
         memory_available=fields.optional_integer(host, "memory_available_bytes"),

@@ -33,6 +33,10 @@ class Ledger:
     def process(self, pid: int) -> Process:
         return self._processes[pid]
 
+    @property
+    def processes(self) -> Tuple[Process, ...]:
+        return tuple(self._processes.values())
+
     def recorded(self, recording: Recording) -> None:
         """A profile has come whole and is kept."""
         self._recordings[recording.process.pid, recording.event] = recording

@@ -7,6 +7,7 @@ from typing import List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent import Found, Ignored
 from hprofiler.collect.crew import Crew, Listener, Reach, silent
+from hprofiler.collect.machines import left_to_others
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit, idle_reason, visit_all
 from hprofiler.model import Host, HostFacts, Outcome, Process, Selector, Status
@@ -57,12 +58,13 @@ class _FindingVisit(Visit):
 
     def result(self) -> HostFound:
         found = self._found
+        elsewhere = self._crew.machines.elsewhere(self.facts, found.processes)
         return HostFound(
             host=self.host,
             facts=self.facts,
             searched=found.searched,
-            processes=found.processes,
+            processes=tuple(one for one in found.processes if one.pid not in elsewhere),
             ignored=found.ignored,
-            outcomes=tuple(self.outcomes),
+            outcomes=(*self.outcomes, *left_to_others(self.host.name, elsewhere)),
             timings=dict(self.timings),
         )

@@ -27,6 +27,7 @@ from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink, not
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.last_limit import LastLimit
 from hprofiler.collect.ledger import Ledger, first_failure
+from hprofiler.collect.machines import settled
 from hprofiler.collect.our_time import OurTime
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason, visit_all
@@ -408,12 +409,13 @@ class _RecordingVisit(Visit):
         return self._care.folding(self.reach.timeout, self.processes)
 
     def result(self) -> HostResult:
-        failure = first_failure(self.outcomes)
+        lines = self._ledger.lines(first_failure(self.outcomes))
+        elsewhere = self._crew.machines.elsewhere(self.facts, self._ledger.processes)
         return HostResult(
             host=self.host,
             facts=self.facts,
             recordings=self._ledger.recordings,
-            outcomes=(*self.outcomes, *self._ledger.lines(failure)),
+            outcomes=(*self.outcomes, *settled(self.host.name, lines, elsewhere)),
             unseen=self.unseen(),
             timings=dict(self.timings),
             bytes_sent=self.moved[0],

@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from hprofiler.agent import AgentSession, Found, Listed
+from hprofiler.agent import AgentSession, Found, Ignored, Listed
 from hprofiler.agent.pipe import pids_of_pipe
 from hprofiler.collect.audit import VisitAudit
 from hprofiler.collect.beside import no_thread
 from hprofiler.collect.contained import Contained
 from hprofiler.collect.crew import Crew, HostProgress
+from hprofiler.collect.machines import left_to_others
 from hprofiler.collect.stop import AT_ONCE, on_interrupt
 from hprofiler.errors import HostError, HprofilerError, TimedOut
 from hprofiler.model import Host, HostFacts, Outcome, Process, Selector, Status
@@ -203,9 +204,18 @@ class Visit(ABC):
         if query is None and found.processes:
             self.outcomes += self._contained.empty(found.processes)
         processes = tuple(self._contained.known(one) for one in found.processes if self._is_believed(one))
-        self.processes = len(processes)
         ignored = tuple(replace(one, reason=self._contained.named(one.reason)) for one in found.ignored)
-        return replace(found, processes=processes, ignored=ignored)
+        found = self._without_others(session, replace(found, processes=processes, ignored=ignored))
+        self.processes = len(found.processes)
+        return found
+
+    def _without_others(self, session: AgentSession, found: Found) -> Found:
+        """What this visit is to have where the machine is visited under another name as well."""
+        elsewhere = self._crew.machines.take(self.facts, session.hello.uid, found.processes)
+        self.outcomes += left_to_others(self.host.name, elsewhere)
+        ignored = (Ignored(pid, f"{name} is the same machine and has it") for pid, name in elsewhere.items())
+        processes = tuple(one for one in found.processes if one.pid not in elsewhere)
+        return replace(found, processes=processes, ignored=(*ignored, *found.ignored))
 
     def _is_believed(self, process: Process) -> bool:
         doubt = self._contained.doubt(process)

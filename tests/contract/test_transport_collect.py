@@ -76,6 +76,19 @@ def test_over_ssh_with_one_host_down_and_one_idle_namesake(site, burner):
     assert line.status is Status.IDLE and "searched" in line.reason
 
 
+def test_a_machine_under_two_names_is_recorded_once(site, burner):
+    server = site.server()
+    line = server.known_hosts_line()
+    site.known_hosts.write_text(line + line.replace(server.address, "localhost"))
+    hosts = [site.host(server, "address"), replace(site.host(server, "name"), address="localhost")]
+    results, profiles = recorded(hosts, site.connector().transport)
+    (first,), (other,) = ([name for name in results if (name in profiles) is has] for has in (True, False))
+    good(results[first], burner)
+    note, idle = results[other].outcomes
+    assert (note.status, idle.status) == (Status.DEGRADED, Status.IDLE)
+    assert note.reason == f"1 process is left to {first}, which is the same machine"
+
+
 @pytest.mark.parametrize("text", [f"grep {WORD} | grep -v root-of-all", f"grep {WORD} | awk '{{print $2}}'"])
 def test_a_pipe_is_run_on_the_host(site, burner, text):
     server = site.server()

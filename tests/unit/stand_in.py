@@ -38,7 +38,7 @@ def read(skip=("ping", "received")):
             request["payload"] = stdin.read(request["size"])
         if request["type"] not in skip:
             return request
-HOST = dict(name="here", boot_id="b", pid_namespace="p", kernel="k", arch="x86_64", cpus=2, memory_bytes=1,
+HOST = dict(name="here", boot_id="", pid_namespace="p", kernel="k", arch="x86_64", cpus=2, memory_bytes=1,
             uid=0, user="root")
 def hello(**members):
     read()
