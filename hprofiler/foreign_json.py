@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Callable
 
-MOST_VALUES = 2_000_000
+MOST_VALUES = 4_000_000
 _MOST_DIGITS = 20
 
 

@@ -23,6 +23,7 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
 _HOPS = 5
 _PIECE = 1 << 16
+_BYTES_OF_VALUE = 16  # at least, where there are as many as may be: names are longer than values
 # Pages of a ResourceManager. Other paths may well have a `cluster` in them that is a gateway's own.
 _PAGES = "about|apps?|appattempt|cluster|container|errors-and-warnings|nodelabels|nodes|queue|scheduler"
 _BELOW_BASE = re.compile(rf"/(?:(?:ws/v1|ui2|proxy)(?:/.*)?|cluster(?:/(?:{_PAGES})(?:/.*)?)?)$")
@@ -101,7 +102,7 @@ class Rest:
             raise YarnError(reason, "see how it is") from None
         _check(answer, body, self._spnego is not None)
         try:
-            return foreign_json.read(body)
+            return foreign_json.read(body, bounds.size // _BYTES_OF_VALUE)
         except ValueError as error:
             remedy = "name the base address of the ResourceManager's web interface with -c"
             raise YarnError(f"{shown(answer.url)} answered with something that is no JSON", remedy) from error
