@@ -8,15 +8,15 @@ from enum import Enum
 from typing import Any, FrozenSet, Mapping, Optional, Set, Tuple, Union
 
 from hprofiler.agent import fields
-from hprofiler.agent.wire import BadEvent
+from hprofiler.agent.wire import MAX_MEMBERS, BadEvent
 from hprofiler.model import HostFacts, Process, Samples, Sampling, Status
-from hprofiler.text import printable
 
 MAX_PROFILE = 512 << 20
 MAX_RAW = 512 << 20
 MAX_TIMELINE = 86_460
 MAX_EVENTS = 16
 MAX_FOUND = 10_000
+MAX_BLOBS = 500
 MAX_RECORDED = 512  # processes of one session, as agents hold it
 MAX_EVENT_NAME = 255
 ENGINES = ("async-profiler", "perf")
@@ -175,7 +175,12 @@ def parse_hello(event: Mapping[str, Any]) -> Hello:
     if session and not _SESSION.fullmatch(session):
         raise BadEvent("session is no pid and start time")
     uid = fields.integer(host, "uid", 0, fields.UINT32)
-    return Hello(facts, uid, frozenset(fields.texts(event, "blobs")), session)
+    return Hello(facts, uid, _blobs(event), session)
+
+
+def _blobs(event: Mapping[str, Any]) -> FrozenSet[str]:
+    kept = fields.items(event, "blobs", MAX_BLOBS)
+    return frozenset(fields.sha256({"blobs": one}, "blobs") for one in kept)
 
 
 def parse_listed(event: Mapping[str, Any]) -> Tuple[Listed, ...]:
@@ -186,19 +191,16 @@ def parse_listed(event: Mapping[str, Any]) -> Tuple[Listed, ...]:
             user=fields.text(item, "user", 255),
             command=fields.text(item, "command"),
         )
-        for item in fields.objects(event, "processes")
+        for item in fields.objects(event, "processes", MAX_MEMBERS)
     )
 
 
 def parse_found(event: Mapping[str, Any], host: str) -> Found:
-    if len(fields.items(event, "processes")) > MAX_FOUND:
-        raise BadEvent(f"it found more than {MAX_FOUND} processes")
-    processes = tuple(_process(item, host) for item in fields.objects(event, "processes"))
+    processes = tuple(_process(item, host) for item in fields.objects(event, "processes", MAX_FOUND))
     if len({process.pid for process in processes}) != len(processes):
         raise BadEvent("the same pid was found twice")
-    ignored = tuple(
-        Ignored(fields.pid(item), fields.text(item, "reason")) for item in fields.objects(event, "ignored")
-    )
+    noteworthy = fields.objects(event, "ignored", MAX_MEMBERS)[:MAX_FOUND]
+    ignored = tuple(Ignored(fields.pid(item), fields.text(item, "reason")) for item in noteworthy)
     return Found(fields.integer(event, "searched"), processes, ignored)
 
 
@@ -272,7 +274,7 @@ def parse_sources(event: Mapping[str, Any]) -> Mapping[str, str]:
     sources = fields.member(event, "sources")
     if len(sources) > MAX_EVENTS:
         raise BadEvent(f"sources has more than {MAX_EVENTS} members")
-    return {printable(name[:MAX_EVENT_NAME]): fields.text(sources, name, 255) for name in sources}
+    return fields.named(sources, MAX_EVENT_NAME, 255)
 
 
 def _profile_header(event: Mapping[str, Any]) -> ProfileHeader:
