@@ -89,7 +89,7 @@ impl Jvm {
                 shoes,
                 library,
                 place,
-                musl: findings.musl,
+                musl: findings.loaded.musl,
                 shared: job.shared.clone(),
                 running: false,
                 logs: false,
@@ -129,6 +129,11 @@ impl Jvm {
                 "a path is too long for the attach protocol: {}",
                 self.place.run.path
             )));
+        }
+        // Where it is gone anybody may put another one, which musl would load: it goes by the file.
+        if self.musl && !self.library.is_there() {
+            let why = format!("{} is gone and cannot be told anything", self.library.path);
+            return Err(Failure::plain(why));
         }
         self.attach().load(
             &format!("{}/{}", self.library.path, ASYNC_PROFILER.file),
