@@ -58,6 +58,34 @@ def test_what_a_tool_left_serves_as_well(agent: Agent, library: str, burn: Burn)
     trigger.unlink()
 
 
+@pytest.mark.parametrize("goes_on", [True, False], ids=["in-time", "too-late"])
+def test_a_jvm_that_stops_at_the_signal_dumps_no_threads_when_it_goes_on(
+    start_agent: StartAgent, library_file: Path, burn: Burn, goes_on: bool
+) -> None:
+    """What tells it what the signal means is there for as long as it has yet to look."""
+    burner, agent = burn(), start_agent()
+    agent.hello()
+    library, processes = agent.put(library_file.read_bytes()), found(agent, burner)
+    trigger, socket = Path(f"/tmp/.attach_pid{burner.pid}"), Path(f"/tmp/.java_pid{burner.pid}")
+    with ThreadPoolExecutor() as pool, still(burner.outer.pid, "Signal Dispatch"):
+        prepared = pool.submit(agent.prepare, library, processes)
+        wait_for("the agent to wait for the JVM", lambda: trigger.exists() and sleeps(agent))
+        burner.outer.suspend()
+        _, refused = prepared.result()
+    assert "is stopped" in refused[burner.outer.pid]["reason"], refused
+    if not goes_on:
+        assert agent.bye() == 0
+        assert f"left behind: {trigger}: process {burner.outer.pid} has yet to look at it" in agent.stderr()
+    burner.outer.kill(signal.SIGCONT)
+    wait_for("the socket", socket.exists)
+    if goes_on:
+        assert agent.bye() == 0
+    else:
+        trigger.unlink()
+    assert not trigger.exists()
+    assert not any("Full thread dump" in line for line in lines(burner))
+
+
 def lines(burner: Burner) -> List[str]:
     """What the JVM has written, up to an answer."""
     burner.counters()

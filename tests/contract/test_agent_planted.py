@@ -11,7 +11,7 @@ import pytest
 
 from tests.contract.agent_driver import good
 from tests.contract.cleaning import listed, of_pid, remove
-from tests.contract.conftest import OTHER_USER, found
+from tests.contract.conftest import OTHER_USER, found, open_classes
 from tests.contract.test_agent_namespaces import burn_contained  # noqa: F401
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs and files of other users")
@@ -67,6 +67,83 @@ def test_a_library_that_was_there_before_is_not_loaded(agent, library, burn, own
         assert not planted.exists() or (owner == ATTACKER and planted.read_bytes() == b"hostile")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=[True, False], ids=["musl", "glibc"])
+def of_its_c_library(request):
+    """What of a JVM's environment has it taken for one on musl. All of musl is a library of its name."""
+    if not request.param:
+        return {}
+    mapped = Path("/proc/self/maps").read_text().split()
+    some = next(path for path in mapped if path.endswith(".so.6") and "/libm" in path)
+    preloaded = open_classes() / "ld-musl-x86_64.so.1"
+    shutil.copy(some, preloaded)
+    return {"LD_PRELOAD": str(preloaded)}
+
+
+@pytest.fixture
+def audited(start_agent):
+    agent = start_agent()
+    agent.send("hello", protocol=2, lease_seconds=30, exclude=None, audit=True)
+    agent.expect("hello")
+    return agent
+
+
+def plant_library(folder):
+    """An attacker's, where one was that a JVM has loaded."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o755)
+    planted = folder / "libasyncProfiler.so"
+    planted.write_bytes(b"hostile")
+    for path in (folder, planted):
+        path.chmod(0o755)
+        os.chown(path, ATTACKER, ATTACKER)
+
+
+def named(agent, folder):
+    """What JVMs were told of a folder's library, once the agent has ended."""
+    assert agent.bye() == 0
+    told = [act["detail"] for act in agent.acts if act["what"] == "attach"]
+    return [detail for detail in told if f" {folder}/" in detail]
+
+
+def test_a_library_that_replaces_a_loaded_one_is_not_named_to_the_jvm(
+    agent, library, audited, library_file, burn, of_its_c_library
+):
+    """musl would load it: it looks for the file, and not for the name."""
+    burner = burn(user=OTHER_USER, env=of_its_c_library)
+    assert good(record(agent, library, burner))
+    folder = Path(f"/tmp/.hprofiler-ap-{library[:16]}-{OTHER_USER}")
+    plant_library(folder)
+    try:
+        assert not of_pid(listed(audited), burner.outer.pid), "it is idle"
+        audited.send("clean", kept=True)
+        assert not audited.expect("cleaned", 60)["failed"]
+        again = record(audited, audited.put(library_file.read_bytes()), burner)
+        assert good(again), again
+        assert named(audited, folder) == []
+        assert (folder / "libasyncProfiler.so").read_bytes() == b"hostile"
+    finally:
+        shutil.rmtree(folder)
+        agent.send("clean", kept=True)
+        agent.expect("cleaned", 60)
+
+
+def test_one_that_replaces_another_tools_is_not_named_to_the_jvm(
+    audited, library_file, burn, of_its_c_library
+):
+    folder = Path(f"/tmp/hprofiler-theirs-{os.getpid()}")
+    folder.mkdir(mode=0o755)
+    theirs = Path(shutil.copy(library_file, folder / "libasyncProfiler.so"))
+    try:
+        burner = burn(user=OTHER_USER, env=of_its_c_library, options=[f"-agentpath:{theirs}"])
+        plant_library(folder)
+        library = audited.put(library_file.read_bytes())
+        ready, refused = audited.prepare(library, found(audited, burner))
+        assert not ready and "another async-profiler" in refused[burner.outer.pid]["reason"], refused
+        assert named(audited, folder) == []
+    finally:
+        shutil.rmtree(folder)
 
 
 def burner_maps(burner):

@@ -9,10 +9,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{openat, stat, statat, AtFlags, FileType, Mode, OFlags, CWD};
+use rustix::fs::{openat, stat, Mode, OFlags, CWD};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_timeout, Timeout};
-use rustix::net::{connect, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::Signal;
 
 use crate::audit;
@@ -24,12 +23,16 @@ use crate::proc::target::Target;
 use crate::turns::Turns;
 
 mod reply;
+mod socket;
 mod trigger;
+mod unread;
 
 use self::reply::read_until;
 pub use self::reply::{parse_reply, Reply};
 use self::trigger::Trigger;
+pub use self::unread::left;
 
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// How long a JVM may take to open its socket.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The shortest time-out: none at all would mean for ever.
@@ -100,8 +103,9 @@ impl<'a> Attach<'a> {
     /// Why it would not answer, as far as that can be seen without asking: nothing is sent, signalled or written.
     pub fn foresee(&self) -> Result<(), Failure> {
         self.refuse_stopped()?;
-        match self.look_at_socket() {
-            Ok(_) => Ok(()),
+        let path = self.shoes.path(&self.socket_path());
+        match socket::look(&path, self.target.status.uid) {
+            Ok(()) => Ok(()),
             Err(Errno::NOENT) => self.refuse_deaf().and_then(|()| self.refuse_closed_tmp()),
             Err(error) => Err(self.cannot_connect(error)),
         }
@@ -233,32 +237,9 @@ impl<'a> Attach<'a> {
         format!("/tmp/.java_pid{}", self.target.status.namespace_pid)
     }
 
-    /// Connect as the JVM's user, whom the JVM asks the kernel about.
     fn connect(&self) -> Result<OwnedFd, Errno> {
-        let path = self.look_at_socket()?;
-        let socket = socket_with(
-            AddressFamily::UNIX,
-            SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
-        // Also bounds connecting itself, which would wait for ever at a full queue.
-        set_socket_timeout(&socket, Timeout::Send, Some(self.limit(OPEN_TIMEOUT)))?;
-        connect(&socket, &SocketAddrUnix::new(path)?)?;
-        Ok(socket)
-    }
-
-    /// Where the socket is, which has to be one and the JVM's user's.
-    fn look_at_socket(&self) -> Result<String, Errno> {
         let path = self.shoes.path(&self.socket_path());
-        let stat = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
-            return Err(Errno::NOTSOCK);
-        }
-        match stat.st_uid == self.target.status.uid {
-            true => Ok(path),
-            false => Err(Errno::PERM),
-        }
+        socket::connect(&path, self.target.status.uid, self.limit(OPEN_TIMEOUT))
     }
 
     /// Where several JVMs have this number and this `/tmp`, asking one while another opens its socket would have it
@@ -288,8 +269,11 @@ impl<'a> Attach<'a> {
                 format!("process {pid} was not asked to open its socket: no time was left");
             return Err(Failure::plain(reason));
         }
+        if unread::has(self.target) {
+            return self.wait_for_socket(start, limit);
+        }
         let patience = UNDER_WAY.min(limit - LEAST);
-        let _trigger = loop {
+        let trigger = loop {
             let trigger = self.trigger()?;
             // Looked at last, for it is there as soon as the JVM needs the trigger no more.
             if let Some(socket) = self.own_socket()? {
@@ -305,15 +289,22 @@ impl<'a> Attach<'a> {
         self.target.signal(Signal::QUIT).map_err(|error| {
             Failure::plain(format!("cannot send SIGQUIT to process {pid}: {error}"))
         })?;
-        self.wait_for_socket(start, limit)
+        let opened = self.wait_for_socket(start, limit);
+        if opened.is_err() && self.target.stat().is_some() {
+            let tmp = self.tmp().map_err(|error| self.cannot_connect(error))?;
+            unread::keep(self.target, tmp, trigger);
+        }
+        opened
+    }
+
+    fn tmp(&self) -> Result<OwnedFd, Errno> {
+        openat(CWD, self.shoes.path("/tmp"), FOLDER, Mode::empty())
     }
 
     /// Another JVM of the same number may see it too, and looks at it only when it gets a SIGQUIT itself. In `/tmp`, else
     /// in the JVM's working directory: there applications keep their own files.
     fn trigger(&self) -> Result<Trigger, Failure> {
         let name = format!(".attach_pid{}", self.target.status.namespace_pid);
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let tmp = openat(CWD, self.shoes.path("/tmp"), flags, Mode::empty());
         let cwd = self.shoes.cwd.as_ref().ok_or(Errno::NOENT);
         let cwd = cwd.and_then(|cwd| cwd.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE));
         // Other tools try the working directory first.
@@ -323,7 +314,7 @@ impl<'a> Attach<'a> {
             return Ok(theirs);
         }
         let mut tried = Vec::new();
-        for (place, dir) in [("/tmp", tmp), ("its working directory", cwd)] {
+        for (place, dir) in [("/tmp", self.tmp()), ("its working directory", cwd)] {
             match dir.and_then(|dir| Trigger::put(dir, &name, self.target.status.uid, place)) {
                 Ok(trigger) => return Ok(trigger),
                 Err(error) => tried.push(format!("{place}: {error}")),

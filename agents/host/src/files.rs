@@ -211,19 +211,24 @@ pub struct Passing {
 impl Passing {
     /// Of a file that was just made in a folder, which is told by this name.
     pub fn new(dir: OwnedFd, name: &str, folder: &'static str) -> Self {
-        audit::note("file", || format!("{folder}/{name}"));
-        Self {
+        let passing = Self {
             dir,
             name: name.to_owned(),
             folder,
-        }
+        };
+        audit::note("file", || passing.path());
+        passing
+    }
+
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.folder, self.name)
     }
 }
 
 impl Drop for Passing {
     fn drop(&mut self) {
         if unlinkat(&self.dir, &self.name, AtFlags::empty()).is_ok() {
-            audit::note("removed", || format!("{}/{}", self.folder, self.name));
+            audit::note("removed", || self.path());
         }
     }
 }

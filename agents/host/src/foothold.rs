@@ -77,6 +77,11 @@ impl Held {
         Err(format!("{path} cannot be held"))
     }
 
+    /// Whether its path still leads to it.
+    pub fn is_there(&self) -> bool {
+        is_at(&self.dir, &self.seen_as)
+    }
+
     /// Let it go and leave it there.
     pub fn keep(self) {}
 

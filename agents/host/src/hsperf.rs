@@ -161,6 +161,7 @@ mod tests {
         for (inode, want) in [(inode, Some("1.8.0")), (inode + 1, None)] {
             let mapped = Mapped {
                 path: path.clone(),
+                device: String::new(),
                 inode,
             };
             assert_eq!(version(&named, &[mapped]).as_deref(), want);

@@ -41,6 +41,7 @@ mod inbox;
 mod lease;
 mod limits;
 mod listening;
+mod loaded;
 mod modest;
 mod outcome;
 mod output;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::engine::async_profiler::symbols;
 use crate::engine::async_profiler::writing::writes_recording;
 use crate::hsperf;
+use crate::loaded::Loaded;
 use crate::outcome::Failure;
 use crate::proc::maps::{file_name, Mapped};
 use crate::proc::named::Named;
@@ -38,8 +39,8 @@ pub struct Findings {
     pub refusal: Option<Failure>,
     /// How it was started.
     pub launched: Launched,
-    /// Whether its C library is musl.
-    pub musl: bool,
+    /// What it has loaded.
+    pub loaded: Loaded,
     /// What it publishes of itself.
     pub performance_data: Vec<Mapped>,
     /// Paths of async-profiler libraries that hprofiler sessions loaded.
@@ -78,9 +79,10 @@ pub struct Launched {
 /// Look at a process from outside. To be called before the thread takes the process's user: some of this is only
 /// root's to read.
 pub fn look(target: &Target) -> Findings {
-    let seen = target.programs();
+    let seen = Loaded::of(target);
     let readable = seen.is_some();
-    let seen = seen.unwrap_or_default().into_iter();
+    let loaded = seen.unwrap_or_default();
+    let seen = loaded.paths().into_iter();
     let (libraries, programs): (Vec<String>, Vec<String>) =
         seen.partition(|path| is_of_interest(file_name(path)));
     let library = libraries
@@ -89,7 +91,6 @@ pub fn look(target: &Target) -> Findings {
         .cloned();
     let refusal = refuse_other_jvm(target, &libraries)
         .and_then(|()| refuse_other_profiler(target, &libraries));
-    let musl = libraries.iter().any(|path| is_musl(file_name(path)));
     let async_profilers = libraries
         .into_iter()
         .filter(|path| file_name(path).starts_with(ASYNC_PROFILER));
@@ -102,7 +103,7 @@ pub fn look(target: &Target) -> Findings {
         library,
         refusal: refusal.err(),
         launched: Launched::read(target),
-        musl,
+        loaded,
         performance_data: target.mapped(hsperf::is_data).unwrap_or_default(),
         writes_recording: (!ours.is_empty())
             .then(|| writes_recording(target))
@@ -134,7 +135,7 @@ fn is_of_interest(name: &str) -> bool {
 
 /// Whether this is musl's one library: under its own name, or where that is a link, what the link leads to. (The C
 /// library of glibc has a version at its end.)
-fn is_musl(name: &str) -> bool {
+pub fn is_musl(name: &str) -> bool {
     name.starts_with("ld-musl-") || name.starts_with("libc.musl-") || name == "libc.so"
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGHUP;
 
+use crate::attach;
 use crate::canary::Canary;
 use crate::host;
 use crate::inbox::{Happening, Inbox};
@@ -259,6 +260,7 @@ impl Session {
                 .take()
                 .map(|recordings| recordings.left_by_now())
                 .unwrap_or_default();
+            let left = left.into_iter().chain(attach::left()).collect();
             self.output.send(&Event::Done { left });
         }
     }
@@ -270,7 +272,8 @@ impl Session {
         let of_all = of_all.map(|recordings| recordings.abandon(&self.inbox));
         let canary = self.canary.take();
         let of_canary = canary.map(|canary| canary.abandon(&self.inbox));
-        for path in of_all.into_iter().chain(of_canary).flatten() {
+        let left = of_all.into_iter().chain(of_canary).flatten();
+        for path in left.chain(attach::left()) {
             complain(&format!("left behind: {path}"));
         }
         if !matches!(end, End::Lent(_)) {

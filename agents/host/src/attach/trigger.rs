@@ -14,17 +14,22 @@ const TRIES: u32 = 10;
 
 /// One that is there; it goes with this where it was made here.
 pub struct Trigger {
-    _own: Option<Passing>,
+    own: Option<Passing>,
     /// How old it is where another tool made it, which is to delete it.
     pub others: Option<Duration>,
 }
 
 impl Trigger {
+    /// What people may call it, where it was made here.
+    pub fn path(&self) -> Option<String> {
+        self.own.as_ref().map(Passing::path)
+    }
+
     /// One of the JVM's own user that is there already.
     pub fn of_others(dir: impl AsFd, name: &str, uid: u32) -> Option<Self> {
         let there = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         (there.st_uid == uid).then(|| Self {
-            _own: None,
+            own: None,
             others: Some(age(&there)),
         })
     }
@@ -34,11 +39,11 @@ impl Trigger {
     pub fn put(dir: OwnedFd, name: &str, uid: u32, place: &'static str) -> Result<Self, Errno> {
         match make(&dir, name)? {
             None => Ok(Self {
-                _own: Some(Passing::new(dir, name, place)),
+                own: Some(Passing::new(dir, name, place)),
                 others: None,
             }),
             Some(there) if there.st_uid == uid => Ok(Self {
-                _own: None,
+                own: None,
                 others: Some(age(&there)),
             }),
             Some(_) => Err(Errno::EXIST),

@@ -26,6 +26,7 @@ use crate::audit;
 use crate::engine::async_profiler::writing::writes_recording;
 use crate::foothold::USUAL;
 use crate::identity::Shoes;
+use crate::loaded::Loaded;
 use crate::preflight;
 use crate::proc::scan::{self, Seen};
 use crate::proc::target::Target;
@@ -216,13 +217,22 @@ fn clean_profilers(cleaning: &Cleaning, pid: i32, start_time: u64) -> Found {
     let Ok(target) = Target::open(pid, start_time) else {
         return found;
     };
-    let paths = target.libraries(preflight::is_ours).unwrap_or_default();
+    let loaded = Loaded::of(&target).unwrap_or_default();
+    let paths: Vec<String> = loaded
+        .paths()
+        .into_iter()
+        .filter(|path| preflight::is_ours(path))
+        .collect();
     if paths.is_empty() {
         return found;
     }
     let writing = writes_recording(&target);
     if let Ok(shoes) = Shoes::put_on(&target) {
-        let libraries = profilers::Libraries { paths, writing };
+        let libraries = profilers::Libraries {
+            paths,
+            writing,
+            loaded,
+        };
         profilers::look(cleaning, &target, &shoes, libraries, &mut found);
     }
     found

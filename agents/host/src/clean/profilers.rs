@@ -15,6 +15,7 @@ use crate::engine::async_profiler::jvm::status_file;
 use crate::files::{could_make_files, open_private, read_regular};
 use crate::foothold::{is_free, run_folder, Held, RUN_FOLDER, USUAL};
 use crate::identity::Shoes;
+use crate::loaded::Loaded;
 use crate::outcome::Failure;
 use crate::proc::target::Target;
 
@@ -38,6 +39,8 @@ pub fn is_own_probe(name: &str) -> bool {
 pub struct Libraries {
     pub paths: Vec<String>,
     pub writing: Option<bool>,
+    /// All that the JVM has.
+    pub loaded: Loaded,
 }
 
 /// What came of asking a JVM for one of our libraries.
@@ -59,14 +62,14 @@ pub fn look(
     libraries: Libraries,
     found: &mut Found,
 ) {
-    for library in libraries.paths {
+    for library in &libraries.paths {
         let user = cleaning.users.name(shoes.uid);
         let entry = Entry::of_profiler(target.pid, target.start_time, library.clone(), user);
         // To ask a JVM is to attach to it.
         if !cleaning.order.wants(&entry) {
             continue;
         }
-        let folder = folder_of(shoes, &library);
+        let folder = folder_of(shoes, library);
         // From before it is asked: whoever does not answer in time may record.
         if let Some(folder) = folder {
             cleaning.needs(folder, target.pid);
@@ -76,7 +79,7 @@ pub fn look(
                 cleaning.needs_no_more(folder, target.pid);
             }
         };
-        let entry = match ask(cleaning, target, shoes, &library, libraries.writing) {
+        let entry = match ask(cleaning, target, shoes, &libraries, library) {
             Ok(Asked::Idle) => {
                 settled();
                 continue;
@@ -97,7 +100,7 @@ pub fn look(
             }
             continue;
         }
-        match stop(target, shoes, &library) {
+        match stop(target, shoes, &libraries, library) {
             Ok(()) => {
                 settled();
                 found.cleaned.stopped.push(target.pid);
@@ -117,8 +120,8 @@ fn ask(
     cleaning: &Cleaning,
     target: &Target,
     shoes: &Shoes,
+    libraries: &Libraries,
     library: &str,
-    writing: Option<bool>,
 ) -> Result<Asked, Failure> {
     if target.stat().is_none() {
         return Ok(Asked::Idle);
@@ -138,7 +141,7 @@ fn ask(
     // Each JVM has one of its own: several are asked at a time.
     let session = format!("{PROBE}{}-{}", std::process::id(), target.pid);
     let run = run_folder(shoes, &bases, &session).map_err(Failure::plain)?;
-    let active = is_active(target, shoes, library, writing, &run);
+    let active = is_active(target, shoes, libraries, library, &run);
     let _ = run.release(|_| true);
     // One that records may only be called left over by who has seen all folders of sessions.
     match active? {
@@ -234,7 +237,16 @@ fn is_folder_of(dir: &OwnedFd, name: &str, owner: u32) -> bool {
 }
 
 /// Have the JVM run one of our libraries' commands; false where it has lost the library.
-fn load(target: &Target, shoes: &Shoes, library: &str, options: &str) -> Result<bool, Failure> {
+fn load(
+    target: &Target,
+    shoes: &Shoes,
+    libraries: &Libraries,
+    library: &str,
+    options: &str,
+) -> Result<bool, Failure> {
+    if !libraries.loaded.may_be_named(shoes, library) {
+        return Ok(false);
+    }
     match Attach::new(target, shoes).load(library, options, ANSWER)? {
         Reply::Returned(0) => Ok(true),
         // Some JVMs do not find a library again whose file is gone.
@@ -248,13 +260,13 @@ fn load(target: &Target, shoes: &Shoes, library: &str, options: &str) -> Result<
 fn is_active(
     target: &Target,
     shoes: &Shoes,
+    libraries: &Libraries,
     library: &str,
-    writing: Option<bool>,
     run: &Held,
 ) -> Result<bool, Failure> {
     let command = commands::status(&format!("{}/status", run.path));
-    if !load(target, shoes, library, &command)? {
-        return is_out_of_reach(library, writing);
+    if !load(target, shoes, libraries, library, &command)? {
+        return is_out_of_reach(library, libraries.writing);
     }
     let status = read_regular(&run.dir, "status", Some(shoes.uid), 64 << 10);
     Ok(!status.is_ok_and(|text| commands::is_idle(&String::from_utf8_lossy(&text))))
@@ -271,12 +283,18 @@ fn is_out_of_reach(library: &str, writing: Option<bool>) -> Result<bool, Failure
     Err(Failure::plain(reason))
 }
 
-fn stop(target: &Target, shoes: &Shoes, library: &str) -> Result<(), Failure> {
+fn stop(
+    target: &Target,
+    shoes: &Shoes,
+    libraries: &Libraries,
+    library: &str,
+) -> Result<(), Failure> {
     if is_in_use(shoes, &status_file(target)).map_err(Failure::plain)? {
         return Err(Failure::plain("a session is at work on it by now"));
     }
-    load(target, shoes, library, &commands::stop("/dev/null"))?;
-    match load(target, shoes, library, &commands::status("/dev/null"))? {
+    let load = |command: &str| load(target, shoes, libraries, library, command);
+    load(&commands::stop("/dev/null"))?;
+    match load(&commands::status("/dev/null"))? {
         true => Ok(()),
         false => Err(Failure::plain(format!("{library} is gone"))),
     }

@@ -11,6 +11,8 @@ const MOST_FILES: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapped {
     pub path: String,
+    /// Of the file system it is on, as the kernel writes it here; on some (overlayfs, btrfs) `stat` tells another.
+    pub device: String,
     pub inode: u64,
 }
 
@@ -47,13 +49,29 @@ fn chosen(map: impl Read, wanted: impl Fn(&str, &Mapped) -> bool) -> Option<Vec<
     }
 }
 
+/// The file that is mapped at an address.
+pub fn file_at(map: impl Read, address: u64) -> Option<Mapped> {
+    let at = |line: &str, _: &Mapped| {
+        let range = line
+            .split(' ')
+            .next()
+            .and_then(|range| range.split_once('-'));
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        let range = range.and_then(|(from, to)| Some(number(from)?..number(to)?));
+        range.is_some_and(|range| range.contains(&address))
+    };
+    chosen(map, at)?.pop()
+}
+
 /// What one line tells, the path without the mark of a deleted file. Paths may hold spaces.
 fn mapped_file(line: &str) -> Option<Mapped> {
     let (numbers, path) = line.split_at(line.find('/')?);
     let path = path.trim_end_matches('\n');
+    let mut numbers = numbers.split_ascii_whitespace().skip(3);
     Some(Mapped {
         path: path.strip_suffix(" (deleted)").unwrap_or(path).to_owned(),
-        inode: numbers.split_ascii_whitespace().nth(4)?.parse().ok()?,
+        device: numbers.next()?.to_owned(),
+        inode: numbers.next()?.parse().ok()?,
     })
 }
 
@@ -71,11 +89,21 @@ mod tests {
         let line = "7f1-7f2 r-xp 00000000 08:01 42    /opt/my app/libjvm.so (deleted)\n";
         let mapped = mapped_file(line).unwrap();
         assert_eq!(
-            (mapped.path.as_str(), mapped.inode),
-            ("/opt/my app/libjvm.so", 42)
+            (mapped.path.as_str(), mapped.device.as_str(), mapped.inode),
+            ("/opt/my app/libjvm.so", "08:01", 42)
         );
         assert_eq!(mapped_file("7f1-7f2 rw-p 00000000 00:00 0 [heap]\n"), None);
         assert_eq!(file_name("/opt/my app/libjvm.so"), "libjvm.so");
+    }
+
+    #[test]
+    fn what_is_mapped_at_an_address() {
+        let map =
+            "1000-2000 r--p 0 08:01 1 /a\n2000-3000 r--p 0 fd:10 2 /b\n3000-4000 rw-p 0 00:00 0\n";
+        let at = |address| file_at(map.as_bytes(), address).map(|file| (file.path, file.inode));
+        assert_eq!(at(0x2000), Some(("/b".to_owned(), 2)));
+        assert_eq!(at(0x1fff), Some(("/a".to_owned(), 1)));
+        assert_eq!((at(0x3000), at(0xfff)), (None, None));
     }
 
     #[test]

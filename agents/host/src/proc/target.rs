@@ -1,6 +1,5 @@
 //! One process, held fast: later steps cannot hit another one that was given the same pid.
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 
@@ -96,20 +95,15 @@ impl Target {
         maps::files(self.map()?, wanted)
     }
 
-    /// The paths of the files whose code it may run, each once.
-    pub fn programs(&self) -> Option<Vec<String>> {
-        maps::programs(self.map()?).map(paths)
+    /// The files whose code it may run.
+    pub fn programs(&self) -> Option<Vec<Mapped>> {
+        maps::programs(self.map()?)
     }
 
     fn map(&self) -> Option<File> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let map = openat(&self.dir, "maps", flags, Mode::empty());
         map.ok().map(File::from)
-    }
-
-    /// The paths of `mapped`, each once.
-    pub fn libraries(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<String>> {
-        self.mapped(wanted).map(paths)
     }
 
     /// What it has open, as `open_files::of` tells it.
@@ -164,12 +158,6 @@ impl Target {
             _ => Err(Errno::SRCH),
         }
     }
-}
-
-fn paths(mapped: Vec<Mapped>) -> Vec<String> {
-    let mut seen = HashSet::new();
-    let paths = mapped.into_iter().map(|file| file.path);
-    paths.filter(|path| seen.insert(path.clone())).collect()
 }
 
 /// Signals go to numbers of the agent's own pid namespace, and `/proc` may show those of another.

@@ -55,6 +55,8 @@ pub struct Jvm {
     shared: Arc<Shared>,
     /// Whether a recording of ours may be going on in it.
     running: bool,
+    /// Whether it may have a log of ours open.
+    logs: bool,
     /// How long it took to have it loaded and started, without the waiting for a turn.
     attached: Duration,
     /// When one has ended by itself, whatever became of the agent meanwhile; since boot.
@@ -87,9 +89,10 @@ impl Jvm {
                 shoes,
                 library,
                 place,
-                musl: findings.musl,
+                musl: findings.loaded.musl,
                 shared: job.shared.clone(),
                 running: false,
+                logs: false,
                 attached: began.elapsed(),
                 ends: None,
                 pieces: Pieces::begin(SystemTime::now()),
@@ -126,6 +129,11 @@ impl Jvm {
                 "a path is too long for the attach protocol: {}",
                 self.place.run.path
             )));
+        }
+        // Where it is gone anybody may put another one, which musl would load: it goes by the file.
+        if self.musl && !self.library.is_there() {
+            let why = format!("{} is gone and cannot be told anything", self.library.path);
+            return Err(Failure::plain(why));
         }
         self.attach().load(
             &format!("{}/{}", self.library.path, ASYNC_PROFILER.file),
@@ -171,6 +179,7 @@ impl Jvm {
             let options = plan.start(choice, &self.file(RECORDING), &self.file("log"));
             // Until the answer is known the JVM may have started it, or yet start it.
             self.running = true;
+            self.logs = true;
             self.pieces = Pieces::begin(SystemTime::now());
             let answer = self.command(&options, ANSWER);
             self.ends = Some(since_boot() + Duration::from_secs(plan.time_limit()));
@@ -241,8 +250,9 @@ impl Jvm {
     }
 
     /// The JVM keeps a log open until the next command that names none.
-    fn close_log(&self) {
+    fn close_log(&mut self) {
         let _ = self.command(&commands::status("/dev/null"), FAREWELL);
+        self.logs = false;
     }
 
     /// Whether the recording takes too much of the disk (or memory) that its folder is on, or could not be read any
@@ -284,11 +294,16 @@ impl Jvm {
     /// Stop what may still run, if the JVM can be told.
     fn end(&mut self) {
         self.running &= !self.is_over() && self.target.stat().is_some();
-        if self.running && self.command(&commands::stop("/dev/null"), FAREWELL).is_ok() {
-            self.running = false;
-            self.close_log();
+        if self.running {
+            self.running = self
+                .command(&commands::stop("/dev/null"), FAREWELL)
+                .is_err();
         }
         self.running &= self.target.stat().is_some();
+        // One that did not start opened its log all the same. A JVM that does not answer is not asked twice.
+        if self.logs && !self.running && self.target.stat().is_some() {
+            self.close_log();
+        }
     }
 }
 

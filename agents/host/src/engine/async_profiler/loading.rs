@@ -52,7 +52,11 @@ pub fn refuse_others(
         .map(|path| (path, true))
         .chain(foreign.iter().map(|path| (path, false)))
     {
-        match status(target, shoes, library, run) {
+        let answer = match findings.loaded.may_be_named(shoes, library) {
+            true => status(target, shoes, library, run),
+            false => Err(Load::Refused(format!("{library} is gone"))),
+        };
+        match answer {
             Ok(text) if commands::is_idle(&text) => {}
             // Of musl's, one that is gone: it would have its recording open.
             Err(Load::Refused(_)) if ours => {}
@@ -96,11 +100,11 @@ pub fn stage_and_load(
         ) {
             Ok(text) if commands::is_idle(&text) => return Ok(held),
             Ok(_) => {
-                let _ = let_library_go(held, findings.musl);
+                let _ = let_library_go(held, findings.loaded.musl);
                 return Err(already_profiled(target.pid));
             }
             Err(Load::Failed(failure)) => {
-                let _ = let_library_go(held, findings.musl);
+                let _ = let_library_go(held, findings.loaded.musl);
                 return Err(failure);
             }
             Err(Load::Refused(text)) => {

@@ -24,6 +24,10 @@ const NAMES_PART: u64 = 8;
 const MAX_RAW: u64 = 512 << 20;
 /// What a chunk of a recording begins with: four letters, the version, and its size.
 const CHUNK_HEAD: usize = 16;
+/// No chunk is smaller than its whole header. The recording is the JVM's user's: it may say anything of itself.
+const MIN_CHUNK: u64 = 68;
+/// More chunks are not looked at; the profiler writes one in 5 s, or in 8 MiB.
+const MOST_CHUNKS: usize = 1 << 16;
 /// Warnings of one recording that are told.
 const MOST_WARNINGS: usize = 3;
 
@@ -154,7 +158,7 @@ fn read(jvm: &Jvm, stopped: Stopped, events: usize) -> Result<(Recording, Option
 
 fn large_chunk() -> String {
     format!(
-        "a piece of it, and what follows, is larger than {} MiB",
+        "a piece of it, and what follows, is larger than {} MiB, or none that a profiler writes",
         MAX_CHUNK >> 20
     )
 }
@@ -174,18 +178,21 @@ fn killed() -> Failure {
 /// no size, or a wrong one, if it was never finished.
 fn readable(file: &File, size: u64) -> u64 {
     let mut at = 0;
-    while size - at > MAX_CHUNK {
+    for _ in 0..MOST_CHUNKS {
+        if size - at <= MAX_CHUNK {
+            return size;
+        }
         let mut head = [0; CHUNK_HEAD];
         if file.read_exact_at(&mut head, at).is_err() {
             return at;
         }
         let [.., a, b, c, d, e, f, g, h] = head;
         match u64::from_be_bytes([a, b, c, d, e, f, g, h]) {
-            chunk @ 1..=MAX_CHUNK => at += chunk,
+            chunk @ MIN_CHUNK..=MAX_CHUNK => at += chunk,
             _ => return at,
         }
     }
-    size
+    at
 }
 
 /// One event's profile, which is empty where there was none.
@@ -283,9 +290,23 @@ mod tests {
             ),
             ("huge", vec![(9 * M, 9 * M), (900 * M, 900 * M)], 9 * M),
             ("endless", vec![(0, 100 * M)], 0),
+            ("none", vec![(9 * M, 9 * M), (8, 8), (M, 100 * M)], 9 * M),
+            (
+                "least",
+                vec![(68, 68), (9 * M, 9 * M), (900 * M, 900 * M)],
+                9 * M + 68,
+            ),
         ] {
             assert_eq!(end(name, &chunks), want, "{name}");
         }
+    }
+
+    #[test]
+    fn no_more_chunks_are_looked_at_than_are_written() {
+        let chunks = vec![(100, 100); MOST_CHUNKS + 1];
+        let rest = (MAX_CHUNK + 1, MAX_CHUNK + 1);
+        let end = end("many", &[&chunks[..], &[rest]].concat());
+        assert_eq!(end, 100 * MOST_CHUNKS as u64);
     }
 
     #[test]

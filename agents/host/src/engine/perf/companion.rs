@@ -99,7 +99,7 @@ impl Companion {
             target: &self.target,
             shoes: &self.shoes,
             java: &self.java,
-            musl: self.findings.musl,
+            musl: self.findings.loaded.musl,
             session: &self.session,
             library: self.perfmap.as_deref(),
         }
