@@ -309,7 +309,7 @@ mod tests {
         assert!(begin(OTHER).is_none() && begin(OTHER + 1).is_some());
         hanging.pop();
         assert!(begin(OTHER).is_some());
-        hanging.extend((0..100).filter_map(|uid| begin(uid)));
+        hanging.extend((0..100).filter_map(begin));
         assert_eq!(hanging.len(), MOST_AT_WORK);
     }
 
