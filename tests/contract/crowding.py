@@ -1,4 +1,7 @@
-"""A process that maps the files it is told, to be executed, in as many copies of itself as it is told."""
+"""A process that maps the files it is told, to be executed, in as many copies of itself as it is told.
+
+Words behind `--` only make its command line longer.
+"""
 
 import mmap
 import os
@@ -6,9 +9,10 @@ import signal
 import sys
 
 USER, COPIES = int(sys.argv[1]), int(sys.argv[2])
+FILES = sys.argv[3 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[3:]
 
 maps = []
-for path in sys.argv[3:]:
+for path in FILES:
     with open(path, "rb") as file:
         prot = mmap.PROT_READ | mmap.PROT_EXEC
         maps.append(mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=prot))
