@@ -75,7 +75,7 @@ def test_files_that_a_power_cut_left(cleaner, plant):
 
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_map_that_a_jvm_was_told_to_write_goes_with_its_folder(cleaner, plant, replaced):
-    """Of an agent that was killed meanwhile: known by its other name in the folder. What took its place stays."""
+    """Of an agent that was killed: known by its other name in the folder. What took its place stays."""
     pid = os.getpid()
     made = plant(f".hprofiler-run-76-{pid}-0")
     mark = write(made / f"4026531836-{pid}-12345.perf.map", 0, "" if replaced else "1000 10 a.b\n")
