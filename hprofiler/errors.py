@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from hprofiler.text import printable
 
+_LONGEST = 4096
+"""Of a host's words, which go to the terminal, to run.json and into the report."""
+
 
 class HprofilerError(Exception):
     """Anything that ends a command with a message instead of a traceback."""
@@ -30,11 +33,11 @@ class HostError(HprofilerError):
     """One host could not do its part; becomes a ledger line, never the end of a run.
 
     `stage` is one of the stages of `model.Outcome`. Reasons often have words of the host's, or of whoever
-    answers in its place: what a terminal would obey is taken out here, for all of them.
+    answers in its place: for all of them what a terminal would obey is taken out here, and what is long cut.
     """
 
     def __init__(self, stage: str, reason: str, remedy: str = "") -> None:
-        super().__init__(printable(reason), printable(remedy))
+        super().__init__(printable(reason[:_LONGEST]), printable(remedy[:_LONGEST]))
         self.stage = stage
 
     def at(self, stage: str) -> HostError:

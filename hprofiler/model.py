@@ -154,8 +154,9 @@ class Outcome:
 
     `pid` is None when the line speaks of the whole host. `stage` says how far it came:
     connect, push, find, prepare, start, record, fetch, clean, report. A process that is `lost` was so with
-    its host, whose own line says why. `seconds` is how long its recording lasted where that was cut short
-    while the process went on: by us, or by a connection that was lost.
+    its host, whose own line says why. One that is `gone` had ended before all of it was recorded. `seconds`
+    is how long its recording lasted where that was cut short while the process went on: by us, or by a
+    connection that was lost.
     """
 
     host: str
@@ -167,6 +168,7 @@ class Outcome:
     label: str = ""
     lost: bool = False
     seconds: Optional[float] = None
+    gone: bool = False
 
     @property
     def where(self) -> str:
@@ -180,7 +182,8 @@ class Outcome:
 class HostFacts:
     """What the agent says of its machine when it greets.
 
-    `load` is the number of tasks that want to run (-1 where it is not known), `memory_available` in bytes.
+    A pid means the same process where `boot_id` and `pid_namespace` are the same. `load` is the number of
+    tasks that want to run (-1 where it is not known), `memory_available` in bytes.
     """
 
     name: str
@@ -190,6 +193,7 @@ class HostFacts:
     memory_bytes: int
     user: str
     boot_id: str = ""
+    pid_namespace: str = ""
     agent_version: str = ""
     load: float = -1.0
     memory_available: Optional[int] = None

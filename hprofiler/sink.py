@@ -52,10 +52,10 @@ class FolderSink:
                 arrived.unlink(missing_ok=True)
 
     def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
-        """`collect.ProfileSink.raw`."""
+        """`collect.ProfileSink.raw`. What an engine wrote is not masked: only its owner may read it."""
         path = self._folder.raw_path(host.name, process.pid, name)
         with _writing(path):
-            self._write(path, pieces)
+            self._write(path, pieces, mode=0o600)
 
     def _convert(self, arrived: Path, path: Path, host: Host, recording: Recording) -> Dict[str, int]:
         with self._turns:
@@ -104,8 +104,8 @@ class FolderSink:
             self._sums[key] = self._sums.get(key, 0) + times * total
 
     @staticmethod
-    def _write(path: Path, pieces: Iterator[bytes]) -> None:
-        with replacing(path) as file:
+    def _write(path: Path, pieces: Iterator[bytes], mode: int = 0o666) -> None:
+        with replacing(path, mode) as file:
             for piece in pieces:
                 file.write(piece)
 

@@ -23,10 +23,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping
 
+from hprofiler import foreign_json
 from hprofiler.errors import RunFolderError
 
 RUN_FILE = "run.json"
 FORMAT = 2
+MOST_VALUES = 20_000_000
+"""In run.json: that of a thousand hosts has a million."""
 
 
 class RunFolder:
@@ -69,10 +72,10 @@ class RunFolder:
         """The content of run.json."""
         file = self.path / RUN_FILE
         try:
-            content = json.loads(file.read_text(encoding="utf-8"))
+            content = foreign_json.read(file.read_bytes(), MOST_VALUES)
         except FileNotFoundError:
             raise RunFolderError(f"{self.path} is no run folder: it has no {RUN_FILE}") from None
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             raise RunFolderError(f"cannot read {file}: {error}") from error
         if not isinstance(content, dict):
             raise RunFolderError(f"cannot read {file}: not a JSON object")
@@ -112,12 +115,15 @@ class RunFolder:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes `path`'s place when the block ends well, and is gone when it does not."""
+def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """A file that takes `path`'s place when the block ends well, and is gone when it does not.
+
+    It has the `mode` less what the user's umask forbids.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with temporary.open("wb") as file:
+        with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             yield file
         temporary.replace(path)
     finally:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import signal
+from typing import Generator
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.needed import HAVE_ALL, is_lacking
 
 # The same examples each time, however long one takes on a busy machine: what fails here fails everywhere.
 settings.register_profile(
@@ -18,3 +22,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that is skipped for want of something fails where everything has to be there, as in CI."""
+    report = yield
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+    if report.skipped and is_lacking(reason):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid}: {reason}, and {HAVE_ALL} is set"
+    return report

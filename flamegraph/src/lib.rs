@@ -52,7 +52,7 @@ pub use many::{read_all, read_mean};
 pub use merge::Merger;
 pub use ops::{smaller_frames, Change, Diff, DiffNode, Keep, MeanMerger, Method, NodeRow, Tier};
 #[cfg(feature = "recordings")]
-pub use options::SymbolOptions;
+pub use options::{GoOn, SymbolOptions};
 pub use options::{PerfOptions, ReadOptions};
 pub use profile::{Labels, Profile};
 pub use threads::Threads;

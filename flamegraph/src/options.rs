@@ -123,6 +123,42 @@ pub struct SymbolOptions {
     pub kallsyms: Option<PathBuf>,
     /// The same, read by a caller who has the right to; stronger than `kallsyms`.
     pub kallsyms_text: Option<Arc<[u8]>>,
+    /// How much memory symbols may take, in bytes; and so much of each file is read at most.
+    pub memory: usize,
+    /// Whether symbols are still wanted.
+    pub go_on: GoOn,
+}
+
+/// Asked again and again during long work: whether to go on with it. Whoever answers may rest before.
+#[cfg(feature = "recordings")]
+#[derive(Clone)]
+pub struct GoOn(Arc<dyn Fn() -> bool + Send + Sync>);
+
+#[cfg(feature = "recordings")]
+impl GoOn {
+    /// This is what is asked.
+    pub fn new(ask: impl Fn() -> bool + Send + Sync + 'static) -> GoOn {
+        GoOn(Arc::new(ask))
+    }
+
+    pub(crate) fn ask(&self) -> bool {
+        (self.0)()
+    }
+}
+
+#[cfg(feature = "recordings")]
+impl Default for GoOn {
+    /// To the end, without rest.
+    fn default() -> GoOn {
+        GoOn::new(|| true)
+    }
+}
+
+#[cfg(feature = "recordings")]
+impl std::fmt::Debug for GoOn {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("GoOn")
+    }
 }
 
 #[cfg(feature = "recordings")]
@@ -136,12 +172,17 @@ impl Default for SymbolOptions {
             build_id_cache: home.map(|home| home.join(".debug")),
             kallsyms: Some(PathBuf::from("/proc/kallsyms")),
             kallsyms_text: None,
+            memory: SymbolOptions::MEMORY,
+            go_on: GoOn::default(),
         }
     }
 }
 
 #[cfg(feature = "recordings")]
 impl SymbolOptions {
+    /// The usual memory, in bytes.
+    const MEMORY: usize = 1 << 30;
+
     /// Looks nowhere: every frame is of an unknown symbol.
     pub fn none() -> SymbolOptions {
         SymbolOptions {
@@ -151,6 +192,8 @@ impl SymbolOptions {
             build_id_cache: None,
             kallsyms: None,
             kallsyms_text: None,
+            memory: SymbolOptions::MEMORY,
+            go_on: GoOn::default(),
         }
     }
 }

@@ -213,7 +213,7 @@ def push(transport: Transport, blob: Blob, folder: str) -> None:
 
 def _quoted(folder: str) -> str:
     """The folder as a word of the script; it came from the host, so it may hold anything."""
-    if not folder.startswith("/") or any(mark in folder for mark in "'!\n\\"):
+    if not folder.startswith("/") or any(mark in folder for mark in "'!\n\\\0"):
         raise HostError("push", f"the host names no usable private folder: {printable(folder)!r}")
     return '"' + "".join("\\" + mark if mark in '$`"' else mark for mark in folder) + '"'
 

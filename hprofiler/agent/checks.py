@@ -70,9 +70,7 @@ class Audited:
 
 def parse_audited(event: Mapping[str, Any]) -> Audited:
     """One that tells nothing is refused: there might be no end of them."""
-    entries = fields.objects(event, "entries")
-    if len(entries) > MOST_ENTRIES:
-        raise BadEvent(f"entries are more than {MOST_ENTRIES}")
+    entries = fields.objects(event, "entries", MOST_ENTRIES)
     did = tuple(
         AuditEntry(
             time=fields.seconds(entry, "time", LAST_SECOND),
@@ -109,9 +107,7 @@ def _process(item: Mapping[str, Any]) -> CheckedProcess:
 
 
 def _findings(item: Mapping[str, Any]) -> Tuple[Finding, ...]:
-    found = fields.objects(item, "findings")
-    if len(found) > MOST_FINDINGS:
-        raise BadEvent(f"findings are more than {MOST_FINDINGS}")
+    found = fields.objects(item, "findings", MOST_FINDINGS)
     return tuple(
         Finding(
             severity=fields.choice(finding, "severity", SEVERITIES),

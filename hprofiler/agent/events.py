@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, FrozenSet, Mapping, Optional, Set, Tuple, Union
 
 from hprofiler.agent import fields
-from hprofiler.agent.wire import BadEvent
+from hprofiler.agent.wire import MAX_MEMBERS, BadEvent
 from hprofiler.model import HostFacts, Process, Samples, Sampling, Status
-from hprofiler.text import printable
 
 MAX_PROFILE = 512 << 20
 MAX_RAW = 512 << 20
 MAX_TIMELINE = 86_460
 MAX_EVENTS = 16
 MAX_FOUND = 10_000
+MAX_BLOBS = 500
 MAX_RECORDED = 512  # processes of one session, as agents hold it
 MAX_EVENT_NAME = 255
 ENGINES = ("async-profiler", "perf")
@@ -24,6 +25,16 @@ STAGES = ("connect", "push", "find", "prepare", "start", "record", "fetch", "cle
 _EXTRA_SECONDS = 61  # of a recording, at most: the agent's own deadline
 _SESSION = re.compile(r"[0-9]{1,10}-[0-9]{1,20}")
 _STATUSES = (Status.OK.value, Status.DEGRADED.value, Status.FAILED.value)
+
+
+class Ended(str, Enum):
+    """What ended a recording before its time: the end of its process, or somebody while that went on."""
+
+    PROCESS = "process"
+    CUT = "cut"
+
+
+_ENDED = tuple(one.value for one in Ended)
 
 
 @dataclass(frozen=True)
@@ -68,13 +79,19 @@ class Found:
 
 @dataclass(frozen=True)
 class ProcessOutcome:
-    """How it went for a process, or for the host where `pid` is None."""
+    """How it went for a process, or for the host where `pid` is None.
+
+    `ended` is what ended its recording before its time, `seconds` how long that had lasted: of one that was
+    cut always known.
+    """
 
     pid: Optional[int]
     status: Status
     stage: str
     reason: str
     remedy: str
+    ended: Optional[Ended] = None
+    seconds: Optional[float] = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +166,7 @@ def parse_hello(event: Mapping[str, Any]) -> Hello:
         memory_bytes=fields.integer(host, "memory_bytes"),
         user=fields.text(host, "user", 255),
         boot_id=fields.text(host, "boot_id", 64),
+        pid_namespace=fields.text(host, "pid_namespace", 64),
         agent_version=fields.text(event, "version", 64),
         load=fields.number(host, "load", -1.0),
         memory_available=fields.optional_integer(host, "memory_available_bytes"),
@@ -157,7 +175,12 @@ def parse_hello(event: Mapping[str, Any]) -> Hello:
     if session and not _SESSION.fullmatch(session):
         raise BadEvent("session is no pid and start time")
     uid = fields.integer(host, "uid", 0, fields.UINT32)
-    return Hello(facts, uid, frozenset(fields.texts(event, "blobs")), session)
+    return Hello(facts, uid, _blobs(event), session)
+
+
+def _blobs(event: Mapping[str, Any]) -> FrozenSet[str]:
+    kept = fields.items(event, "blobs", MAX_BLOBS)
+    return frozenset(fields.sha256({"blobs": one}, "blobs") for one in kept)
 
 
 def parse_listed(event: Mapping[str, Any]) -> Tuple[Listed, ...]:
@@ -168,19 +191,16 @@ def parse_listed(event: Mapping[str, Any]) -> Tuple[Listed, ...]:
             user=fields.text(item, "user", 255),
             command=fields.text(item, "command"),
         )
-        for item in fields.objects(event, "processes")
+        for item in fields.objects(event, "processes", MAX_MEMBERS)
     )
 
 
 def parse_found(event: Mapping[str, Any], host: str) -> Found:
-    if len(fields.items(event, "processes")) > MAX_FOUND:
-        raise BadEvent(f"it found more than {MAX_FOUND} processes")
-    processes = tuple(_process(item, host) for item in fields.objects(event, "processes"))
+    processes = tuple(_process(item, host) for item in fields.objects(event, "processes", MAX_FOUND))
     if len({process.pid for process in processes}) != len(processes):
         raise BadEvent("the same pid was found twice")
-    ignored = tuple(
-        Ignored(fields.pid(item), fields.text(item, "reason")) for item in fields.objects(event, "ignored")
-    )
+    noteworthy = fields.objects(event, "ignored", MAX_MEMBERS)[:MAX_FOUND]
+    ignored = tuple(Ignored(fields.pid(item), fields.text(item, "reason")) for item in noteworthy)
     return Found(fields.integer(event, "searched"), processes, ignored)
 
 
@@ -207,12 +227,16 @@ def parse_ready(event: Mapping[str, Any]) -> Tuple[int, ...]:
 
 
 def parse_outcome(event: Mapping[str, Any]) -> ProcessOutcome:
+    ended = None if event.get("ended") is None else Ended(fields.choice(event, "ended", _ENDED))
+    seconds = fields.seconds if ended is Ended.CUT else fields.optional_seconds
     return ProcessOutcome(
         pid=fields.optional_pid(event),
         status=Status(fields.choice(event, "status", _STATUSES)),
         stage=fields.choice(event, "stage", STAGES),
         reason=fields.text(event, "reason"),
         remedy=fields.text(event, "remedy"),
+        ended=ended,
+        seconds=seconds(event, "seconds"),
     )
 
 
@@ -250,7 +274,7 @@ def parse_sources(event: Mapping[str, Any]) -> Mapping[str, str]:
     sources = fields.member(event, "sources")
     if len(sources) > MAX_EVENTS:
         raise BadEvent(f"sources has more than {MAX_EVENTS} members")
-    return {printable(name[:MAX_EVENT_NAME]): fields.text(sources, name, 255) for name in sources}
+    return fields.named(sources, MAX_EVENT_NAME, 255)
 
 
 def _profile_header(event: Mapping[str, Any]) -> ProfileHeader:

@@ -11,6 +11,8 @@ from hprofiler.text import printable
 PID_LIMIT = 1 << 22
 TEXT_LIMIT = 4096
 LABELS_LIMIT = 64
+ITEMS_LIMIT = 10_000
+"""Of a list's members: no agent finds more processes, and a list of what is left over has half of that."""
 INT64 = (1 << 63) - 1
 UINT32 = (1 << 32) - 1
 
@@ -19,7 +21,10 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 def text(event: Mapping[str, Any], name: str, limit: int = TEXT_LIMIT) -> str:
     """A text cut at `limit` characters, and nothing that a terminal would obey; absent or null is ""."""
-    value = event.get(name)
+    return _text(event.get(name), name, limit)
+
+
+def _text(value: object, name: str, limit: int) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -79,25 +84,26 @@ def choice(event: Mapping[str, Any], name: str, choices: Sequence[str]) -> str:
     return value
 
 
-def items(event: Mapping[str, Any], name: str) -> List[Any]:
+def items(event: Mapping[str, Any], name: str, most: int = ITEMS_LIMIT) -> List[Any]:
+    """A list of at most `most`."""
     value = event.get(name)
     if not isinstance(value, list):
         raise BadEvent(f"{name} is no list")
+    if len(value) > most:
+        raise BadEvent(f"{name} has more than {most} members")
     return value
 
 
 def integers(event: Mapping[str, Any], name: str, most: int) -> Tuple[int, ...]:
     """At most `most` numbers that are not below zero."""
-    found = items(event, name)
-    if len(found) > most:
-        raise BadEvent(f"{name} has more than {most} numbers")
+    found = items(event, name, most)
     if not all(type(item) is int and 0 <= item <= INT64 for item in found):
         raise BadEvent(f"{name} holds something that is no number from 0 to {INT64}")
     return tuple(found)
 
 
-def objects(event: Mapping[str, Any], name: str) -> List[Dict[str, Any]]:
-    found = items(event, name)
+def objects(event: Mapping[str, Any], name: str, most: int = ITEMS_LIMIT) -> List[Dict[str, Any]]:
+    found = items(event, name, most)
     if not all(isinstance(item, dict) for item in found):
         raise BadEvent(f"{name} holds something that is no object")
     return found
@@ -123,4 +129,10 @@ def labels(event: Mapping[str, Any], name: str = "labels") -> Dict[str, str]:
         return {}
     if not isinstance(value, dict) or len(value) > LABELS_LIMIT:
         raise BadEvent(f"{name} is no object of at most {LABELS_LIMIT} members")
-    return {printable(key[:256]): text(value, key, 1024) for key in value}
+    return named(value, 256, 1024)
+
+
+def named(value: Mapping[str, Any], longest_name: int, limit: int) -> Dict[str, str]:
+    """Texts by names that are the host's words as well."""
+    names = {key: printable(key[:longest_name]) for key in value}
+    return {name: _text(value[key], name, limit) for key, name in names.items()}

@@ -157,7 +157,7 @@ def _script(text: str, **words: str) -> str:
 
 def _quoted(file: str) -> str:
     """The file's name as a word of the script; it came from the container, so it may hold anything."""
-    if not file.startswith("/"):
+    if not file.startswith("/") or "\0" in file:
         raise HostError("push", f"the container names no usable file: {printable(file)!r}")
     return "'" + file.replace("'", "'\\''") + "'"
 

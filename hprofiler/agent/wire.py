@@ -6,6 +6,7 @@ import json
 import threading
 from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional
 
+from hprofiler import foreign_json
 from hprofiler.errors import HostError
 from hprofiler.text import printable
 from hprofiler.transports.base import Channel
@@ -121,18 +122,12 @@ def decode(line: bytes) -> Dict[str, Any]:
     if line.count(b"{") + line.count(b"[") > MAX_MEMBERS:
         raise BadEvent("too many values in one line")
     try:
-        event = json.loads(line, parse_int=_integer, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
+        event = foreign_json.read(line, constant=_refuse)
+    except ValueError as error:
         raise BadEvent(f"not a JSON line: {printable(line[:60].decode('utf-8', 'replace'))!r}") from error
     if not isinstance(event, dict) or not isinstance(event.get("type"), str):
         raise BadEvent("not a JSON object with a type")
     return event
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > 20:  # reading a number of a million digits takes minutes
-        raise ValueError("number too long")
-    return int(digits)
 
 
 def _refuse(word: str) -> None:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, List, Sequence, Tuple
 from hprofiler.cli import cleanup_words as words
 from hprofiler.cli import options as chosen
 from hprofiler.cli import signals
+from hprofiler.cli.asking import agrees, can_ask
 from hprofiler.cli.exits import Exit
+from hprofiler.measures import counted
 from hprofiler.model import Outcome, Status
 
 if TYPE_CHECKING:
@@ -99,14 +101,12 @@ def _agreed(options: argparse.Namespace, wanted: Sequence[Tuple[Host, Sequence[L
     """Whether the user wants it: by --yes, or by an answer on the terminal."""
     if options.yes:
         return True
-    if options.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if options.json or not can_ask():
         if not options.json:
             print(_HINT, file=sys.stderr)
         return False
-    things = words.counted(sum(len(entries) for _, entries in wanted), "thing")
-    question = f"Remove {things} on {words.counted(len(wanted), 'host')}? [y/N] "
-    print(question, end="", file=sys.stderr, flush=True)
-    agreed = sys.stdin.readline().strip().lower() in ("y", "yes")
+    things = counted(sum(len(entries) for _, entries in wanted), "things")
+    agreed = agrees(f"Remove {things} on {counted(len(wanted), 'hosts')}?")
     if not agreed:
         print("nothing was removed", file=sys.stderr)
     return agreed

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Dict, List, Sequence
 
+from hprofiler.measures import counted, size
 from hprofiler.model import Outcome, Status
 
 if TYPE_CHECKING:
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _USERS = 3
-
-
-def counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 # Before
@@ -32,12 +29,12 @@ def print_list(left: Sequence[HostLeft]) -> None:
 
 
 def _described(one: Leftover) -> str:
-    """`profiler in pid 7 (yarn): why`, `/tmp/x (root, 12 kB, 3 h old): why`."""
+    """`profiler in pid 7 (yarn): why`, `/tmp/x (root, 12 KiB, 3 h old): why`."""
     facts = [one.user]
     if one.kind == "program":
         facts.append(one.path)
     if one.kind in ("folder", "file") and one.bytes is not None:
-        facts.append(_size(one.bytes))
+        facts.append(size(one.bytes))
     if one.seconds is not None:
         facts.append(f"{_age(one.seconds)} old")
     return f"{_name(one)} ({', '.join(facts)}): {one.reason}"
@@ -50,13 +47,6 @@ def _name(one: Leftover) -> str:
         "profiler": f"profiler in pid {one.pid}",
     }
     return names.get(one.kind, one.path)
-
-
-def _size(count: int) -> str:
-    for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if count >= limit:
-            return f"{count / limit:.1f} {unit}"
-    return f"{count} bytes"
 
 
 def _age(seconds: int) -> str:
@@ -104,7 +94,7 @@ def summary(left: Sequence[HostLeft], cleaned: Sequence[HostCleaned]) -> str:
     if not cleaned:
         stays = states["used"] or states["ending"] or states["unknown"]
         nothing = "nothing is to be removed" if stays else "nothing is left"
-        parts = [f"{nothing} on {counted(len(looked), 'host')}"] if looked else []
+        parts = [f"{nothing} on {counted(len(looked), 'hosts')}"] if looked else []
     if states["used"]:
         # Also by an agent whose coordinator was killed a moment ago: until its lease ends it may come back.
         parts.append(f"{_things(states['used'])} in use: clean up again when no session goes on there")
@@ -112,24 +102,26 @@ def summary(left: Sequence[HostLeft], cleaned: Sequence[HostCleaned]) -> str:
         wait = max(one.ends or 0 for one in entries if one.state == "ending")
         parts.append(f"{_things(states['ending'])} left over in {wait} s: clean up again then")
     if states["unknown"]:
-        parts.append(f"{counted(states['unknown'], 'thing')} could not be judged")
+        parts.append(f"{counted(states['unknown'], 'things')} could not be judged")
     if len(looked) < len(left):
-        parts.append(f"{counted(len(left) - len(looked), 'host')} could not be looked at")
+        parts.append(f"{counted(len(left) - len(looked), 'hosts')} could not be looked at")
     return "; ".join(parts) + _out_of_reach(left)
 
 
 def _things(count: int) -> str:
-    return f"{counted(count, 'thing')} {'is' if count == 1 else 'are'}"
+    return f"{counted(count, 'things')} {'is' if count == 1 else 'are'}"
 
 
 def _removed(cleaned: Sequence[HostCleaned]) -> str:
-    """`removed 5 of 6 things on 2 hosts (7.6 MB)`."""
+    """`removed 5 of 6 things on 2 hosts (7.6 MiB)`."""
     removals = [removal for host in cleaned for removal in host.removals]
     done = [removal for removal in removals if removal.result not in ("failed", "spared", "")]
     freed = sum(removal.entry.bytes or 0 for removal in done if removal.result == "removed")
     of_all = "" if len(done) == len(removals) else f"{len(done)} of "
-    size = f" ({_size(freed)})" if freed else ""
-    return f"removed {of_all}{counted(len(removals), 'thing')} on {counted(len(cleaned), 'host')}{size}"
+    freed_size = f" ({size(freed)})" if freed else ""
+    return (
+        f"removed {of_all}{counted(len(removals), 'things')} on {counted(len(cleaned), 'hosts')}{freed_size}"
+    )
 
 
 def _out_of_reach(left: Sequence[HostLeft]) -> str:
@@ -139,7 +131,7 @@ def _out_of_reach(left: Sequence[HostLeft]) -> str:
     if not users:
         return ""
     named = ", ".join(f"{user} {count}" for user, count in users.most_common(_USERS))
-    more = f" and {counted(len(users) - _USERS, 'more user')}" if len(users) > _USERS else ""
+    more = f" and {counted(len(users) - _USERS, 'more users')}" if len(users) > _USERS else ""
     return f" (not looked into: JVMs of {named}{more}; --become sudo looks into all)"
 
 

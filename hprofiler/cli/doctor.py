@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, List, Sequence
 from hprofiler.cli import care_options, signals
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
+from hprofiler.cli.told import outcome_record
 from hprofiler.model import Host, Outcome, Status
 
 if TYPE_CHECKING:
@@ -100,10 +101,7 @@ def _host(host: HostChecked) -> object:
         "findings": _findings(host.findings),
         "processes": [_process(*pair) for pair in zip(host.processes, host.verdicts)],
         "ignored": [{"pid": one.pid, "reason": one.reason} for one in host.ignored],
-        "outcomes": [
-            {"status": line.status.value, "stage": line.stage, "reason": line.reason, "remedy": line.remedy}
-            for line in host.outcomes
-        ],
+        "outcomes": [outcome_record(line) for line in host.outcomes],
     }
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Sequence, Tuple
 from hprofiler.cli import care_options, signals
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
+from hprofiler.cli.told import outcome_record
 from hprofiler.model import Host, Outcome, Process, Status
 
 if TYPE_CHECKING:
@@ -132,10 +133,7 @@ def _print_json(found: Sequence[HostFound]) -> None:
                         for process in host.processes
                     ],
                     "ignored": [{"pid": i.pid, "reason": i.reason} for i in host.ignored],
-                    "outcomes": [
-                        {"status": o.status.value, "stage": o.stage, "reason": o.reason, "remedy": o.remedy}
-                        for o in host.outcomes
-                    ],
+                    "outcomes": [outcome_record(line) for line in host.outcomes],
                 }
                 for host in found
             ],

@@ -1,4 +1,4 @@
-"""The options of `run` and `demo` that become a `model.Sampling`; imports argparse and nothing heavier."""
+"""The options that become a `model.Sampling`; imports argparse and nothing heavier."""
 
 from __future__ import annotations
 

@@ -21,10 +21,13 @@ _UNIT = r"(?:%|(?:[nµm]?s|min|h|Hz|bytes|[KMGT]i?B|samples|objects)\b)"
 _FIGURE = re.compile(rf"(?<![\w.,])\d+(?:,\d{{3}})*(?:\.\d+)?(?= ?{_UNIT})")
 _DETAIL = re.compile(r" \([^()]*\)|(?<=\bTID )\d+")
 
+_Parts = Tuple[str, ...]
+"""What stands between a reason's figures."""
+
 
 def print_failures(failed: Sequence[Tuple[str, str, str]], page: str) -> None:
     """What was not recorded: (where, reason, remedy), and the page with all of it."""
-    alike: Dict[Tuple[str, str], List[Tuple[str, str]]] = {}
+    alike: Dict[Tuple[_Parts, str], List[Tuple[str, str]]] = {}
     for where, reason, remedy in failed:
         alike.setdefault((_without_details(reason), remedy), []).append((where, reason))
     if alike:
@@ -45,7 +48,8 @@ def print_degraded(results: Sequence[HostResult]) -> None:
 def print_reasons(results: Sequence[HostResult]) -> None:
     """Why recorded processes were recorded as they were; each reason by itself, for it is shared by many.
 
-    What there is to do is about the first: why a better engine was not taken.
+    Agents see to it that `; ` stands between reasons only (agents/PROTOCOL.md). What there is to do is about
+    the first: why a better engine was not taken.
     """
     _print_notes(
         replace(one, reason=reason, remedy="" if number else one.remedy)
@@ -58,7 +62,7 @@ def print_reasons(results: Sequence[HostResult]) -> None:
 
 def _print_notes(outcomes: Iterable[Outcome]) -> None:
     """One line for all that differ in details only."""
-    alike: Dict[Tuple[str, str], List[Outcome]] = {}
+    alike: Dict[Tuple[_Parts, str], List[Outcome]] = {}
     for outcome in outcomes:
         alike.setdefault((_without_details(outcome.reason), outcome.remedy), []).append(outcome)
     for (_, remedy), same in list(alike.items())[:SHOWN]:
@@ -69,13 +73,14 @@ def _print_notes(outcomes: Iterable[Outcome]) -> None:
         print(f"note: {len(alike) - SHOWN} more such notes are in the ledger", file=sys.stderr)
 
 
-def _without_details(reason: str) -> str:
-    return _FIGURE.sub("…", _DETAIL.sub(_short, reason))
+def _without_details(reason: str) -> _Parts:
+    """The same for reasons told as one. A mark in the figures' place might stand in a host's words."""
+    return tuple(_FIGURE.split(_DETAIL.sub(_short, reason)))
 
 
 def _as_one(reasons: Sequence[str]) -> str:
     """Reasons that differ in details only: "one sample stands for 10.3 to 10.4 ms"."""
-    if len({_FIGURE.sub("…", reason) for reason in reasons}) > 1:
+    if len({tuple(_FIGURE.split(reason)) for reason in reasons}) > 1:
         reasons = [_DETAIL.sub(_short, reason) for reason in reasons]
     columns = zip(*(_FIGURE.findall(reason) for reason in reasons))
     return _FIGURE.sub(lambda _: _range(next(columns)), reasons[0])
@@ -104,6 +109,18 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_NAMED])} and {more} more"
 
 
+def outcome_record(outcome: Outcome) -> Dict[str, object]:
+    """A line of the ledger as every `--json` has it; `pid` is null where it speaks of the whole host."""
+    return {
+        "pid": outcome.pid,
+        "status": outcome.status.value,
+        "stage": outcome.stage,
+        "reason": outcome.reason,
+        "remedy": outcome.remedy,
+        "seconds": outcome.seconds,
+    }
+
+
 def host_records(results: Sequence[HostResult]) -> List[Dict[str, object]]:
     """For `--json`: the ledger's lines of each host, what each recording was made with, and what it took."""
     return [
@@ -112,10 +129,7 @@ def host_records(results: Sequence[HostResult]) -> List[Dict[str, object]]:
             "timings": {stage: round(seconds, 3) for stage, seconds in host.timings.items()},
             "bytes_sent": host.bytes_sent,
             "bytes_received": host.bytes_received,
-            "outcomes": [
-                {"pid": o.pid, "status": o.status.value, "reason": o.reason, "remedy": o.remedy}
-                for o in host.outcomes
-            ],
+            "outcomes": [outcome_record(line) for line in host.outcomes],
             "recordings": [
                 {
                     "pid": recording.process.pid,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Optional, Sequence
 
 from hprofiler.cli import kubernetes_options
+from hprofiler.cli.asking import agrees, can_ask
 from hprofiler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -129,10 +129,7 @@ def locate(targets: TargetOptions) -> Located:
     try:
         return resolve(targets)
     except TooMany as much:
-        if not sys.stdin.isatty() or not sys.stderr.isatty():
-            raise
-        print(f"{much.reason}. Profile all of them? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        if not can_ask() or not agrees(f"{much.reason}. Profile all of them?"):
             raise
         yarn = replace(targets.yarn, limit=None)
         return resolve(replace(targets, yarn=yarn, kubernetes=replace(targets.kubernetes, limit=None)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Callable, Counter, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from hprofiler.agent import CheckedProcess, ProcessOutcome
@@ -138,7 +138,7 @@ def _refusal(canaries: Canaries, lookout: Lookout, process: Process, kind: Kind)
     why = canaries.verdict(kind, first, watch, lookout.check)
     if own and own.status is Status.FAILED:
         reason = f"it went first (--canary): {own.reason}"
-        return ProcessOutcome(process.pid, Status.FAILED, own.stage, reason, own.remedy or NO_CANARY)
+        return replace(own, pid=process.pid, reason=reason, remedy=own.remedy or NO_CANARY)
     if own:
         who = f"process {process.pid}" + (f" ({process.label})" if process.label else "")
         lookout.told(f"canary: {who} was recorded alone for {SECONDS} s by {kind.engine}: fine")

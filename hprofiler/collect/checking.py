@@ -11,6 +11,7 @@ from hprofiler.collect import crowd, libraries
 from hprofiler.collect.canaries import Kind, kind_of
 from hprofiler.collect.care import USUAL, Care, refuse_busy
 from hprofiler.collect.crew import Crew, Listener, Reach, silent
+from hprofiler.collect.machines import left_to_others
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit, idle_reason, visit_all
 from hprofiler.errors import HostError
@@ -54,12 +55,7 @@ def check_only(
     """Ask every host what it would do; one result a host, in their order."""
     crew = Crew(reach, listener, stop or Stop())
     visits = [_CheckingVisit(host, crew, selector, sampling, care) for host in hosts]
-
-    def interrupt(_: int) -> None:
-        for visit in visits:
-            visit.interrupt("interrupted")
-
-    visit_all(visits, crew, interrupt)
+    visit_all(visits, crew)
     return [visit.result() for visit in visits]
 
 
@@ -122,15 +118,17 @@ class _CheckingVisit(Visit):
         return checked
 
     def result(self) -> HostChecked:
-        verdicts = self._checked.processes if self._checked else ()
+        found, verdicts = self._found.processes, self._checked.processes if self._checked else ()
+        elsewhere = self._crew.machines.elsewhere(self.facts, found)
+        own = [pair for pair in zip(found, verdicts) if pair[0].pid not in elsewhere]
         return HostChecked(
             host=self.host,
             facts=self.facts,
-            processes=self._found.processes,
-            verdicts=verdicts,
+            processes=tuple(process for process, _ in own),
+            verdicts=tuple(verdict for _, verdict in own),
             findings=(*(self._checked.findings if self._checked else ()), *_of_clock(self._clock_ahead)),
             ignored=self._found.ignored,
-            outcomes=tuple(self.outcomes),
+            outcomes=(*self.outcomes, *left_to_others(self.host.name, elsewhere)),
             clock=self._clock_ahead,
             timings=dict(self.timings),
             needless=self.needless,

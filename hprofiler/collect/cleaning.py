@@ -60,7 +60,7 @@ def look_for_leftovers(
     """What earlier runs left, and what looks like it; nothing is removed. One result a host, in order."""
     crew = Crew(reach, listener, stop or Stop())
     visits = [_ListingVisit(host, crew) for host in hosts]
-    _visit(visits, crew)
+    visit_all(visits, crew)
     return [visit.result() for visit in visits]
 
 
@@ -73,16 +73,8 @@ def clean(
     """Remove what was listed, where it is still the same and still left over."""
     crew = Crew(reach, listener, stop or Stop())
     visits = [_CleaningVisit(host, crew, entries) for host, entries in chosen]
-    _visit(visits, crew)
+    visit_all(visits, crew)
     return [visit.result() for visit in visits]
-
-
-def _visit(visits: Sequence[Visit], crew: Crew) -> None:
-    def interrupt(_: int) -> None:
-        for visit in visits:
-            visit.interrupt("interrupted")
-
-    visit_all(visits, crew, interrupt)
 
 
 class _HostVisit(Visit):

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Iterator, List, Optional
 
-from hprofiler.agent import AgentSession, Cleaned, Interrupted, ProcessOutcome
+from hprofiler.agent import AgentSession, Cleaned, Ended, Interrupted, ProcessOutcome
 from hprofiler.agent.leftovers import CLEANING_SECONDS, Trace
 from hprofiler.agent.talk import LEASE_SECONDS
+from hprofiler.collect.beside import no_thread
 from hprofiler.errors import ConnectionLost, HostError
 from hprofiler.model import Outcome, Status
 
@@ -34,6 +35,8 @@ class Comeback:
         self._enough = threading.Event()
         self._away: Optional[float] = None
         self._interrupted: Optional[Interrupted] = None
+        self.former: Optional[Trace] = None
+        """Of an agent whose connection is made again: it may have been killed, and so have left something."""
         self.has_looked = False
         """Whether it was tried to take away what a session left: what is told has come of it."""
 
@@ -52,6 +55,8 @@ class Comeback:
             what = f"the connection was lost, and what there was fetched {self._away:.0f} s later"
         reason = f"ended after {self._interrupted.seconds:.0f} s: {what}"
         reason = "; ".join(filter(None, (reason, outcome.reason)))
+        if not outcome.ended:  # by what came before the loss
+            outcome = replace(outcome, ended=Ended.CUT, seconds=self._interrupted.seconds)
         return replace(outcome, status=Status.DEGRADED, reason=reason)
 
     def lines(self) -> List[Outcome]:
@@ -67,14 +72,9 @@ class Comeback:
         self._enough.set()
 
     def come(self, session: AgentSession, why: HostError, over: float) -> None:
-        """Have the session go on by another connection, or raise HostError.
-
-        It is tried for one lease; while the recording would still go on (until `over`) for two: the agent
-        may have noticed nothing for one.
-        """
+        """Have the session go on by another connection, or raise HostError."""
         lost = time.monotonic()
-        until = max(lost + LEASE_SECONDS, min(over, lost + 2 * LEASE_SECONDS))
-        self._visit.tell("lost", why.reason, until - lost)
+        self._visit.tell("lost", why.reason, self._until(lost, over) - lost)
         self._visit.audit.note("lost", why.reason)
         limit, pause = _FIRST_LIMIT, _FIRST_PAUSE
         while True:
@@ -82,7 +82,7 @@ class Comeback:
                 self._attempt(session, why, limit)
                 break
             except _Tried as tried:
-                left = until - time.monotonic()
+                left = self._until(lost, over) - time.monotonic()
                 spread = pause * random.uniform(0.5, 1.5)  # other hosts were lost in the same moment
                 if self._enough.wait(min(spread, max(0.0, left))) or left <= spread:
                     raise self._given_up(why, lost, tried.why) from tried
@@ -90,6 +90,15 @@ class Comeback:
         away = time.monotonic() - lost
         self._away = (self._away or 0.0) + away
         self._visit.tell(self._visit.stage, f"connected again after {away:.0f} s")
+
+    def _until(self, lost: float, over: float) -> float:
+        """It is tried for one lease; while the recording would still go on (until `over`) for two.
+
+        The agent may have noticed nothing for one. Who has ended the recording waits for what is kept, and
+        not for more of it.
+        """
+        one, two = lost + LEASE_SECONDS, lost + 2 * LEASE_SECONDS
+        return one if self._crew.stop.level else max(one, min(over, two))
 
     @contextmanager
     def _turn(self, patience: float) -> Iterator[None]:
@@ -114,22 +123,35 @@ class Comeback:
                 if other:
                     other.close()
                 raise _Tried(error) from error
+            except RuntimeError as error:  # other hosts end, and there may be one in a moment
+                raise _Tried(no_thread(error, "connect")) from error
             finally:
                 self._crew.watchdog.cancel(expired)
         if not found:
             reason = f"{why.reason}; what was not fetched before is lost with its agent"
             raise self._nothing_there(other, session.trace, why, reason)
 
+    @property
+    def trace(self) -> Optional[Trace]:
+        """Of the agent that may have left something: only one of them has touched anything yet."""
+        return self.former or (self._visit.session.trace if self._visit.session else None)
+
     def tidied(self, why: HostError) -> HostError:
         """What an agent left that ended before it recorded, or is not waited for any longer, is taken away.
 
         Gives what there is to tell.
         """
-        visit = self._visit
-        trace = visit.session.trace if visit.session else None
+        trace = self.trace
         if trace is None:
             return why
         self.has_looked = True
+        try:
+            return self._taken_away(trace, why)
+        except RuntimeError as error:
+            return _not_known(why, no_thread(error, why.stage))
+
+    def _taken_away(self, trace: Trace, why: HostError) -> HostError:
+        visit = self._visit
         visit.audit.note("lost", why.reason)
         visit.limit(None)
         try:
@@ -140,9 +162,7 @@ class Comeback:
                 transport.connect()
                 other = visit.talk(transport, to_resume=True)
         except (HostError, _Tried) as error:
-            unknown = error.why if isinstance(error, _Tried) else error
-            reason = f"{why.reason}, and whether it left anything is not known: {unknown.reason}"
-            return HostError(why.stage, reason, "run `hprofiler cleanup`")
+            return _not_known(why, error.why if isinstance(error, _Tried) else error)
         return self._nothing_there(other, trace, why, why.reason)
 
     def _nothing_there(
@@ -186,6 +206,11 @@ class Comeback:
         if self._enough.is_set():
             reason = f"{why.reason}, and was not waited for any longer: interrupted"
         return ConnectionLost(why.stage, reason, remedy)
+
+
+def _not_known(why: HostError, unknown: HostError) -> HostError:
+    reason = f"{why.reason}, and whether it left anything is not known: {unknown.reason}"
+    return HostError(why.stage, reason, "run `hprofiler cleanup`")
 
 
 def _then(*remedies: str) -> str:

@@ -7,6 +7,7 @@ from typing import Callable, Iterator, Mapping, Optional, Protocol, Union
 
 from hprofiler.agent import AgentSession, ProfileHeader, RawHeader
 from hprofiler.collect.ledger import Ledger
+from hprofiler.collect.our_time import OurTime
 from hprofiler.errors import HostError, HprofilerError
 from hprofiler.model import Host, Process, Recording
 from hprofiler.text import printable
@@ -41,15 +42,24 @@ class ProfileSink(Protocol):
 
 
 class Fetching:
-    """Of one host. `limit` is told how many seconds the next part may take, `timeout` those of a step."""
+    """Of one host. `limit` is told how many seconds the next part may take, `timeout` those of a step.
+
+    What the sink takes is `our_time`: a machine that is slow to keep what comes gives no host up for that.
+    """
 
     def __init__(
-        self, host: Host, sink: ProfileSink, limit: Callable[[Optional[float]], None], timeout: float
+        self,
+        host: Host,
+        sink: ProfileSink,
+        limit: Callable[[Optional[float]], None],
+        timeout: float,
+        our_time: OurTime,
     ) -> None:
         self._host = host
         self._sink = sink
         self._limit = limit
         self._timeout = timeout
+        self._our_time = our_time
         self._kept = {ProfileHeader: 0, RawHeader: 0}
 
     def time_for(self, size: int) -> float:
@@ -59,23 +69,28 @@ class Fetching:
     def fetch(self, session: AgentSession, header: Header, ledger: Ledger) -> None:
         """Take all that the header announced. What cannot be kept is in the ledger and costs nothing else."""
         pieces = self._in_time(session.payload(header), header.size)
-        try:
-            self._keep(header, pieces, ledger)
-        except (HprofilerError, OSError) as error:
-            for _ in pieces:  # whoever did not take all of them must not lose the next profile
-                pass
-            remedy = error.remedy if isinstance(error, HprofilerError) else ""
-            ledger.problem(header.pid, printable(str(error)), remedy)
+        with self._our_time.ours():
+            try:
+                self._keep(header, pieces, ledger)
+            except (HprofilerError, OSError) as error:
+                for _ in pieces:  # whoever did not take all of them must not lose the next profile
+                    pass
+                remedy = error.remedy if isinstance(error, HprofilerError) else ""
+                ledger.problem(header.pid, printable(str(error)), remedy)
 
     def _in_time(self, pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
         """A host that claims much and sends little is waited for as long as one part may take."""
         came, due = 0, PART
-        for piece in pieces:
+        while (piece := self._next(pieces)) is not None:
             came += len(piece)
             if came >= due or came == size:
                 due = came + PART
                 self._limit(self.time_for(size - came))
             yield piece
+
+    def _next(self, pieces: Iterator[bytes]) -> Optional[bytes]:
+        with self._our_time.theirs():
+            return next(pieces, None)
 
     def _keep(self, header: Header, pieces: Iterator[bytes], ledger: Ledger) -> None:
         process = ledger.process(header.pid)

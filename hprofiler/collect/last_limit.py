@@ -1,4 +1,4 @@
-"""The limit that nothing renews: of all that a host sends after its recording."""
+"""The limit that nothing of a host's renews: of all that it sends after its recording."""
 
 from __future__ import annotations
 
@@ -19,15 +19,25 @@ class LastLimit:
         self._lock = threading.Lock()
         self._number: Optional[int] = None
         self._due = float("inf")
+        self._why: Optional[HostError] = None
 
     def within(self, seconds: float, why: HostError) -> None:
         """It is over in so many seconds. Of several limits the first one counts."""
         with self._lock:
             due = time.monotonic() + seconds
             if due < self._due:
-                self._watchdog.cancel(self._number)
-                self._number = self._watchdog.after(seconds, lambda: self._expire(due, why))
-                self._due = due
+                self._set(due, why)
+
+    def put_off(self, seconds: float) -> None:
+        """So much of the time until now was not the host's."""
+        with self._lock:
+            if self._why is not None:
+                self._set(self._due + seconds, self._why)
+
+    def _set(self, due: float, why: HostError) -> None:
+        self._watchdog.cancel(self._number)
+        self._number = self._watchdog.after(due - time.monotonic(), lambda: self._expire(due, why))
+        self._due, self._why = due, why
 
     def _expire(self, due: float, why: HostError) -> None:
         with self._lock:
@@ -39,4 +49,4 @@ class LastLimit:
         """All has come."""
         with self._lock:
             self._watchdog.cancel(self._number)
-            self._due = float("-inf")
+            self._due, self._why = float("-inf"), None

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from hprofiler.agent import ProcessOutcome
+from hprofiler.agent import Ended, ProcessOutcome
 from hprofiler.model import Outcome, Process, Recording, Status
 
 _LOST = "lost with its host: "
 _AFTER_IT_BEGAN = ("start", "record", "fetch", "clean")
-# As agents say it of a process. Of a recording that they cut short they say why: "ended after 3 s: …".
-_ENDED = re.compile(r"\bhas ended\b|\bended (before|during)\b|\bended after [0-9.]+ s(?!:)")
-_CUT = re.compile(r"\bended after ([0-9]{1,7}(?:\.[0-9]{1,9})?) s:")
 
 
 class Ledger:
@@ -37,6 +33,10 @@ class Ledger:
     def process(self, pid: int) -> Process:
         return self._processes[pid]
 
+    @property
+    def processes(self) -> Tuple[Process, ...]:
+        return tuple(self._processes.values())
+
     def recorded(self, recording: Recording) -> None:
         """A profile has come whole and is kept."""
         self._recordings[recording.process.pid, recording.event] = recording
@@ -54,7 +54,8 @@ class Ledger:
         earlier = self._outcomes.get(pid)
         if not earlier or earlier.status is not Status.FAILED:  # the first failure is the one that explains
             line = self._made(self._processes[pid], status, outcome.stage, outcome.reason, outcome.remedy)
-            self._outcomes[pid] = replace(line, seconds=_seconds_of_cut(outcome))
+            gone = outcome.ended is Ended.PROCESS and status is not Status.OK
+            self._outcomes[pid] = replace(line, gone=gone, seconds=_seconds_of_cut(outcome))
         return None
 
     def lines(self, host_failure: Optional[Outcome]) -> Tuple[Outcome, ...]:
@@ -78,6 +79,7 @@ class Ledger:
             reason="; ".join(line.reason for line in told),
             remedy=next((line.remedy for line in told if line.remedy), ""),
             seconds=said.seconds if said else None,
+            gone=said is not None and said.gone,
         )
 
     def _missing(
@@ -100,8 +102,8 @@ class Ledger:
 
 
 def _seconds_of_cut(outcome: ProcessOutcome) -> Optional[float]:
-    cut = _CUT.search(outcome.reason) if outcome.status is Status.DEGRADED else None
-    return float(cut[1]) if cut else None
+    cut = outcome.ended is Ended.CUT and outcome.status is Status.DEGRADED
+    return outcome.seconds if cut else None
 
 
 def first_failure(outcomes: Sequence[Outcome]) -> Optional[Outcome]:
@@ -128,7 +130,7 @@ def _explains(cause: Outcome, line: Outcome) -> bool:
     if cause.stage != "record" or line.stage not in _AFTER_IT_BEGAN:
         return False
     if cause.label:
-        return line.label == cause.label and _ENDED.search(line.reason) is not None
+        return line.label == cause.label and line.gone
     return line.status is Status.FAILED
 
 

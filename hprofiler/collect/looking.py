@@ -7,6 +7,7 @@ from typing import List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler.agent import Found, Ignored
 from hprofiler.collect.crew import Crew, Listener, Reach, silent
+from hprofiler.collect.machines import left_to_others
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit, idle_reason, visit_all
 from hprofiler.model import Host, HostFacts, Outcome, Process, Selector, Status
@@ -35,13 +36,8 @@ def find_only(
     """Look, and touch nothing; one result a host, in their order."""
     crew = Crew(reach, listener, stop or Stop())
     visits = [_FindingVisit(host, crew, selector) for host in hosts]
-    visit_all(visits, crew, lambda level: _interrupt(visits))
+    visit_all(visits, crew)
     return [visit.result() for visit in visits]
-
-
-def _interrupt(visits: Sequence[Visit]) -> None:
-    for visit in visits:
-        visit.interrupt("interrupted")
 
 
 class _FindingVisit(Visit):
@@ -62,12 +58,13 @@ class _FindingVisit(Visit):
 
     def result(self) -> HostFound:
         found = self._found
+        elsewhere = self._crew.machines.elsewhere(self.facts, found.processes)
         return HostFound(
             host=self.host,
             facts=self.facts,
             searched=found.searched,
-            processes=found.processes,
+            processes=tuple(one for one in found.processes if one.pid not in elsewhere),
             ignored=found.ignored,
-            outcomes=tuple(self.outcomes),
+            outcomes=(*self.outcomes, *left_to_others(self.host.name, elsewhere)),
             timings=dict(self.timings),
         )

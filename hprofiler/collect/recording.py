@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from dataclasses import replace
 from typing import List, Mapping, Optional, Sequence
@@ -28,6 +27,8 @@ from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink, not
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.last_limit import LastLimit
 from hprofiler.collect.ledger import Ledger, first_failure
+from hprofiler.collect.machines import settled
+from hprofiler.collect.our_time import OurTime
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason, visit_all
 from hprofiler.errors import AgentEnded, ConnectionLost, HostError, HprofilerError, TimedOut
@@ -69,12 +70,10 @@ def collect(
     visits = [_RecordingVisit(host, crew, selector, sampling, sink, gate, care, flock) for host in hosts]
 
     def on_stop(level: int) -> None:
-        for visit in visits:
-            visit.stop(level)
         gate.open()
         word = HostProgress("", "stop", _STOPPING if level < AT_ONCE else "ending at once")
         # Beside: where nobody reads what is told the next request must be heard all the same.
-        threading.Thread(target=crew.listener, args=(word,), name="hprofiler-told", daemon=True).start()
+        crew.beside.do(lambda: crew.listener(word), "hprofiler-told")
 
     visit_all(visits, crew, on_stop)
     return [visit.result() for visit in visits]
@@ -87,6 +86,8 @@ def _bound_the_wait(crew: Crew, gate: StartGate, timeout: float) -> None:
 
 class _RecordingVisit(Visit):
     """One host of the main job."""
+
+    interrupted = "interrupted before anything was recorded"
 
     def __init__(
         self,
@@ -102,15 +103,17 @@ class _RecordingVisit(Visit):
         super().__init__(host, crew, selector)
         self._selector = selector
         self._sampling = sampling
-        self._fetching = Fetching(host, sink, self.limit, crew.reach.timeout)
+        self._our_time = OurTime(self._give_back)
+        self._fetching = Fetching(host, sink, self.limit, crew.reach.timeout, self._our_time)
         self._gate = gate
         self._care = care
         self._canaries = flock
         self._ledger = Ledger(host.name, sampling.events)
         self._phase = "before"
         self._over = 0.0
+        self._sought = False
         self._comeback = Comeback(self, crew)
-        self._last_limit = LastLimit(crew.watchdog, self.abort)
+        self._last_limit = LastLimit(crew.watchdog, self.overdue)
 
     def work(self) -> None:
         try:
@@ -129,11 +132,15 @@ class _RecordingVisit(Visit):
             self.tell("done")
 
     def given_up(self, error: HprofilerError) -> HprofilerError:
-        """An agent that is not waited for any longer may stand still, beside what it made."""
+        """An agent that is not waited for any longer may stand still, beside what it made.
+
+        One whose connection was lost before may have been killed.
+        """
         why = self._why or error
         if self._comeback.has_looked:
             return error
-        if isinstance(why, TimedOut) and self.session and self.session.trace:
+        may_be_left = isinstance(why, TimedOut) or self._comeback.former
+        if isinstance(why, HostError) and may_be_left and self._comeback.trace:
             with self._lock:  # who stops the run gives this visit no more time
                 self._phase = "after"
             return self._comeback.tidied(why)
@@ -156,23 +163,20 @@ class _RecordingVisit(Visit):
         except ConnectionLost as lost:
             if self._gate.is_open or self._crew.stop.level:
                 raise
-            former = self.session.trace if self.session else None
+            self._comeback.former = self._comeback.trace
             if self.session:
                 self.session.close()
             self.renew_transport()
             self.session, self._ledger = None, Ledger(self.host.name, self._sampling.events)
             reason = f"{lost.reason} while it was made ready, and made again"
             self.outcomes[:] = [Outcome(self.host.name, Status.OK, lost.stage, reason)]
-            return self._get_ready(former)
+            return self._get_ready()
 
-    def _get_ready(self, former: Optional[Trace] = None) -> Optional[AgentSession]:
-        """A session with something prepared; None when there is nothing to record here.
-
-        `former`: of an agent that may have been killed, and so have left what it had prepared.
-        """
+    def _get_ready(self) -> Optional[AgentSession]:
+        """A session with something prepared; None when there is nothing to record here."""
         session = self.open_session()
-        if former:
-            self._take_away(session, former)
+        if self._comeback.former:
+            self._take_away(session, self._comeback.former)
         self._tell_no_limit()
         found = self.find(session, self._selector)
         if not found.processes:
@@ -210,7 +214,9 @@ class _RecordingVisit(Visit):
     def _take_away(self, session: AgentSession, former: Trace) -> None:
         """What an agent left; that something of it stays keeps nobody from recording."""
         self.limit(self.reach.timeout + CLEANING_SECONDS)
-        for stays in session.take_away(former).failed:
+        cleaned = session.take_away(former)
+        self._comeback.former = None
+        for stays in cleaned.failed:
             reason = f"{stays.what} of the connection before could not be removed: {stays.reason}"
             line = Outcome(self.host.name, Status.DEGRADED, "clean", reason, "run `hprofiler cleanup`")
             self.outcomes.append(line)
@@ -304,11 +310,24 @@ class _RecordingVisit(Visit):
                 self._tell_left(event.left)
                 self.outcomes += self._comeback.lines()
 
+    def overdue(self, why: HostError) -> None:
+        """A limit that is over while we keep what came says nothing of the host."""
+        if not self._our_time.excuses():
+            self.abort(why)
+
+    def _give_back(self, seconds: float) -> None:
+        """So long we were at it ourselves: the host has that much more for all of it, and its part anew."""
+        self._last_limit.put_off(seconds)
+        self.limit(self._fetching.time_for(PART))
+
     def _lost(self, why: HostError) -> None:
         """The connection is gone in the middle: goes on by another one, or HostError says why not."""
         assert self.session is not None
-        self.limit(None)
+        with self._lock:
+            self._sought = True
+            self.limit(None)
         self._comeback.come(self.session, why, self._over)
+        self._sought = False
         self.limit(self._care.folding(self.reach.timeout, self.processes) + PART / SLOWEST)
         if self.stage == "record":
             self._go_on()
@@ -335,15 +354,21 @@ class _RecordingVisit(Visit):
             self._phase = "after"
         self.finish(session)
 
+    def left_out(self, why: HostError) -> None:
+        self._gate.leave()
+        super().left_out(why)
+
     # Stopping early (on the stop thread)
 
     def stop(self, level: int) -> None:
         """The first time keep what was recorded, the second time let go."""
-        self._comeback.wait_no_longer()
+        if level >= AT_ONCE:
+            self._comeback.wait_no_longer()
         with self._lock:
             phase = self._phase
             if phase == "sampling":
-                self.limit(self._patience())
+                if not self._sought:  # for as long as its agent keeps what it recorded
+                    self.limit(self._patience())
                 seconds = self._care.fetching_after_stop(self.reach.timeout, self.processes)
                 self._last_limit.within(seconds, not_all_came(seconds, "interrupted; "))
         if level >= AT_ONCE:
@@ -351,14 +376,14 @@ class _RecordingVisit(Visit):
         elif phase == "sampling" and self.session:
             self._ask_to_stop(self.session)
         elif phase == "before":
-            self.interrupt()
+            self.interrupt(self.interrupted)
 
     def _ask_to_stop(self, session: AgentSession) -> None:
         def ask() -> None:
             with contextlib.suppress(HostError):  # the worker, which is reading, will be told
                 session.stop()
 
-        threading.Thread(target=ask, name="hprofiler-stop-host", daemon=True).start()
+        self._crew.beside.do(ask, "hprofiler-stop-host")
 
     def _began(self, processes: int) -> None:
         if self.stage != "start":
@@ -384,12 +409,13 @@ class _RecordingVisit(Visit):
         return self._care.folding(self.reach.timeout, self.processes)
 
     def result(self) -> HostResult:
-        failure = first_failure(self.outcomes)
+        lines = self._ledger.lines(first_failure(self.outcomes))
+        elsewhere = self._crew.machines.elsewhere(self.facts, self._ledger.processes)
         return HostResult(
             host=self.host,
             facts=self.facts,
             recordings=self._ledger.recordings,
-            outcomes=(*self.outcomes, *self._ledger.lines(failure)),
+            outcomes=(*self.outcomes, *settled(self.host.name, lines, elsewhere)),
             unseen=self.unseen(),
             timings=dict(self.timings),
             bytes_sent=self.moved[0],

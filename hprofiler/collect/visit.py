@@ -6,14 +6,17 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from hprofiler.agent import AgentSession, Found, Listed
+from hprofiler.agent import AgentSession, Found, Ignored, Listed
 from hprofiler.agent.pipe import pids_of_pipe
 from hprofiler.collect.audit import VisitAudit
+from hprofiler.collect.beside import no_thread
 from hprofiler.collect.contained import Contained
 from hprofiler.collect.crew import Crew, HostProgress
+from hprofiler.collect.machines import left_to_others
 from hprofiler.collect.stop import AT_ONCE, on_interrupt
 from hprofiler.errors import HostError, HprofilerError, TimedOut
 from hprofiler.model import Host, HostFacts, Outcome, Process, Selector, Status
@@ -27,6 +30,9 @@ _log = logging.getLogger(__name__)
 
 class Visit(ABC):
     """One host's visit. The worker thread owns it; the watchdog and the stop thread may close it."""
+
+    interrupted = "interrupted"
+    """What is told of a host where the user ended the run before its work was done."""
 
     def __init__(self, host: Host, crew: Crew, selector: Optional[Selector] = None) -> None:
         self.host = host
@@ -89,6 +95,10 @@ class Visit(ABC):
                 return  # the worker went on in the very moment
             remedy = "give it more time with --timeout, or leave the host out"
             why = TimedOut(self.ledger_stage, f"timed out after {seconds:.3g} s", remedy)
+        self.overdue(why)
+
+    def overdue(self, why: HostError) -> None:
+        """A time limit is over."""
         self.abort(why)
 
     def abort(self, why: HostError) -> None:
@@ -99,13 +109,18 @@ class Visit(ABC):
         if beside:
             beside.close()
         if session:
-            session.let_go()
+            with _told_if_it_can_be():
+                session.let_go()
         transport.close()
 
-    def interrupt(self, reason: str = "interrupted before anything was recorded") -> None:
+    def interrupt(self, reason: str) -> None:
         """Abort because the user says so; does not wait for the connection to close."""
         error = HostError(self.ledger_stage, reason)
-        threading.Thread(target=self.abort, args=(error,), name="hprofiler-abort", daemon=True).start()
+        self._crew.beside.do(lambda: self.abort(error), "hprofiler-abort")
+
+    def stop(self, level: int) -> None:
+        """The user ends the run, for the `level`th time. On the stop thread, which must not wait."""
+        self.interrupt(self.interrupted)
 
     # The end in the middle
 
@@ -189,9 +204,18 @@ class Visit(ABC):
         if query is None and found.processes:
             self.outcomes += self._contained.empty(found.processes)
         processes = tuple(self._contained.known(one) for one in found.processes if self._is_believed(one))
-        self.processes = len(processes)
         ignored = tuple(replace(one, reason=self._contained.named(one.reason)) for one in found.ignored)
-        return replace(found, processes=processes, ignored=ignored)
+        found = self._without_others(session, replace(found, processes=processes, ignored=ignored))
+        self.processes = len(found.processes)
+        return found
+
+    def _without_others(self, session: AgentSession, found: Found) -> Found:
+        """What this visit is to have where the machine is visited under another name as well."""
+        elsewhere = self._crew.machines.take(self.facts, session.hello.uid, found.processes)
+        self.outcomes += left_to_others(self.host.name, elsewhere)
+        ignored = (Ignored(pid, f"{name} is the same machine and has it") for pid, name in elsewhere.items())
+        processes = tuple(one for one in found.processes if one.pid not in elsewhere)
+        return replace(found, processes=processes, ignored=(*ignored, *found.ignored))
 
     def _is_believed(self, process: Process) -> bool:
         doubt = self._contained.doubt(process)
@@ -212,7 +236,7 @@ class Visit(ABC):
         """Raises HostError once the user has stopped the run, or when the visit was aborted."""
         self.check_aborted()
         if self._crew.stop.level:
-            raise HostError(self.ledger_stage, "interrupted before anything was recorded")
+            raise HostError(self.ledger_stage, self.interrupted)
 
     def check_aborted(self) -> None:
         """Raises HostError when the visit was aborted: what a closed connection still has is not kept."""
@@ -262,6 +286,8 @@ class Visit(ABC):
             self.work()
         except HprofilerError as error:
             raise self.given_up(error) from None
+        except RuntimeError as error:
+            raise self.given_up(no_thread(error, self.ledger_stage)) from None
 
     def run(self) -> None:
         """Do the work; whatever goes wrong becomes a line of the ledger."""
@@ -284,36 +310,73 @@ class Visit(ABC):
                 self.ended = True
                 self._crew.ended()
 
+    def left_out(self, why: HostError) -> None:
+        """Instead of `run`, where there is no thread for it."""
+        self._crew.under_way()
+        self.failed(why)
+        self.ended = True
+        self._crew.ended()
+
     def _close(self) -> None:
         try:
             if self.session:
-                if not self.audit.is_whole:
-                    self.session.last_words(_LAST_WORDS)
-                self.session.let_go(0.0)
+                with _told_if_it_can_be():
+                    if not self.audit.is_whole:
+                        self.session.last_words(_LAST_WORDS)
+                    self.session.let_go(0.0)
             self.transport.close()
         except HostError:
             _log.debug("closing %s", self.host.name, exc_info=True)
 
 
-def visit_all(visits: Sequence[Visit], crew: Crew, on_stop: Callable[[int], None]) -> None:
+@contextmanager
+def _told_if_it_can_be() -> Iterator[None]:
+    """To tell an agent takes a thread; one that is not told sees its stdin close."""
+    try:
+        yield
+    except RuntimeError as error:
+        _log.debug("an agent is not told: %s", no_thread(error, "clean"))
+
+
+def visit_all(
+    visits: Sequence[Visit], crew: Crew, on_stop: Callable[[int], None] = lambda level: None
+) -> None:
     """Run all visits to their ends, each on its own thread. Ctrl-C counts as a request to stop.
 
-    After the second stop nobody is waited for any longer than a few seconds.
+    Each visit is told of such a request, then `on_stop`. After the second one nobody is waited for any
+    longer than a few seconds.
     """
     crew.expect(len(visits))
 
     def stopped(level: int) -> None:
-        if level >= AT_ONCE:
-            crew.watchdog.after(_LAST_WORDS, crew.finished.set)
-        on_stop(level)
-
-    with crew.watchdog, crew.stop.telling(stopped), on_interrupt(crew.stop.request):
         for visit in visits:
-            threading.Thread(target=visit.run, name=f"hprofiler-{visit.host.name}", daemon=True).start()
+            _stop(visit, level)
+        on_stop(level)
+        if level >= AT_ONCE:
+            crew.finished.wait(_LAST_WORDS)
+            crew.finished.set()
+
+    with crew.beside, crew.watchdog, crew.stop.telling(stopped), on_interrupt(crew.stop.request):
+        for visit in visits:
+            _begin(visit)
         crew.finished.wait()
     for visit in visits:
         if not visit.ended:
             visit.failed(HostError(visit.ledger_stage, "interrupted"))
+
+
+def _begin(visit: Visit) -> None:
+    try:
+        threading.Thread(target=visit.run, name=f"hprofiler-{visit.host.name}", daemon=True).start()
+    except RuntimeError as error:
+        visit.left_out(no_thread(error, visit.ledger_stage))
+
+
+def _stop(visit: Visit, level: int) -> None:
+    try:
+        visit.stop(level)
+    except Exception:  # the others must hear of it
+        _log.exception("stopping %s", visit.host.name)
 
 
 def idle_reason(found: Found, host: Host) -> str:

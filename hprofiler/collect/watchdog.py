@@ -8,11 +8,14 @@ import threading
 import time
 from typing import Callable, Dict, List, Optional, Tuple
 
+from hprofiler.collect.beside import Beside
+
 
 class Watchdog:
     """A context manager; the thread ends with the block."""
 
-    def __init__(self) -> None:
+    def __init__(self, beside: Beside) -> None:
+        self._beside = beside
         self._condition = threading.Condition()
         self._due: List[Tuple[float, int]] = []
         self._actions: Dict[int, Callable[[], None]] = {}
@@ -21,7 +24,7 @@ class Watchdog:
         self._thread = threading.Thread(target=self._watch, name="hprofiler-watchdog", daemon=True)
 
     def after(self, seconds: float, action: Callable[[], None]) -> int:
-        """Call `action` in `seconds`, on a thread of its own; gives the number that `cancel` takes."""
+        """Call `action` in `seconds`, on another thread; gives the number that `cancel` takes."""
         with self._condition:
             number = next(self._numbers)
             self._actions[number] = action
@@ -49,7 +52,7 @@ class Watchdog:
                 heapq.heappop(self._due)
                 action = self._actions.pop(number, None)
                 if action:  # it may block: closing a connection can
-                    threading.Thread(target=action, name="hprofiler-expired", daemon=True).start()
+                    self._beside.do(action, "hprofiler-expired")
 
     def __enter__(self) -> Watchdog:
         self._thread.start()

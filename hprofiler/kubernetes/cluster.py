@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 from lightkube.config.client_adapter import ConnectionParams
 from lightkube.core.exceptions import ConfigError
 
+from hprofiler import foreign_json
 from hprofiler.aside import TooLate
 from hprofiler.errors import UsageError
 from hprofiler.kubernetes import Access
@@ -121,8 +122,8 @@ class Cluster:
 
     def _parsed(self, body: bytes) -> Any:
         try:
-            return json.loads(body)
-        except (ValueError, RecursionError) as error:
+            return foreign_json.read(body)
+        except ValueError as error:
             raise KubernetesError(f"{self.server} answered with no JSON", _REACHABLE) from error
 
     def _request(self, verb: str, path: str, parameters: Any, **more: Any) -> httpx.Request:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 from typing import Any, List, Optional, Tuple
 
+from hprofiler import foreign_json
 from hprofiler.kubernetes.cluster import Cluster
 from hprofiler.kubernetes.problems import Need, Said, printable, said
 from hprofiler.kubernetes.websocket import HALF_CLOSE, Lost, WebSocket
@@ -121,7 +121,7 @@ def start(cluster: Cluster, where: Tuple[str, str, str], command: List[str], std
 def exit_status(status: bytes) -> Tuple[Optional[int], Optional[Said]]:
     """What the last message says: the command's exit status, or why it has none."""
     try:
-        words: Any = json.loads(status)
+        words: Any = foreign_json.read(status)
         if words.get("status") == "Success":
             return 0, None
         if words.get("reason") == "NonZeroExitCode":
@@ -129,6 +129,6 @@ def exit_status(status: bytes) -> Tuple[Optional[int], Optional[Said]]:
             found = [cause["message"] for cause in causes if cause.get("reason") == "ExitCode"]
             with contextlib.suppress(ValueError):
                 return max(-1, min(255, int(found[0][:4]))), None
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         return None, Said(0, "", printable(status[:500].decode("utf-8", "replace"))) if status else None
     return None, said(status)

@@ -10,6 +10,7 @@ import tempfile
 import threading
 from typing import Any, Dict, Generator, List, Mapping, Optional, Tuple
 
+from hprofiler import foreign_json
 from hprofiler.errors import UsageError
 from hprofiler.kubernetes.http import httpx
 from hprofiler.kubernetes.problems import KubernetesError, printable
@@ -136,8 +137,8 @@ def _command(
 
 def _status(answer: bytes, program: str) -> Dict[str, Any]:
     try:
-        status = json.loads(answer[:MAX_ANSWER])["status"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        status = foreign_json.read(answer[:MAX_ANSWER])["status"]
+    except (ValueError, KeyError, TypeError) as error:
         reason = f"{program}, by which the kubeconfig logs in, printed no credentials"
         raise KubernetesError(reason, "see whether kubectl works") from error
     if not isinstance(status, dict):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, NamedTuple, Optional, Tuple
 
+from hprofiler import foreign_json
 from hprofiler.errors import HprofilerError
 
 _LONGEST = 500
@@ -61,8 +61,8 @@ class Said(NamedTuple):
 def said(body: bytes, code: int = 0) -> Said:
     """The words in an answer's body, whatever that is."""
     try:
-        status: Any = json.loads(body)
-    except (ValueError, RecursionError):
+        status: Any = foreign_json.read(body)
+    except ValueError:
         status = None
     if not isinstance(status, dict):
         return Said(code, "", printable(body[:_LONGEST].decode("utf-8", "replace")))

@@ -1,4 +1,4 @@
-"""What the report says in words: shares, coverage, dates, the headline."""
+"""What the report says in words: shares, coverage, dates."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import pytest
 
 from tests.contract.agent_driver import Agent, Event
 from tests.contract.asking import audited, chosen, sampling
-from tests.contract.conftest import OTHER_USER, as_user
+from tests.contract.conftest import OTHER_USER, as_user, is_profiled
 from tests.contract.perf_engine import FRAME_POINTERS, perfmap, processes
 from tests.lab import attach, procs
 
@@ -143,8 +143,7 @@ def test_a_canary_that_goes_on_working(agent, library, burn):
     assert (outcome["pid"], outcome["status"], outcome["stage"]) == (burner.outer.pid, "ok", "record"), (
         outcome
     )
-    libraries = attach.profiler_libraries(burner.outer.pid)
-    assert all("not active" in attach.profiling_status(burner.outer.pid, path) for path in libraries)
+    assert attach.profiler_libraries(burner.outer.pid) and not is_profiled(burner.outer.pid)
 
 
 def is_recorded(burner: Any) -> bool:
@@ -207,8 +206,7 @@ def test_who_watches_a_canary_goes_on_listening_and_leaves_nothing(agent, librar
     assert agent.wait() == 0
     came, went = watch.seen(own)
     assert came and came == went
-    libraries = attach.profiler_libraries(burner.outer.pid)
-    assert all("not active" in attach.profiling_status(burner.outer.pid, path) for path in libraries)
+    assert attach.profiler_libraries(burner.outer.pid) and not is_profiled(burner.outer.pid)
 
 
 def test_a_process_is_recorded_by_its_engine_or_not_at_all(agent, library, burn):

@@ -251,3 +251,13 @@ def test_what_agents_keep_of_other_users_stays(cleaner, plant):
     assert entry["state"] == "foreign" and "clean up as that user" in entry["reason"]
     cleaner.send("clean", kept=False)
     assert str(cache) not in cleaner.expect("cleaned", 60)["removed"]
+
+
+def test_a_cache_shows_when_it_was_last_recorded_with(agent, private, library):
+    """What `clean` goes by where other hosts may run agents from it."""
+    os.utime(private.parent, (0, 0))
+    agent.send("list")
+    agent.expect("processes")
+    assert private.parent.stat().st_mtime == 0, "who only looks does not touch it"
+    assert agent.prepare(library, []) == ([], {})
+    assert private.parent.stat().st_mtime > 0

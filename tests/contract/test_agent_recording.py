@@ -139,6 +139,8 @@ def test_a_jvm_that_ends_in_the_middle_keeps_its_samples(agent, library, burn, h
     outcome, head = result.outcomes[ending.outer.pid], result.heads[ending.outer.pid]
     assert outcome["status"] == "degraded" and "ended after" in outcome["reason"]
     assert 2 <= head["seconds"] < 6
+    assert (outcome["ended"], outcome["seconds"]) == ("process", head["seconds"])
+    assert "ended" not in result.outcomes[other.outer.pid]
     assert as_burnt(result.profiles[ending.outer.pid])
     assert good(result.outcomes[other.outer.pid])
     assert result.left == []
@@ -152,7 +154,7 @@ def test_a_jvm_that_is_killed_loses_only_its_own(agent, library, burn):
     result = agent.collect()
     outcome = result.outcomes[killed.outer.pid]
     assert (outcome["status"], outcome["stage"]) == ("failed", "fetch")
-    assert "killed" in outcome["reason"] and outcome["remedy"]
+    assert "killed" in outcome["reason"] and outcome["remedy"] and outcome["ended"] == "process"
     assert killed.outer.pid not in result.profiles
     assert good(result.outcomes[other.outer.pid])
     assert result.left == []
@@ -165,8 +167,8 @@ def test_a_jvm_that_ends_between_prepare_and_start(agent, library, burn):
     waits_until_gone(burner.outer)
     agent.send("start")
     result = agent.collect()
-    assert result.outcomes[burner.outer.pid]["stage"] == "start"
-    assert "has ended" in result.outcomes[burner.outer.pid]["reason"]
+    outcome = result.outcomes[burner.outer.pid]
+    assert (outcome["stage"], outcome["ended"]) == ("start", "process") and "has ended" in outcome["reason"]
     assert (result.recording, result.left) == (0, [])
 
 

@@ -76,6 +76,19 @@ def test_over_ssh_with_one_host_down_and_one_idle_namesake(site, burner):
     assert line.status is Status.IDLE and "searched" in line.reason
 
 
+def test_a_machine_under_two_names_is_recorded_once(site, burner):
+    server = site.server()
+    line = server.known_hosts_line()
+    site.known_hosts.write_text(line + line.replace(server.address, "localhost"))
+    hosts = [site.host(server, "address"), replace(site.host(server, "name"), address="localhost")]
+    results, profiles = recorded(hosts, site.connector().transport)
+    (first,), (other,) = ([name for name in results if (name in profiles) is has] for has in (True, False))
+    good(results[first], burner)
+    note, idle = results[other].outcomes
+    assert (note.status, idle.status) == (Status.DEGRADED, Status.IDLE)
+    assert note.reason == f"1 process is left to {first}, which is the same machine"
+
+
 @pytest.mark.parametrize("text", [f"grep {WORD} | grep -v root-of-all", f"grep {WORD} | awk '{{print $2}}'"])
 def test_a_pipe_is_run_on_the_host(site, burner, text):
     server = site.server()
@@ -141,18 +154,25 @@ def test_a_host_that_freezes_in_the_middle_loses_its_own_part_only(site, burner,
     assert agents_ended(agents)
 
 
+def freezing(server, agents, limits):
+    """What makes its agents stand still, notes them, and has the time pass that they may take."""
+
+    def freeze():
+        agents.extend(agents_of(server))
+        for agent in agents:
+            signal.pidfd_send_signal(agent, signal.SIGSTOP)
+        limits.pass_time(300)  # more than they may take for the recording and its end
+
+    return freeze
+
+
 def test_an_agent_that_stands_still_is_not_left_behind(site, burner, monkeypatch):
     """Nothing that it keeps for itself runs in it: neither its lease nor its deadline."""
     monkeypatch.setattr(session, "LEASE_SECONDS", 10)
     limits, before = Limits(monkeypatch), set(leftovers())
     server = site.server()
     agents: list[int] = []
-
-    def freeze():
-        agents.extend(agents_of(server))
-        for agent in agents:
-            signal.pidfd_send_signal(agent, signal.SIGSTOP)
-        limits.pass_time(300)
+    freeze = freezing(server, agents, limits)
 
     results, _ = in_the_middle(
         freeze, [site.host(server, "frozen")], site.connector().transport, seconds=60.0
@@ -171,12 +191,7 @@ def test_one_that_stands_still_for_long_is_told(site, burner, monkeypatch):
     limits, before = Limits(monkeypatch), set(leftovers())
     server = site.server()
     agents: list[int] = []
-
-    def freeze():
-        agents.extend(agents_of(server))
-        for agent in agents:
-            signal.pidfd_send_signal(agent, signal.SIGSTOP)
-        limits.pass_time(300)
+    freeze = freezing(server, agents, limits)
 
     try:
         results, _ = in_the_middle(

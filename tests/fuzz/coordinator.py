@@ -7,37 +7,32 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tempfile
+import re
+import shlex
 from pathlib import Path
-from typing import Any, Callable, Dict, Mapping, Optional, cast
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, cast
 
-from hprofiler.agent import bootstrap, checks, events, leftovers
+from hprofiler.agent import bootstrap, checks, events, leftovers, requests, visiting
 from hprofiler.agent.wire import BadEvent, Wire
-from hprofiler.errors import HprofilerError
 from hprofiler.kubernetes.commands import exit_status
 from hprofiler.kubernetes.configuration import configured as kube_configured
-from hprofiler.report.diff.sides import RunSource
-from hprofiler.report.facts import read_facts
 from hprofiler.resolvers.answers import objects
 from hprofiler.resolvers.host_map import parse_host_map
 from hprofiler.resolvers.host_names import MAX_HOSTS, named_hosts, parse_entries
 from hprofiler.resolvers.kubernetes import owners, pods
 from hprofiler.resolvers.kubernetes.listing import label_selector
 from hprofiler.resolvers.yarn import site
-from hprofiler.resolvers.yarn.applications import application, running
-from hprofiler.resolvers.yarn.containers import containers
-from hprofiler.resolvers.yarn.ids import belongs
-from hprofiler.resolvers.yarn.rest import Bounds, NotFound, ResourceManager, Rest
-from hprofiler.resolvers.yarn.spark import spark_facts
 from hprofiler.selector_file import read_selector_file
-from hprofiler.store import RunFolder, safe_name
-from hprofiler.text import printable
-from hprofiler.transports.base import Channel
-from hprofiler.transports.ssh.config_file import read_config
-from hprofiler.transports.ssh.known_hosts import KnownHosts
+from hprofiler.store import safe_name
+from hprofiler.transports.base import Channel, Transport
+from tests.fuzz.invariants import check_text, check_texts, of_file, ours
+from tests.fuzz.ssh_files import known_hosts, ssh_config
+from tests.fuzz.told import outcomes, run_file
+from tests.fuzz.yarn_servers import yarn
 
-APPLICATION = "application_1700000000000_0042"
-_PARSERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
+BETWEEN = b"\xff\xff"
+"""What two commands of one host say."""
+PARSERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "hello": events.parse_hello,
     "processes": events.parse_listed,
     "found": lambda event: events.parse_found(event, "here"),
@@ -47,8 +42,10 @@ _PARSERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "audited": checks.parse_audited,
     "cleaned": leftovers.parse_cleaned,
     "leftovers": leftovers.parse_leftovers,
+    "error": requests.refusal,
 }
-_SOME_KEY = b"\0" * 32
+_LONGEST_REFUSAL = 1000
+_LONGEST_ADDRESS = 30_000
 
 
 class _Said:
@@ -63,88 +60,96 @@ class _Said:
         piece, self._left = self._left[: min(size, 1000)], self._left[min(size, 1000) :]
         return piece
 
+    def write(self, data: bytes) -> None:
+        pass
+
+    def end_input(self) -> None:
+        pass
+
     def stderr_tail(self) -> str:
         return ""
 
     def exit_status(self, timeout: float) -> Optional[int]:
         return 0
 
+    def close(self) -> None:
+        pass
+
 
 def agent_events(data: bytes) -> None:
     """What an agent sends: lines, and behind a profile's its bytes."""
+    try:
+        for _ in read_events(data):
+            pass
+    except BadEvent as refused:
+        check_text(str(refused), _LONGEST_REFUSAL)
+    except EOFError:
+        pass
+
+
+def read_events(data: bytes) -> Iterator[object]:
+    """The events as types. Raises BadEvent, and EOFError within a payload."""
     wire = Wire(cast(Channel, _Said(data)))
-    with contextlib.suppress(BadEvent, EOFError):
-        while (event := wire.receive()) is not None:
-            parsed = _PARSERS.get(event["type"], events.parse_record_event)(event)
-            _check_texts(parsed)
-            if isinstance(parsed, events.ProfileHeader):
-                sum(map(len, wire.payload(parsed.size)))
+    while (event := wire.receive()) is not None:
+        parsed = PARSERS.get(event["type"], events.parse_record_event)(event)
+        check_texts(parsed)
+        if isinstance(parsed, events.ProfileHeader):
+            sum(map(len, wire.payload(parsed.size)))
+        yield parsed
 
 
-def _check_texts(parsed: object) -> None:
-    """Nothing in it moves a terminal's cursor or cannot be written."""
-    shown = repr(parsed)
-    assert shown == printable(shown)
-    shown.encode()
+class _Blob(NamedTuple):
+    """What stands for the agent's binary; no reader looks into it."""
+
+    path: Path = Path(__file__)
+    sha256: str = "0" * 64
+
+
+class _Shell:
+    """A host that answers each command with what it has to say next, and `ran` them."""
+
+    become = None
+
+    def __init__(self, data: bytes) -> None:
+        self.ran: List[str] = []
+        self._answers = iter(data.split(BETWEEN))
+
+    def open(self, command: str) -> _Said:
+        self.ran.append(command)
+        return _Said(next(self._answers, b""))
+
+    def last(self, command: str) -> None:
+        self.ran.append(command)
 
 
 def agent_start(data: bytes) -> None:
-    """What a host's shell and the start script say."""
-    channel = cast(Channel, _Said(data))
-    answer = bootstrap.marked(channel, Wire(channel))
-    assert answer.arch == printable(answer.arch)
+    """What a host's shell and the scripts say that start the agent, and what is done with their words."""
+    binaries = bootstrap.AgentBinaries({"x86_64": _Blob()})
+    for launch in (bootstrap.launch, visiting.launch):
+        shell = _Shell(data)
+        ours(lambda: _check_launched(launch(cast(Transport, shell), binaries, lambda wire: None)))  # noqa: B023
+        assert not any("\0" in command for command in shell.ran)
+        if launch is bootstrap.launch:  # the first command is the same for all hosts
+            assert all(len(shlex.split(command)) == 4 and "\n" not in command for command in shell.ran[1:])
+    answer = bootstrap.marked(cast(Channel, _Said(data)), Wire(cast(Channel, _Said(data))))
+    ours(lambda: _check_quoted(answer.folder))
+
+
+def _check_launched(launched: bootstrap.Launched) -> None:
+    check_text(launched.arch)
+
+
+def _check_quoted(word: str) -> None:
+    """A shell takes it for one word, and that is what the host said."""
+    with contextlib.suppress(bootstrap.HostError):
+        assert re.sub(r"\\(.)", r"\1", bootstrap._quoted(word)[1:-1]) == word
+        assert not re.search(r"(?<!\\)(?:\\\\)*[$`]", bootstrap._quoted(word))
+    assert shlex.split(visiting._quoted(word)) == [word]
 
 
 def selector_file(data: bytes) -> None:
-    selector = _of_file(data, read_selector_file)
+    selector = of_file(data, read_selector_file)
     json.dumps(selector.query).encode()
-
-
-def _of_file(data: bytes, read: Callable[[Path], Any], name: str = "file") -> Any:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        path.write_bytes(data)
-        return read(path)
-
-
-class _Servers(ResourceManager, Rest):
-    """A ResourceManager, its nodes and a driver, which answer every question alike."""
-
-    def __init__(self, answer: object) -> None:
-        self._answer = answer
-        self._bases = ["http://rm:8088"]
-        self.rest = self
-
-    def ask(self, path: str, *_: object) -> Any:
-        if "allexecutors" in path:
-            raise NotFound("not there", "", "")
-        return self._answer
-
-    def get(self, url: str, parameters: Optional[Mapping[str, str]] = None, *_: Bounds) -> Any:
-        if url.endswith("/appattempts") and not isinstance(self._answer, dict):
-            raise NotFound("not there", "", "")
-        return self._answer
-
-
-def yarn(data: bytes) -> None:
-    """What a ResourceManager, its nodes and a Spark driver answer."""
-    servers = _Servers(_json(data))
-    for ask in (
-        lambda: application(servers, APPLICATION),
-        lambda: running(servers, {"name": "a*", "queue": "b", "tag": "c"}),
-        lambda: _check_labels(spark_facts(servers, APPLICATION).labels),
-        lambda: _check_containers(containers(servers, APPLICATION)[0]),
-    ):
-        _ours(cast(Callable[[], object], ask))
-
-
-def _check_labels(labels: Mapping[str, Mapping[str, str]]) -> None:
-    for container, own in labels.items():
-        assert container.isprintable() and all(value.isprintable() for value in own.values())
-
-
-def _check_containers(found: Any) -> None:
-    assert all(belongs(one.id, APPLICATION) and one.node.isprintable() for one in found)
 
 
 def kubernetes(data: bytes) -> None:
@@ -162,34 +167,23 @@ def kubernetes(data: bytes) -> None:
 
 
 def kubeconfig(data: bytes) -> None:
-    _of_file(data, lambda path: kube_configured(str(path), None, {}))
+    """Its programs are not run, and the files that it names not read, before they are needed."""
+    found = of_file(data, lambda path: kube_configured(str(path), None, {}))
+    assert isinstance(found.cluster, dict) and isinstance(found.user, dict)
 
 
 def hadoop_site(data: bytes) -> None:
-    _of_file(data, lambda path: site.configured({"YARN_CONF_DIR": str(path.parent)}), "yarn-site.xml")
-
-
-def ssh_config(data: bytes) -> None:
-    """A file that may include itself, and no other: paths could lead to anything on this machine."""
-    if b"/" not in data and b".." not in data:
-        _of_file(data, lambda path: read_config(path, path.parent))
-
-
-def known_hosts(data: bytes) -> None:
-    def check(path: Path) -> None:
-        known = KnownHosts()
-        for name in ("host", "[host]:2222"):
-            known.check([path], name, _SOME_KEY)
-            known.kinds([path], name)
-
-    _of_file(data, check)
+    found = of_file(data, lambda path: site.configured({"YARN_CONF_DIR": str(path.parent)}), "yarn-site.xml")
+    assert found
+    for address in found:
+        assert address.startswith(("http://", "https://")) and len(address) < _LONGEST_ADDRESS
 
 
 def hosts(data: bytes) -> None:
     """A list of hosts, as an option or in a file, and a map of their names."""
     text = data.decode("utf-8", "replace")
-    _ours(lambda: _check_hosts(text))
-    _ours(lambda: parse_host_map(f"a={text}"))
+    ours(lambda: _check_hosts(text))
+    ours(lambda: parse_host_map(f"a={text}"))
 
 
 def _check_hosts(text: str) -> None:
@@ -200,21 +194,6 @@ def _check_hosts(text: str) -> None:
         assert "/" not in safe_name(host.name)
 
 
-def run_file(data: bytes) -> None:
-    """A run.json, and the profiles that it speaks of."""
-
-    def read(path: Path) -> None:
-        run = RunFolder.open(path.parent)
-        facts = read_facts(run.run)
-        for host in facts.hosts:
-            assert path.parent in run.host_dir(host.key).resolve().parents
-        source = RunSource(path.parent)
-        for event, column in list(source.events.items())[:3]:
-            source.read(event, column, lambda *_: None)
-
-    _of_file(data, read, "run.json")
-
-
 def _json(data: bytes) -> Any:
     try:
         return json.loads(data)
@@ -222,18 +201,12 @@ def _json(data: bytes) -> Any:
         return None
 
 
-def _ours(work: Callable[[], object]) -> None:
-    try:
-        work()
-    except HprofilerError as error:
-        assert str(error)
-
-
 TARGETS: Dict[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
         agent_events,
         agent_start,
+        outcomes,
         selector_file,
         yarn,
         kubernetes,
@@ -249,4 +222,4 @@ TARGETS: Dict[str, Callable[[bytes], None]] = {
 
 def run(target: str, data: bytes) -> None:
     """Does what a target does with an input."""
-    _ours(lambda: TARGETS[target](data))
+    ours(lambda: TARGETS[target](data))

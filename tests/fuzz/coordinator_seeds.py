@@ -41,18 +41,50 @@ _PROCESS = {
     "labels": {"a": "b"},
     "jvm": {"version": "17"},
 }
+_HELLO = {"type": "hello", "protocol": 2, "version": "0", "sha256": _SHA, "host": _HOST, "blobs": [_SHA]}
+_UNDONE = {"what": "w", "reason": "r"}
+_LEFT = {
+    "id": "agent:7:8",
+    "kind": "agent",
+    "path": "/tmp/x",
+    "pid": 7,
+    "user": "root",
+    "seconds": 5,
+    "bytes": None,
+    "state": "ending",
+    "ends": 9,
+    "reason": "r",
+    "own": False,
+}
 _EVENTS = (
-    {"type": "hello", "protocol": 2, "version": "0", "sha256": _SHA, "host": _HOST, "blobs": [_SHA]},
+    _HELLO,
+    {**_HELLO, "session": "4711-99812"},
     {"type": "processes", "processes": [_PROCESS]},
     {"type": "found", "searched": 9, "processes": [_PROCESS], "ignored": [{"pid": 8, "reason": "r"}]},
     {"type": "ready", "processes": [{"pid": 7}]},
     {"type": "outcome", **_OUTCOME},
+    {"type": "outcome", **_OUTCOME, "status": "degraded", "ended": "cut", "seconds": 1.5},
     {"type": "watched", **_OUTCOME, "left": ["/tmp/x"]},
     {"type": "started", "pid": 7, "engine": "perf", "sources": {"cpu": "perf_events"}},
     {"type": "recording", "processes": 1},
+    {"type": "interrupted", "seconds": 2.5, "reason": "r"},
     {"type": "raw", "pid": 7, "name": "recording.jfr", "sha256": _SHA, "size": 3},
     {"type": "done", "left": []},
-    {"type": "cleaned", "removed": ["/a"], "stopped": [7], "failed": [{"what": "w", "reason": "r"}]},
+    {
+        "type": "cleaned",
+        "removed": ["/a"],
+        "stopped": [7],
+        "ended": [8],
+        "spared": [_UNDONE],
+        "failed": [_UNDONE],
+    },
+    {
+        "type": "leftovers",
+        "entries": [_LEFT],
+        "out_of_reach": [{"user": "u", "jvms": 2}],
+        "failed": [_UNDONE],
+    },
+    {"type": "error", "reason": "r", "remedy": "m"},
     {
         "type": "checked",
         "time": 1.5,
@@ -63,7 +95,21 @@ _EVENTS = (
         "type": "audited",
         "entries": [{"time": 1.5, "what": "file", "pid": None, "detail": "d"}],
         "dropped": 0,
+        "last": True,
     },
+)
+_OUTCOMES = (
+    {
+        **_OUTCOME,
+        "pid": 1,
+        "status": "degraded",
+        "reason": "ended after 3.5 s: the disk is full (2 MiB)",
+    },
+    {**_OUTCOME, "pid": 2, "status": "degraded", "reason": "ended after 4 s: the disk is full (3 MiB)"},
+    {**_OUTCOME, "pid": 3, "status": "failed", "stage": "record", "reason": "it has ended"},
+    {**_OUTCOME, "pid": 4, "reason": "perf: TID 77 took 1,234.5 ms, 10 %; one sample stands for 10.3 ms"},
+    {**_OUTCOME, "pid": 5, "reason": "perf: TID 78 took … ms, 11 %; one sample stands for 10.4 ms"},
+    {**_OUTCOME, "pid": None, "status": "failed", "stage": "connect", "reason": "<b>no</b>"},
 )
 _PROFILE = {
     "type": "profile",
@@ -115,6 +161,16 @@ _YARN = (
         {"id": "driver", "hostPort": "[::1]:7077"},
     ],
 )
+_NODE = json.dumps(_YARN[3]).encode()
+_CLUSTERS = {
+    "whole": [json.dumps(_YARN[number]).encode() for number in (1, 2, 2, 3, 5, 5, 5)],
+    "one-application": [json.dumps(_YARN[number]).encode() for number in (0, 2, 2, 3, 5, 5, 5)],
+    "old": [_NODE, b"404\n{}", json.dumps(_YARN[4]).encode(), _NODE],
+    "elsewhere": [b"302 http://rm2:8088/ws/v1/cluster/nodes\n", b"", b"", _NODE],
+    "standby": [b"200 3; url=http://rm2:8088/x\nThis is standby RM"],
+    "refused": [b'403\n{"RemoteException": {"message": "no"}}', b"401 Negotiate\n", b"500\n", b"404\n"],
+}
+"""What is answered to each kind of question."""
 _STATE = {"terminated": {"reason": "OOMKilled", "exitCode": 137, "signal": 9}}
 _POD = {
     "metadata": {
@@ -214,7 +270,33 @@ _RUN = {
         }
     ],
 }
+_SSH = """\
+Host host
+  HostName h.%h
+  Port 2222
+  ProxyJump u@j:22,[::1]:2200
+  HostKeyAlias k
+  StrictHostKeyChecking accept-new
+  UserKnownHostsFile ~/a %d/b
+  RevokedHostKeys /c
+  IdentityFile i
+Match user x
+  ProxyCommand nc %h %p
+"""
 _KEY = "AAAA" * 10 + "AAA="
+_SHELLS = {
+    "noise": [b"Welcome!\r\nHPROFILER exec x86_64 /tmp/.hprofiler-0\r\n"],
+    "need": [b"HPROFILER need aarch64 -\n"],
+    "push": [
+        b"HPROFILER need x86_64 /home/a b/.cache/hprofiler\n",
+        b"HPROFILER stored 0 -\n",
+        b"HPROFILER exec x86_64 /home/a b/.cache/hprofiler\n",
+    ],
+    "nowhere": [b"HPROFILER nowhere x86_64 -\n"],
+    "visit": [b"HPROFILER send x86_64 cd /tmp/.hprofiler-once-0\nHPROFILER stored - -\n"],
+    "visit-without-head": [b"HPROFILER send x86_64 ed /tmp/it's\n", b"HPROFILER stored - -\n"],
+}
+"""What a host answers to one command after the other."""
 
 
 def seeds() -> Iterator[Seed]:
@@ -223,22 +305,32 @@ def seeds() -> Iterator[Seed]:
     for number, line in enumerate(lines):
         yield "agent_events", f"event-{number}", line
     yield "agent_events", "all", b"".join(lines)
-    yield "agent_start", "noise", b"Welcome!\r\nHPROFILER exec x86_64 /tmp/.hprofiler-0\r\n"
-    yield "agent_start", "need", b"HPROFILER need aarch64 -\n"
+    told = [json.dumps({"type": "outcome", **one}, ensure_ascii=False) for one in _OUTCOMES]
+    yield "outcomes", "all", "\n".join(told).encode()
+    yield "outcomes", "rest-of-host", "\n".join(told[:2] + told[5:]).encode()
+    for name, answers in _SHELLS.items():
+        yield "agent_start", name, b"\xff\xff".join(answers)
     for path in sorted((CHECKOUT / "selectors").glob("*.yaml")):
         yield "selector_file", path.name, path.read_bytes()
     for target in ("selector_file", "kubeconfig"):
         yield target, "small", _YAML.encode()
         yield target, "tags", _TAGS.encode()
     yield "kubeconfig", "whole", _KUBECONFIG.encode()
-    for number, answer in enumerate(_YARN):
-        yield "yarn", f"answer-{number}", json.dumps(answer).encode()
+    answers = [json.dumps(answer).encode() for answer in _YARN]
+    for number, answer in enumerate(answers):
+        yield "yarn", f"answer-{number}", answer
+    for name, known in _CLUSTERS.items():
+        yield "yarn", name, b"\0".join(known)
     for name, said in {"pods": {"items": [_POD]}, "selector": _SELECTOR, "status": _STATUS}.items():
         yield "kubernetes", name, json.dumps(said).encode()
     yield "hadoop_site", "site", _SITE.encode()
     yield "hadoop_site", "wide", _SITE.replace("UTF-8", "UTF-16").encode("utf-16")
     config = 'Host a b*\n  User "u"\n  Port=22\nInclude file f*\nMatch host x\n  ProxyJump j\ninclude "~"\n'
     yield "ssh_config", "config", config.encode()
+    yield "ssh_config", "whole", _SSH.encode()
+    yield "ssh_config", "match", b'Match exec "true"\n  Port 23\n'
+    yield "ssh_config", "names", b"CanonicalizeHostname yes\nCanonicalDomains a.b\n"
+    yield "known_hosts", "revoked", f"ssh-rsa {_KEY}\n".encode()
     yield "known_hosts", "keys", f"host,!b,*.c ssh-rsa {_KEY}\n@revoked * ssh-rsa {_KEY}\n".encode()
     yield "known_hosts", "hashed", f"|1|AAAA|AAAA ssh-rsa {_KEY} c\n# c\n[host]:2222 x {_KEY}".encode()
     for number, text in enumerate(

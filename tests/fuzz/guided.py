@@ -6,10 +6,12 @@ import sys
 
 import atheris
 
+_READERS = ["hprofiler", "yaml", "shlex", "lightkube.config", "paramiko.config"]
+
 
 def main() -> None:
     target = sys.argv.pop(1)
-    with atheris.instrument_imports(include=["hprofiler", "yaml", "shlex", "lightkube.config"]):
+    with atheris.instrument_imports(include=_READERS):
         from tests.fuzz import coordinator
 
     atheris.Setup(sys.argv, lambda data: coordinator.run(target, data))

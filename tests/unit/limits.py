@@ -7,6 +7,7 @@ from typing import List, Sequence
 import pytest
 
 from hprofiler.collect import HostProgress, crew
+from hprofiler.collect.beside import Beside
 from hprofiler.collect.watchdog import Watchdog
 from tests.unit.stand_in import Fleet
 
@@ -19,8 +20,8 @@ class Limits:
         dogs = self._dogs
 
         class Known(Watchdog):
-            def __init__(self) -> None:
-                super().__init__()
+            def __init__(self, beside: Beside) -> None:
+                super().__init__(beside)
                 dogs.append(self)
 
         monkeypatch.setattr(crew, "Watchdog", Known)

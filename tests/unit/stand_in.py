@@ -38,7 +38,7 @@ def read(skip=("ping", "received")):
             request["payload"] = stdin.read(request["size"])
         if request["type"] not in skip:
             return request
-HOST = dict(name="here", boot_id="b", pid_namespace="p", kernel="k", arch="x86_64", cpus=2, memory_bytes=1,
+HOST = dict(name="here", boot_id="", pid_namespace="p", kernel="k", arch="x86_64", cpus=2, memory_bytes=1,
             uid=0, user="root")
 def hello(**members):
     read()
@@ -76,8 +76,8 @@ def raw(pid, data, **members):
     say("raw", **{"pid": pid, "name": "recording.jfr", "size": len(data),
         "sha256": hashlib.sha256(data).hexdigest(), **members})
     out(data)
-def outcome(pid, status="ok", stage="record", reason="", remedy=""):
-    say("outcome", pid=pid, status=status, stage=stage, reason=reason, remedy=remedy)
+def outcome(pid, status="ok", stage="record", reason="", remedy="", **members):
+    say("outcome", pid=pid, status=status, stage=stage, reason=reason, remedy=remedy, **members)
 """
 
 

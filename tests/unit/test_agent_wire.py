@@ -8,9 +8,29 @@ import json
 import pytest
 
 from hprofiler.agent import fields
-from hprofiler.agent.events import parse_found, parse_hello, parse_record_event
+from hprofiler.agent.checks import parse_audited
+from hprofiler.agent.events import parse_found, parse_hello, parse_record_event, parse_sources
+from hprofiler.agent.leftovers import parse_cleaned, parse_leftovers
 from hprofiler.agent.wire import BadEvent, Wire, decode
+from hprofiler.errors import HostError
 from hprofiler.text import printable
+
+HELLO = {
+    "host": {
+        "name": "n",
+        "arch": "a",
+        "kernel": "k",
+        "cpus": 1,
+        "memory_bytes": 1,
+        "uid": 0,
+        "user": "u",
+    },
+    "protocol": 2,
+    "version": "1",
+    "blobs": [],
+}
+CLEANED = {"removed": [], "stopped": [], "ended": [], "failed": [], "spared": []}
+LEFTOVERS = {"entries": [], "failed": [], "out_of_reach": []}
 
 
 class Bytes:
@@ -57,14 +77,19 @@ def test_an_endless_line_is_given_up_at_the_limit():
         b"{",
         b"[" * 100000,
         b'{"type":"a","n":NaN}',
-        b'{"type":"a","n":' + b"9" * 100000 + b"}",
         b'{"type":"a","n":[' + b"[]," * 400000 + b"0]}",
     ],
-    ids=range(11),
+    ids=range(10),
 )
 def test_lines_that_are_no_events(line):
     with pytest.raises(BadEvent):
         decode(line)
+
+
+def test_a_number_of_many_digits_is_none_to_count_by():
+    event = decode(b'{"type":"a","n":' + b"9" * 1_000_000 + b"}")
+    with pytest.raises(BadEvent, match="n is no number"):
+        fields.integer(event, "n")
 
 
 def test_what_a_terminal_would_obey_is_replaced():
@@ -109,6 +134,53 @@ def test_texts_are_cut():
     assert len(fields.text({"x": "y" * 10000}, "x")) == fields.TEXT_LIMIT
 
 
+@pytest.mark.parametrize(
+    ("parse", "event"),
+    [
+        (fields.labels, {"labels": {"\x1b" * 100_000: 1}}),
+        (parse_sources, {"sources": {"\ud800" * 100_000: 1}}),
+    ],
+)
+def test_a_name_of_the_host_s_is_cut_in_what_is_told_of_it(parse, event):
+    with pytest.raises(BadEvent, match="is no text") as told:
+        parse(event)
+    words = str(told.value)
+    assert len(words) < 300 and words == printable(words)
+
+
+def test_reasons_are_cut():
+    error = HostError("find", "x" * 100_000, "y" * 100_000).at("record")
+    assert len(error.reason) == len(error.remedy) == 4096
+
+
+@pytest.mark.parametrize(
+    ("parse", "event"),
+    [
+        (parse_hello, {**HELLO, "blobs": [f"{n:064x}" for n in range(501)]}),
+        (parse_hello, {**HELLO, "blobs": ["a"]}),
+        (parse_record_event, {"type": "done", "left": ["/a"] * 10_001}),
+        (parse_cleaned, {**CLEANED, "removed": ["/a"] * 10_001}),
+        (parse_cleaned, {**CLEANED, "stopped": [1] * 10_001}),
+        (parse_cleaned, {**CLEANED, "failed": [{}] * 10_001}),
+        (parse_leftovers, {**LEFTOVERS, "entries": [{}] * 10_001}),
+        (parse_leftovers, {**LEFTOVERS, "out_of_reach": [{}] * 10_001}),
+        (parse_audited, {"entries": [{}] * 10_001}),
+        (lambda event: parse_found(event, "h"), {"processes": [{}] * 10_001}),
+    ],
+    ids=range(10),
+)
+def test_lists_have_an_end(parse, event):
+    with pytest.raises(BadEvent, match=r"more than \d+ members|SHA-256"):
+        parse(event)
+
+
+def test_what_is_kept_and_ignored():
+    kept = [f"{n:064x}" for n in range(500)]
+    assert parse_hello({**HELLO, "blobs": kept}).blobs == set(kept)
+    ignored = [{"pid": 1, "reason": ""}] * 10_001
+    assert len(parse_found({"searched": 1, "processes": [], "ignored": ignored}, "h").ignored) == 10_000
+
+
 PROCESS = {
     "pid": 5,
     "start_time": 1,
@@ -149,22 +221,14 @@ def test_found_processes_become_the_house_s_own():
     assert process.is_jvm
 
 
+@pytest.mark.parametrize("lie", [{"ended": "so"}, {"ended": 7}, {"ended": "cut"}, {"seconds": -1}])
+def test_what_ended_a_recording_is_checked(lie):
+    with pytest.raises(BadEvent, match=r"^(ended|seconds) is no"):
+        parse_record_event({"type": "outcome", "pid": 1, "status": "degraded", "stage": "record", **lie})
+
+
 def test_events_survive_any_member_going_wrong():
     """Each member of each event replaced by each kind of nonsense: refused or read, never a crash."""
-    hello = {
-        "protocol": 2,
-        "version": "1",
-        "blobs": [],
-        "host": {
-            "name": "n",
-            "arch": "a",
-            "kernel": "k",
-            "cpus": 1,
-            "memory_bytes": 1,
-            "uid": 0,
-            "user": "u",
-        },
-    }
     profile = {
         "type": "profile",
         "pid": 1,
@@ -182,10 +246,10 @@ def test_events_survive_any_member_going_wrong():
     }
     raw = {"type": "raw", "pid": 1, "name": "recording.jfr", "sha256": "0" * 64, "size": 5}
     started = {"type": "started", "pid": 1, "engine": "perf", "sources": {"cpu": "cpu-clock"}}
-    outcome = {"type": "outcome", "pid": 1, "status": "ok", "stage": "record"}
+    outcome = {"type": "outcome", "pid": 1, "status": "ok", "stage": "record", "ended": "cut", "seconds": 1.5}
     found = {"searched": 1, "processes": [PROCESS], "ignored": [{"pid": 3, "reason": "r"}]}
     cases = [
-        (parse_hello, hello),
+        (parse_hello, HELLO),
         (parse_record_event, profile),
         (parse_record_event, raw),
         (parse_record_event, started),

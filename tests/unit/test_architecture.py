@@ -24,37 +24,26 @@ ALLOWED = {
     "event_names": (set(), set()),
     "passwords": (set(), set()),
     "aside": (set(), set()),
+    "foreign_json": (set(), set()),
     "resources": ({"errors"}, set()),
     "selection": (BASE | {"selector_file"}, set()),
     "selector_file": (BASE, {"yaml"}),
     "kubernetes": (
-        BASE | {"aside", "passwords"},
+        BASE | {"aside", "passwords", "foreign_json"},
         {"lightkube", "httpx2", "httpcore2", "httpx", "httpcore", "wsproto", "yaml"},
     ),
-    "resolvers": (BASE | {"aside", "kubernetes", "passwords"}, {"requests", "requests_gssapi"}),
+    "resolvers": (
+        BASE | {"aside", "kubernetes", "passwords", "foreign_json"},
+        {"requests", "requests_gssapi"},
+    ),
     "transports": (BASE | {"kubernetes"}, {"paramiko"}),
-    "agent": (BASE | {"transports"}, set()),
-    "store": (BASE, set()),
+    "agent": (BASE | {"transports", "foreign_json"}, set()),
+    "store": (BASE | {"foreign_json"}, set()),
     "sink": (BASE | {"store", "measures", "_flamegraph"}, set()),
     "collect": (BASE | {"transports", "agent", "event_names", "passwords"}, set()),
     "report": (BASE | {"store", "measures", "resources", "_flamegraph"}, set()),
     "demo": (BASE, set()),
-    "run": (
-        BASE
-        | {
-            "resolvers",
-            "selection",
-            "collect",
-            "transports",
-            "store",
-            "sink",
-            "report",
-            "resources",
-            "agent",
-            "__init__",
-        },
-        set(),
-    ),
+    "run": (BASE | {"__init__", "resolvers", "collect", "store", "sink", "report"}, set()),
     "cli": (
         BASE
         | {
@@ -125,6 +114,14 @@ def test_imports_stay_in_their_rooms(path):
             assert name == room or name in rooms, f"{path}:{line}: {room} may not import hprofiler.{name}"
         else:
             assert name in libraries, f"{path}:{line}: {room} may not import {name}"
+
+
+def test_every_permission_is_used():
+    used = {(room_of(path), name) for path in MODULES for name, _, _ in imports(path)}
+    granted = {
+        (room, name) for room, (rooms, libraries) in ALLOWED.items() for name in (rooms - BASE) | libraries
+    }
+    assert not granted - used
 
 
 def test_model_and_errors_do_no_io():

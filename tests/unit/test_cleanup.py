@@ -19,7 +19,7 @@ from tests.unit.stand_in import Fleet, StandIns
 
 PRIVATE = {
     **{"id": "folder:1:2", "kind": "folder", "path": "/tmp/.hprofiler-0", "pid": None, "user": "root"},
-    **{"seconds": 7200, "bytes": 4_000_000, "state": "left", "reason": "kept for the next run", "own": True},
+    **{"seconds": 7200, "bytes": 4 << 20, "state": "left", "reason": "kept for the next run", "own": True},
 }
 PROFILER = {
     **{"id": "profiler:7:9", "kind": "profiler", "path": "/tmp/x.so", "pid": 7, "user": "yarn"},
@@ -73,7 +73,7 @@ def test_it_is_listed_and_stays_where_nobody_can_be_asked(run):
     assert code is Exit.PARTIAL and "--yes" in err
     assert out.splitlines() == [
         "a: remove profiler in pid 7 (yarn): nobody works on it",
-        "a: remove /tmp/.hprofiler-0 (root, 4.0 MB, 2 h old): kept for the next run",
+        "a: remove /tmp/.hprofiler-0 (root, 4 MiB, 2 h old): kept for the next run",
         "a: leave agent 8 (yarn): it goes on",
     ]
 
@@ -84,7 +84,7 @@ def test_with_yes_it_is_removed_without_a_question(run):
     assert out.splitlines()[-3:] == [
         "a: stopped the profiler in pid 7",
         "a: removed /tmp/.hprofiler-0",
-        "removed 2 things on 1 host (4.0 MB); "
+        "removed 2 things on 1 host (4 MiB); "
         "1 thing is in use: clean up again when no session goes on there",
     ]
 
@@ -171,7 +171,7 @@ def test_a_cache_that_the_visit_added_its_agent_to_is_not_told_as_new(run):
     body = f'hello(); read(); say("leftovers", entries=[{entry}], failed=[], out_of_reach=[]); read()'
     code, out, _ = run(a=body)
     why = "kept for the next run; this command has just added its agent"
-    assert (code, out) == (Exit.PARTIAL, f"a: remove /tmp/.hprofiler-0 (root, 4.0 MB): {why}\n")
+    assert (code, out) == (Exit.PARTIAL, f"a: remove /tmp/.hprofiler-0 (root, 4 MiB): {why}\n")
 
 
 def test_of_many_hosts_some_of_which_are_down(run):
@@ -179,7 +179,7 @@ def test_of_many_hosts_some_of_which_are_down(run):
     up = {f"up{n:02}": host(PRIVATE, only=["folder:1:2"], done={**DONE, "stopped": []}) for n in range(4)}
     code, out, err = run(yes=True, **down, **up)
     assert code is Exit.PARTIAL
-    assert out.splitlines()[-1] == ("removed 4 things on 4 hosts (16.0 MB); 3 hosts could not be looked at")
+    assert out.splitlines()[-1] == ("removed 4 things on 4 hosts (16 MiB); 3 hosts could not be looked at")
     told = err.splitlines()
     assert [line.split(":")[0] for line in told[:3]] == list(down), "a line for each"
     assert len(told) <= 4, "and what to do about it once"
@@ -193,7 +193,7 @@ def test_hosts_that_fail_are_told_and_the_others_cleaned(run):
     assert code is Exit.PARTIAL
     assert "a: the agent ended with status 3" in err and "c: cannot clean up /tmp/.hprofiler-0: busy" in err
     assert "b: removed /tmp/.hprofiler-0" in out and "c: removed" not in out
-    assert out.splitlines()[-1].startswith("removed 3 of 4 things on 2 hosts (4.0 MB); 1 host could")
+    assert out.splitlines()[-1].startswith("removed 3 of 4 things on 2 hosts (4 MiB); 1 host could")
     assert run(yes=True, a="sys.exit(3)")[0] is Exit.NOTHING
 
 

@@ -15,7 +15,7 @@ import pytest
 from hprofiler import cli, resources
 from hprofiler.cli.exits import Exit
 from hprofiler.cli.options import local_reach, sampling, selector
-from hprofiler.cli.parser import parse
+from hprofiler.cli.parser import VERBS, parse
 from hprofiler.errors import HprofilerError, UsageError
 from tests.viewer.made_run import MadeHost, make_run
 
@@ -49,6 +49,11 @@ def test_help_goes_to_stdout(words):
 
 def test_version():
     assert hprofiler("--version").stdout.decode().startswith("hprofiler 0.")
+
+
+def test_the_readme_names_every_verb():
+    (line,) = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("Verbs: ")]
+    assert not [verb for verb in VERBS if f"`{verb}`" not in line]
 
 
 def test_h_with_a_value_is_the_list_of_hosts():

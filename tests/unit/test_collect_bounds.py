@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import Callable, Iterator
+from itertools import chain, islice
+from typing import Callable, Iterator, Optional
 
 import pytest
 
@@ -12,10 +13,11 @@ from hprofiler.agent import MAX_RECORDED
 from hprofiler.collect import fetching
 from hprofiler.collect.care import USUAL
 from hprofiler.collect.last_limit import LastLimit
+from hprofiler.collect.our_time import OurTime
 from hprofiler.collect.visit import Visit
 from hprofiler.model import HostResult, Outcome, Status
 from tests.unit.limits import Limits
-from tests.unit.stand_in import SAMPLING, Fleet, StandIns
+from tests.unit.stand_in import SAMPLING, Fleet, Named, Sink, StandIns
 
 BEGIN = "hello(); found(7); prepared(7); recording(7)\n"
 END = "outcome(7); say('done', left=[]); read()\n"
@@ -41,14 +43,27 @@ def host_line(result: HostResult) -> Outcome:
 def dripped(fleet: MakeFleet, limits: Limits, monkeypatch: pytest.MonkeyPatch) -> Fleet:
     """A host whose every part comes in time, and whose parts never end."""
     monkeypatch.setattr(fetching, "PART", 1000)
-    hosts = fleet(DRIPS)
+    hosts, dripping, keep = fleet(DRIPS), threading.Event(), Sink.profile
 
-    def keep(host, recording, pieces):
-        for _ in pieces:
-            limits.pass_time(OF_A_PART)
-        return {}
+    class Slow(Named):
+        def open(self, command):
+            channel = super().open(command)
+            read = channel.read
 
-    hosts.sink.profile = keep  # type: ignore[method-assign]
+            def slowly(size):
+                if dripping.is_set():
+                    limits.pass_time(OF_A_PART)
+                return read(size)
+
+            channel.read = slowly
+            return channel
+
+    def begin(sink, *profile):
+        dripping.set()
+        return keep(sink, *profile)
+
+    monkeypatch.setattr(Sink, "profile", begin)
+    hosts.reach = replace(hosts.reach, transport_for=Slow)
     return hosts
 
 
@@ -82,8 +97,73 @@ def test_the_first_stop_bounds_what_is_fetched_after_it(
     assert line.reason == "interrupted; it did not send all that it had recorded within 240 s"
 
 
-def test_what_was_sent_before_the_limit_is_not_kept_after_it(
+SHORT_AND_LAST = 2
+
+
+@pytest.mark.parametrize("taken", [0, 1, None], ids=["nothing", "a piece", "all"])
+def test_a_machine_that_is_slow_to_keep_what_came_gives_no_host_up(
+    fleet: MakeFleet, limits: Limits, monkeypatch: pytest.MonkeyPatch, taken: Optional[int]
+) -> None:
+    """Nor does one that waits long for a turn to convert: all limits are over, and were not the host's."""
+    sends = "profile(7, b'a' * 600_000); profile(7, b'b', event='alloc', source='alloc'); "
+    hosts = fleet(BEGIN + sends + END)
+    hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"))
+    keep, over = hosts.sink.profile, heard_of(monkeypatch)
+
+    def slow(host, recording, pieces):
+        some = list(islice(pieces, taken))
+        if recording.event == "cpu":
+            limits.pass_time(10_000)
+            for _ in range(SHORT_AND_LAST):
+                assert over.acquire(timeout=30)
+        return keep(host, recording, chain(some, pieces))
+
+    hosts.sink.profile = slow  # type: ignore[method-assign]
+    result = hosts.collect()["one"]
+    assert [(line.pid, line.status) for line in result.outcomes] == [(7, Status.OK)]
+    assert hosts.sink.sizes == {("one", 7, "cpu"): 600_000, ("one", 7, "alloc"): 1}
+
+
+def test_a_host_that_falls_silent_while_its_first_piece_is_kept_is_given_up(
     fleet: MakeFleet, limits: Limits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts = fleet(f"{BEGIN}profile(7, b'a', size=2)\nwhile True: read()")
+    give_back, over = OurTime._end, heard_of(monkeypatch)
+
+    def keep(host, recording, pieces):
+        next(pieces)
+        limits.pass_time(10_000)
+        for _ in range(SHORT_AND_LAST):
+            assert over.acquire(timeout=30)
+        monkeypatch.setattr(OurTime, "_end", given_back)
+        return {"bytes": len(next(pieces))}
+
+    def given_back(ours):
+        give_back(ours)
+        limits.pass_time(61)
+
+    hosts.sink.profile = keep  # type: ignore[method-assign]
+    line = host_line(hosts.collect()["one"])
+    assert (line.status, line.stage) == (Status.FAILED, "fetch")
+    assert line.reason.startswith("timed out after 70.5 s")
+
+
+def heard_of(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
+    """Released whenever a limit was over and whatever comes of it has been done."""
+    over = threading.Semaphore(0)
+    for kind in (Visit, LastLimit):
+        expire = kind._expire  # type: ignore[attr-defined]
+
+        def expired(limit, *told, expire=expire):
+            expire(limit, *told)
+            over.release()
+
+        monkeypatch.setattr(kind, "_expire", expired)
+    return over
+
+
+def test_what_was_sent_before_the_end_is_not_kept_after_it(
+    fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together = "def out(data): stdout.write(data)\n"
     both = "profile(7, b'a'); profile(7, b'b', event='alloc', source='alloc'); stdout.flush(); read()"
@@ -98,7 +178,8 @@ def test_what_was_sent_before_the_limit_is_not_kept_after_it(
     def slow(host, recording, pieces):
         totals = keep(host, recording, pieces)
         if recording.event == "cpu":
-            limits.pass_time(10_000)
+            hosts.stop.request()
+            hosts.stop.request()
             assert aborted.wait(30)
         return totals
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from hprofiler.collect import Stop
+from hprofiler.collect.beside import Beside
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.watchdog import Watchdog
 
@@ -34,7 +35,7 @@ def test_patience_begins_when_nobody_is_queued():
 def test_the_watchdog_acts_in_time_and_not_when_cancelled():
     acted = []
     done = threading.Event()
-    with Watchdog() as dog:
+    with Beside() as beside, Watchdog(beside) as dog:
         dog.cancel(dog.after(1.0, lambda: acted.append("cancelled")))
         dog.after(1.2, done.set)
         dog.after(1.1, lambda: acted.append("first"))

@@ -152,6 +152,19 @@ def test_one_that_was_ended_early_says_so(fleet, clock, tmp_path):
         "ended after 12 s: the connection was lost, and what there was fetched 0 s later"
     )
     assert of_process[2].endswith("; said")
+    assert [line.seconds for line in result.outcomes] == [12.3]
+
+
+def test_one_that_had_ended_before_was_not_cut_short(fleet):
+    """Its end is older than the loss, and explains it."""
+    ended = """
+hello(); found(7); prepared(7); recording(7)
+say("interrupted", seconds=31, reason="nothing was heard"); profile(7, b"p")
+outcome(7, "degraded", reason="ended after 9.0 s", ended="process", seconds=9); say("done", left=[])
+read()
+"""
+    (line,) = fleet(one=ended).collect()["one"].outcomes
+    assert line.gone and line.seconds is None and line.reason.endswith("; ended after 9.0 s")
 
 
 def test_one_that_noticed_nothing_here_is_told_by_the_agent(fleet):
@@ -306,9 +319,9 @@ class Away(Named):
 
 @pytest.fixture
 def away(fleet, tmp_path):
-    def make(**options):
+    def make(cut=40):
         Away.connects = 0
-        hosts = fleet(one=body(tmp_path, 40), **options)
+        hosts = fleet(one=body(tmp_path, cut))
         hosts.reach = type(hosts.reach)(Away, hosts.reach.binaries, timeout=60.0)
         return hosts
 
@@ -330,19 +343,63 @@ def test_a_host_that_stays_away_is_given_up_after_a_lease(away, clock, monkeypat
     assert Away.connects == 4
 
 
-@pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c_ends_the_waiting(away, monkeypatch, times):
-    monkeypatch.setattr(comeback, "LEASE_SECONDS", 600.0)
-    hosts = away()
+def stop_when_lost(hosts, times=1):
+    """Set once all hosts have heard that the user ends the recording."""
+    heard = threading.Event()
 
     def listener(step):
+        hosts.progress.append(step)
         if step.stage == "lost":
             for _ in range(times):
                 hosts.stop.request()
+        if step.stage == "stop":
+            heard.set()
 
     hosts.listener = listener
+    return heard
+
+
+def test_the_second_ctrl_c_ends_the_waiting(away, monkeypatch):
+    monkeypatch.setattr(comeback, "LEASE_SECONDS", 600.0)
+    hosts = away()
+    stop_when_lost(hosts, times=2)
     (of_host,), _ = lines(hosts.collect()["one"])
     assert of_host[0] is Status.FAILED and "interrupted" in of_host[2]
+
+
+def test_the_first_ctrl_c_ends_the_recording_and_waits_for_what_is_kept_of_it(away, clock, monkeypatch):
+    """For one lease; it would have been two."""
+    hosts = away(cut=200)
+    hosts.sampling = replace(hosts.sampling, duration=10_000.0)
+    heard = stop_when_lost(hosts)
+
+    def passes():
+        assert heard.wait(60)
+        clock.now += 10
+
+    monkeypatch.setattr(comeback, "LEASE_SECONDS", 30.0)
+    monkeypatch.setattr(comeback, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(Away, "passes", staticmethod(passes))
+    (of_host,), _ = lines(hosts.collect()["one"])
+    assert of_host[0] is Status.FAILED and "again within 30 s: nobody answers" in of_host[2]
+
+
+def test_what_was_recorded_before_ctrl_c_is_fetched_from_a_host_whose_link_was_down(fleet, tmp_path):
+    hosts = fleet(one=body(tmp_path, 40))
+    heard, connects = stop_when_lost(hosts), []
+
+    class Down(Named):
+        def connect(self):
+            connects.append(self)
+            if len(connects) == 2:
+                assert heard.wait(60)
+                raise HostError("connect", "nobody answers yet")
+            super().connect()
+
+    hosts.reach = replace(hosts.reach, transport_for=Down)
+    _, of_process = lines(hosts.collect()["one"])
+    assert of_process[0] is Status.OK and len(connects) == 3
+    assert hosts.sink.sizes == {("one", 7, "cpu"): SIZE + 3}
 
 
 def test_others_go_on_meanwhile(fleet, tmp_path):
@@ -381,68 +438,3 @@ def test_ended_at_once_the_agent_is_told(fleet, tmp_path):
     threading.Thread(target=twice, daemon=True).start()
     hosts.collect()
     assert told.get(timeout=60) == "bye"
-
-
-class Torn(Named):
-    """The connection breaks where it is asked to prepare, so many times."""
-
-    left = 0
-
-    def open(self, command):
-        channel = super().open(command)
-        write = channel.write
-
-        def written(data):
-            if b'{"type":"prepare"' not in data or not Torn.left:
-                return write(data)
-            Torn.left -= 1
-            channel._socket.shutdown(2)
-            channel.exit_status = lambda timeout: None
-
-        channel.write = written
-        return channel
-
-
-AGAIN = """
-exec({left!r})
-hello(session="4711-99")
-request = read()
-if request["type"] == "clean":
-    open({log!r}, "a").write("clean ")
-    listed(request)
-    assert read()["only"] == [one["id"] for one in OF_IT]
-    say("cleaned", removed=[], stopped=[], ended=[], spared=[], failed={failed!r})
-    if read()["type"] == "bye":
-        sys.exit(0)
-say("found", searched=9, processes=[process(7)], ignored=[]); prepared(7); recording(7)
-profile(7, b"p"); outcome(7); say("done", left=[]); read()
-"""
-
-
-@pytest.mark.parametrize("times", [1, 2])
-def test_one_that_breaks_before_anybody_has_started_is_made_once_more(fleet, tmp_path, times):
-    log = tmp_path / "log"
-    hosts = fleet(one=AGAIN.format(log=str(log), left=LEFT, failed=[]))
-    Torn.left = times
-    hosts.reach = type(hosts.reach)(Torn, hosts.reach.binaries, timeout=60.0)
-    result = hosts.collect()["one"]
-    of_host = [one for one in result.outcomes if one.pid is None]
-    if times == 1:
-        (line,) = of_host
-        assert (line.status, line.stage) == (Status.OK, "prepare") and "made again" in line.reason
-        assert [one.status for one in result.outcomes if one.pid] == [Status.OK]
-    else:
-        assert [one.status for one in of_host] == [Status.OK, Status.FAILED]
-    assert log.read_text() == "clean " * times, "the agent before may have been killed"
-
-
-def test_what_the_connection_before_left_and_stays_is_told(fleet, tmp_path):
-    failed = [{"what": "/tmp/x", "reason": "it is busy"}]
-    hosts = fleet(one=AGAIN.format(log=str(tmp_path / "log"), left=LEFT, failed=failed))
-    Torn.left = 1
-    hosts.reach = type(hosts.reach)(Torn, hosts.reach.binaries, timeout=60.0)
-    result = hosts.collect()["one"]
-    _, line = (one for one in result.outcomes if one.pid is None)
-    assert (line.status, line.stage) == (Status.DEGRADED, "clean") and "cleanup" in line.remedy
-    assert line.reason == "/tmp/x of the connection before could not be removed: it is busy"
-    assert [one.status for one in result.outcomes if one.pid] == [Status.OK]

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
-from hprofiler.agent import ProcessOutcome
+from hprofiler.agent import Ended, ProcessOutcome
 from hprofiler.collect.ledger import Ledger
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
 from hprofiler.report.facts import read_facts
@@ -18,39 +18,39 @@ PROCESS = Process("n1", 7, 1, 0, "u", "web")
 WHOLE = Recording(PROCESS, "cpu", "perf", "perf_events", 1, Samples(9, 9, 0), 60.0)
 
 
-def lines_of(status: Status, reason: str, recorded: bool = True) -> List[Outcome]:
+def lines_of(status: Status, ended: Optional[Ended], recorded: bool = True) -> List[Outcome]:
     ledger = Ledger("n1", ["cpu"])
     ledger.found([PROCESS])
     if recorded:
         ledger.recorded(WHOLE)
-    ledger.outcome(ProcessOutcome(7, status, "record", reason, ""))
+    ledger.outcome(ProcessOutcome(7, status, "record", "ended after 9 s: so it says", "", ended, 3.5))
     return list(ledger.lines(None))
 
 
 @pytest.mark.parametrize(
-    ("status", "reason", "seconds"),
+    ("status", "ended", "gone", "seconds"),
     [
-        (
-            Status.DEGRADED,
-            "ended after 24 s: the connection was lost, and what there was fetched 9 s later",
-            24,
-        ),
-        (Status.DEGRADED, "user code only; ended after 3.5 s: its file has grown too big", 3.5),
-        (Status.DEGRADED, "ended after 3.5 s", None),  # the process itself did
-        (Status.OK, "ended after 3.5 s: so it says", None),
-        (Status.DEGRADED, "ended after 1" + "0" * 5000 + " s: so it says", None),
+        (Status.DEGRADED, Ended.CUT, False, 3.5),
+        (Status.DEGRADED, Ended.PROCESS, True, None),
+        (Status.DEGRADED, None, False, None),
+        (Status.OK, Ended.CUT, False, None),
+        (Status.OK, Ended.PROCESS, False, None),
+        (Status.FAILED, Ended.PROCESS, True, None),
     ],
 )
-def test_it_is_known_how_long_it_lasted(status: Status, reason: str, seconds: Optional[float]) -> None:
-    (line,) = lines_of(status, reason)
-    assert line.seconds == seconds
+def test_it_is_known_how_long_it_lasted(
+    status: Status, ended: Optional[Ended], gone: bool, seconds: Optional[float]
+) -> None:
+    """By what the agent tells of it, whatever its words look like."""
+    (line,) = lines_of(status, ended)
+    assert (line.gone, line.seconds) == (gone, seconds)
     result = HostResult(Host("n1", "n1"), None, (WHOLE,), (line,))
     covered = coverage_of([result])
     assert (covered.processes_short, covered.complete) == (int(seconds is not None), seconds is None)
 
 
 def test_one_of_which_nothing_came_is_not_recorded_and_not_short() -> None:
-    (line,) = lines_of(Status.DEGRADED, "ended after 24 s: the connection was lost", recorded=False)
+    (line,) = lines_of(Status.DEGRADED, Ended.CUT, recorded=False)
     covered = coverage_of([HostResult(Host("n1", "n1"), None, (), (line,))])
     assert (covered.processes_recorded, covered.processes_short, covered.complete) == (0, 0, False)
 

@@ -74,6 +74,14 @@ def test_added_keys_are_known_at_once_and_readable_by_ssh_keygen(tmp_path):
     assert "ssh-ed25519" in found.stdout
 
 
+@pytest.mark.parametrize("text", [line("h", KEY, "@cert-authority "), line("!h,h")])
+def test_a_line_that_does_not_make_the_key_known_does_not_keep_it_out(tmp_path, text):
+    file = tmp_path / "known_hosts"
+    file.write_text(text)
+    KnownHosts().add(file, "h", "ssh-ed25519", KEY)
+    assert KnownHosts().check([file], "h", KEY)[0] is Verdict.KNOWN
+
+
 def test_adding_to_a_file_without_a_last_newline_breaks_no_line(tmp_path):
     file = tmp_path / "known_hosts"
     file.write_text(line("old").rstrip("\n"))

@@ -48,6 +48,13 @@ def test_ssh_config_is_followed(find):
     assert route.revoked == (Path("~/revoked").expanduser(),)
 
 
+@pytest.mark.parametrize("name", ["a b", "a,b", "*", "!a", "|1|a", "#", "@revoked", "a\x1b"])
+def test_a_name_by_which_no_key_can_be_known(find, name):
+    for option in ("HostKeyAlias", "HostName"):
+        with pytest.raises(HostError, match="known_hosts cannot have"):
+            find(f"{option} {name}\n")
+
+
 def test_the_command_line_overrules_ssh_config_and_the_host_list_both(find):
     config = "Host *\n User ann\n Port 2200\n IdentityFile /k\n UserKnownHostsFile /old\n"
     route = find(config, user="eve", port=1, identity=Path("/mine"), known_hosts=Path("/new"))

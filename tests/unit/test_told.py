@@ -7,7 +7,13 @@ from typing import List
 
 import pytest
 
-from hprofiler.cli.told import host_records, print_degraded, print_failures, print_reasons
+from hprofiler.cli.told import (
+    host_records,
+    outcome_record,
+    print_degraded,
+    print_failures,
+    print_reasons,
+)
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
 
 
@@ -91,6 +97,31 @@ def test_what_failed_alike_is_told_once(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    ("reasons", "told"),
+    [
+        (["waited … ms", "waited 5 ms"], ["waited … ms", "waited 5 ms"]),
+        (["no room (… ms)", "no room (5 ms)"], ["no room (…)"]),
+        (["took … to 5 ms", "took 5 to … ms"], ["took … to 5 ms", "took 5 to … ms"]),
+        (["refused for TID …", "refused for TID 7"], ["refused for TID …"]),
+    ],
+)
+def test_no_words_of_a_host_are_taken_for_our_own_marks(
+    reasons: List[str], told: List[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_failures([("n1", reason, "") for reason in reasons], "report.html")
+    assert [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()[1:]] == told
+    for status, show in ((Status.DEGRADED, print_degraded), (Status.OK, print_reasons)):
+        show([host(*reasons, status=status)])
+        assert [line.split(": ", 2)[2] for line in capsys.readouterr().err.splitlines()] == told
+
+
+def test_json_tells_how_far_it_came_and_for_how_long_was_recorded() -> None:
+    line = Outcome("n1", Status.DEGRADED, "fetch", "the connection was lost", "", 7, seconds=24.5)
+    told = outcome_record(line)
+    assert (told["stage"], told["seconds"]) == ("fetch", 24.5)
+
+
 def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
     made = host("fell back to perf")
     process = Process("n1", 1, 7, 0, "app", "java")
@@ -103,7 +134,12 @@ def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
         "timings": {"connect": 0.25},
         "bytes_sent": 7,
         "bytes_received": 8,
-        "outcomes": [{"pid": 1, "status": "ok", "reason": "fell back to perf", "remedy": ""}],
+        "outcomes": [
+            {
+                **{"pid": 1, "status": "ok", "stage": "record", "reason": "fell back to perf", "remedy": ""},
+                "seconds": None,
+            }
+        ],
         "recordings": [
             {
                 **{"pid": 1, "event": "cpu", "engine": "perf", "source": "cycles", "interval": 10},

@@ -216,3 +216,9 @@ def test_an_answer_that_never_comes(
     with pytest.raises(HostError, match="lost"):
         AgentSession.open(transport, binaries)
     assert left(server) == []
+
+
+@pytest.mark.parametrize("quoted", [bootstrap._quoted, visiting._quoted])
+def test_a_file_that_no_command_can_name(quoted) -> None:
+    with pytest.raises(HostError, match="no usable"):
+        quoted("/tmp/a\0b")

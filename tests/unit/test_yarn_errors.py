@@ -241,6 +241,16 @@ def test_answers_that_make_no_sense(answer: Answer, words: str) -> None:
     assert words in reason and reason.isprintable()
 
 
+def test_an_answer_of_too_many_values() -> None:
+    """Each takes many times its bytes."""
+    bounds = rest.Bounds(1600, 30.0)
+    with Server({"*": Answer([[]] * 40)}) as server:
+        assert rest.Rest().get(server.url, None, bounds) == [[]] * 40
+        server.set({"*": Answer([[]] * 60)})
+        with pytest.raises(YarnError, match="no JSON"):
+            rest.Rest().get(server.url, None, bounds)
+
+
 def test_an_answer_that_is_too_long() -> None:
     bounds = rest.Bounds(1 << 20, 30.0)
     too_long = pytest.raises(YarnError, match="answered with more than 1 MiB")

@@ -107,6 +107,17 @@ def test_no_yarn_site(tmp_path: Path) -> None:
             configured({"YARN_CONF_DIR": str(tmp_path)})
 
 
+def test_values_that_multiply(tmp_path: Path) -> None:
+    """No value is larger than an address, nor what it becomes with those that it names."""
+    key = "yarn.resourcemanager.hostname"
+    for value, other in (("${a}" * 2000, "x" * 9000), ("${a}", "x" * 20_000), ("x" * 20_000, "")):
+        pairs = ((key, value), ("a", other))
+        items = "".join(f"<property><name>{n}</name><value>{v}</value></property>" for n, v in pairs)
+        (tmp_path / "yarn-site.xml").write_text(f"<configuration>{items}</configuration>")
+        with pytest.raises(UsageError, match="does not say where the ResourceManager is"):
+            configured({"YARN_CONF_DIR": str(tmp_path)})
+
+
 def test_a_map_of_hosts(tmp_path: Path) -> None:
     want = {"a": HostEntry("b", None, None), "c.d": HostEntry("10.0.0.1", "kim", 22)}
     assert parse_host_map("a=b, c.d=kim@10.0.0.1:22") == want

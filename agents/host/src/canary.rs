@@ -6,7 +6,7 @@ use rustix::param::clock_ticks_per_second;
 
 use crate::crashes::Crashes;
 use crate::inbox::Inbox;
-use crate::outcome::{Failure, Outcome, Stage, Status};
+use crate::outcome::{Ended, Failure, Outcome, Stage, Status};
 use crate::proc::stat::Stat;
 use crate::proc::target::Target;
 use crate::protocol::{Chosen, Event, Prepare, Watched};
@@ -182,7 +182,10 @@ impl Canary {
             return self.bad(format!("process {pid} wrote {crash} while it was recorded"));
         }
         match (self.target.stat(), outcome.status, outcome.stage) {
-            (None, ..) => self.bad(format!("process {pid} ended while it was recorded")),
+            (None, ..) => Outcome {
+                ended: Some(Ended::Process),
+                ..self.bad(format!("process {pid} ended while it was recorded"))
+            },
             (Some(stat), ..) if is_stopped(stat) && !self.stopped => {
                 self.bad(format!("process {pid} was stopped while it was recorded"))
             }
@@ -263,7 +266,7 @@ fn slow(pid: i32, before: Option<f64>, now: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proc::{read_text, stat};
+    use crate::proc::stat;
 
     #[test]
     fn who_works_much_less_has_collapsed() {
@@ -274,10 +277,9 @@ mod tests {
     }
 
     fn of_this_process() -> Canary {
-        let own = read_text("/proc/self/stat", 4096).and_then(|text| stat::parse(&text));
         let chosen = Chosen {
             pid: std::process::id() as i32,
-            start_time: own.unwrap().start_time,
+            start_time: stat::own().unwrap().start_time,
             label: String::new(),
             labels: Default::default(),
             engine: None,

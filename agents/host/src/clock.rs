@@ -110,14 +110,10 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proc::stat;
 
     #[test]
     fn what_is_used_until_the_stop_counts_and_its_time_does_not() {
-        let pid = std::process::id() as i32;
-        let line = std::fs::read_to_string("/proc/self/stat").unwrap();
-        let start_time = stat::parse(&line).unwrap().start_time;
-        let target = Target::open(pid, start_time).unwrap();
+        let target = Target::own();
         let mut clock = Clock::start(&target);
         clock.look(&target);
         let (seconds, before) = (clock.seconds, clock.cpu_seconds);

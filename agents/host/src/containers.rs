@@ -7,6 +7,7 @@ use crate::listening;
 use crate::outcome::Failure;
 use crate::proc::read_text;
 use crate::proc::scan::{environment, Seen};
+use crate::proc::target::Target;
 
 /// A host runs hundreds of containers at most.
 const MOST: usize = 10_000;
@@ -60,7 +61,8 @@ impl Containers {
             return None;
         }
         let mut drivers = self.drivers.iter();
-        let found = drivers.find(|(port, _)| listening::at(process.pid, *port))?;
+        let process = Target::open(process.pid, process.start_time).ok()?;
+        let found = drivers.find(|(port, _)| listening::at(&process, *port))?;
         Some(found.1.as_str())
     }
 
@@ -185,6 +187,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
     use crate::proc::cmdline;
+    use crate::proc::stat;
     use crate::protocol::JvmFacts;
     use std::net::TcpListener;
 
@@ -316,7 +319,7 @@ mod tests {
                 pid: std::process::id() as i32,
                 namespace_pid: 1,
                 ppid: 1,
-                start_time: 1,
+                start_time: stat::own().unwrap().start_time,
                 uid: 0,
                 user: String::new(),
                 program: "java".to_owned(),

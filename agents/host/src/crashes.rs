@@ -66,13 +66,12 @@ fn there(shoes: &Shoes, name: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proc::{read_text, stat};
+    use crate::proc::stat;
 
     #[test]
     fn only_what_is_new_is_told() {
         let pid = std::process::id() as i32;
-        let own = read_text("/proc/self/stat", 4096).and_then(|text| stat::parse(&text));
-        let crashes = Crashes::of(pid, own.unwrap().start_time);
+        let crashes = Crashes::of(pid, stat::own().unwrap().start_time);
         assert_eq!(crashes.since(), None);
         let path = format!("/tmp/hs_err_pid{pid}.log");
         std::fs::write(&path, "").unwrap();

@@ -134,6 +134,9 @@ impl Finding {
         match container {
             container if self.is_wanted(process) => Verdict::Meant(container),
             Some(id) if process.jvm.is_none() => Verdict::Other(helper(process, &id)),
+            _ if process.jvm.is_some() || self.native => {
+                Verdict::Other(process.launch.missing.map(not_known))
+            }
             _ => Verdict::Other(None),
         }
     }
@@ -166,6 +169,10 @@ impl Finding {
 
 fn not_believed(container: &str) -> String {
     format!("it only says that it is in container {container}, which has processes of another user")
+}
+
+fn not_known(missing: &str) -> String {
+    format!("{missing}: it may be one that is meant")
 }
 
 /// What a process is to a `find`.

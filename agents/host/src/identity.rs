@@ -5,6 +5,7 @@
 //! who may signal one thread ends, or stops, all of the agent.
 
 use std::sync::mpsc::channel;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -23,6 +24,11 @@ use crate::outcome::Failure;
 use crate::proc::named::Named;
 use crate::proc::target::Target;
 use crate::proc::users::Users;
+
+/// So many threads of `as_its_user` may be at work, for one user and for all. More than one are only where some are no
+/// longer waited for: what they read may hang for ever.
+const MOST_OF_USER: usize = 4;
+const MOST_AT_WORK: usize = 16;
 
 /// Worn by the thread that called `put_on`, until that thread ends.
 pub struct Shoes {
@@ -116,22 +122,63 @@ impl Shoes {
 }
 
 /// What comes of `work` on a thread that has no more rights than the process's user; None where that cannot be, or
-/// takes too long: what it reads may be in a file system that hangs.
+/// takes too long: what it reads may be in a file system that hangs. Where that user has enough such threads already
+/// there is no other.
 pub fn as_its_user<T: Send + 'static>(
     target: Target,
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
+    let at_work = AT_WORK.begin(target.status.uid)?;
     let (sender, receiver) = channel();
     let run = move || {
         // The rights of a set-user-ID program are not those of who chose its arguments.
         let own =
             target.status.one_user && (geteuid().as_raw() != 0 || become_user(&target).is_ok());
+        let told = own.then(work);
+        drop(at_work);
         // Nobody may wait any more.
-        let _ = sender.send(own.then(work));
+        let _ = sender.send(told);
     };
     thread::Builder::new().spawn(run).ok()?;
     receiver.recv_timeout(patience).ok().flatten()
+}
+
+static AT_WORK: Workers = Workers(Mutex::new(Vec::new()));
+
+/// For which users threads are at work.
+struct Workers(Mutex<Vec<u32>>);
+
+/// One of them, until this is dropped.
+struct Worker<'a> {
+    all: &'a Workers,
+    uid: u32,
+}
+
+impl Workers {
+    /// None where there are enough.
+    fn begin(&self, uid: u32) -> Option<Worker<'_>> {
+        let mut users = self.users();
+        let of_user = users.iter().filter(|&&user| user == uid).count();
+        if of_user >= MOST_OF_USER || users.len() >= MOST_AT_WORK {
+            return None;
+        }
+        users.push(uid);
+        Some(Worker { all: self, uid })
+    }
+
+    fn users(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        let mut users = self.all.users();
+        if let Some(place) = users.iter().position(|&user| user == self.uid) {
+            users.swap_remove(place);
+        }
+    }
 }
 
 fn sees_same_files(target: &Target, root: &OwnedFd) -> bool {
@@ -251,6 +298,41 @@ mod tests {
             .filter(|line| line.starts_with("Uid:"))
             .collect();
         assert_eq!(ids, ["Uid:\t0\t12345\t0\t12345"]);
+    }
+
+    #[test]
+    fn threads_that_nobody_waits_for_are_few() {
+        let workers = Workers(Mutex::new(Vec::new()));
+        let begin = |uid| workers.begin(uid);
+        let mut hanging: Vec<Worker> = (0..MOST_OF_USER).filter_map(|_| begin(OTHER)).collect();
+        assert_eq!(hanging.len(), MOST_OF_USER);
+        assert!(begin(OTHER).is_none() && begin(OTHER + 1).is_some());
+        hanging.pop();
+        assert!(begin(OTHER).is_some());
+        hanging.extend((0..100).filter_map(begin));
+        assert_eq!(hanging.len(), MOST_AT_WORK);
+    }
+
+    #[test]
+    fn who_lets_threads_hang_is_not_asked_again() {
+        let mut held = Vec::new();
+        let mut asked = || {
+            let (let_go, until) = channel::<()>();
+            held.push(let_go);
+            let own = std::process::id() as i32;
+            let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+            let start_time = crate::proc::stat::parse(&stat).unwrap().start_time;
+            let target = Target::open(own, start_time).unwrap();
+            let (begins, begun) = channel();
+            let hangs = move || {
+                let _ = begins.send(());
+                let _ = until.recv();
+            };
+            as_its_user(target, Duration::ZERO, hangs);
+            begun.recv().is_ok()
+        };
+        assert!(asked());
+        assert!((0..MOST_OF_USER).filter(|_| asked()).count() < MOST_OF_USER);
     }
 
     #[test]

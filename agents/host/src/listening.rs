@@ -1,25 +1,23 @@
 //! Which process listens at a TCP port, as `/proc` tells it without root for one's own processes.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs;
 
 use crate::proc::read_text;
+use crate::proc::target::Target;
 
 /// The tables of a host with some hundred thousand connections.
 const LARGEST_TABLE: u64 = 64 << 20;
-/// As many files as a process may have open by most systems' limits.
-const MOST_FILES: usize = 1 << 20;
 const LISTENS: &str = "0A";
 
 /// Whether the process listens at the port in its own network namespace.
-pub fn at(pid: i32, port: u16) -> bool {
-    let tables = ["tcp", "tcp6"].map(|table| format!("/proc/{pid}/net/{table}"));
-    let sockets: HashSet<String> = tables
+pub fn at(process: &Target, port: u16) -> bool {
+    let sockets: HashSet<String> = ["net/tcp", "net/tcp6"]
         .iter()
-        .filter_map(|table| read_text(table, LARGEST_TABLE))
+        .filter_map(|table| process.read(table, LARGEST_TABLE))
         .flat_map(|text| listeners(&text, port).collect::<Vec<_>>())
         .collect();
-    !sockets.is_empty() && holds(pid, &sockets)
+    let mut files = process.open_files().into_iter().flatten().flatten();
+    !sockets.is_empty() && files.any(|file| sockets.contains(&file))
 }
 
 /// The users whose sockets listen at the port in the agent's network namespace.
@@ -55,18 +53,6 @@ fn at_port(table: &str, port: u16) -> impl Iterator<Item = &str> {
     })
 }
 
-fn holds(pid: i32, sockets: &HashSet<String>) -> bool {
-    let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else {
-        return false; // gone, or not ours to see
-    };
-    files.take(MOST_FILES).flatten().any(|file| {
-        let link = fs::read_link(file.path()).ok();
-        link.as_deref()
-            .and_then(|link| link.to_str())
-            .is_some_and(|link| sockets.contains(link))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,18 +77,17 @@ mod tests {
 
     #[test]
     fn this_process_and_its_own_port() {
-        let me = std::process::id() as i32;
+        let me = Target::own();
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(listener) = TcpListener::bind(address) else {
                 continue; // no IPv6 here
             };
             let port = listener.local_addr().unwrap().port();
             let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-            assert!(at(me, port), "{address}");
-            assert!(!at(me, client.local_addr().unwrap().port()), "{address}");
-            assert!(!at(1, port) || me == 1, "{address}");
+            assert!(at(&me, port), "{address}");
+            assert!(!at(&me, client.local_addr().unwrap().port()), "{address}");
             drop(listener);
-            assert!(!at(me, port), "{address}");
+            assert!(!at(&me, port), "{address}");
         }
     }
 }

@@ -2,6 +2,17 @@
 //!
 //! It speaks `agents/PROTOCOL.md` on stdin and stdout. The story: `main` → `session` (the event loop) →
 //! `recording` (one process, one thread) → `engine` (start, stop, profiles).
+//!
+//! | what for | modules |
+//! |---|---|
+//! | talking | `protocol` `inbox` `output` `backlog` `resume` `lease` `audit` `told` `outcome` |
+//! | finding processes | `finding` `selector` `proc` `hsperf` `containers` `own_group` `listening` `rivals` `crowd` |
+//! | looking before touching | `doctor` `preflight` `host` `room` `canary` |
+//! | getting beside a process | `identity` `foothold` `files` `store` `shipped` |
+//! | into a JVM | `attach` `attaches` `peer` |
+//! | recording | `sampling` `recordings` `recording` `engine` `clock` `turns` `folding` `threads` |
+//! | not being a burden | `limits` `modest` |
+//! | what others left, and crashes | `clean` `crashes` |
 
 #![cfg_attr(feature = "fuzz", allow(dead_code))]
 
@@ -66,7 +77,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     modest::be_modest();
-    limits::usual_for_programs();
+    limits::set_first_backstop();
     audit::begin();
     let once = wanted.as_deref() == Some("--once".as_ref());
     if once {

@@ -21,6 +21,16 @@ pub enum Stage {
     Fetch,
 }
 
+/// What ended a recording before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ended {
+    /// The end of its process.
+    Process,
+    /// We did, while the process went on.
+    Cut,
+}
+
 /// One line of the ledger.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
@@ -29,6 +39,11 @@ pub struct Outcome {
     pub stage: Stage,
     pub reason: String,
     pub remedy: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+    /// For how long was recorded, where that ended before its time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
 }
 
 /// Why something could not be done, and what to do next. It knows neither process nor stage.
@@ -67,6 +82,8 @@ impl Failure {
             stage,
             reason: self.reason,
             remedy: self.remedy,
+            ended: None,
+            seconds: None,
         }
     }
 }

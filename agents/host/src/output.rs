@@ -379,11 +379,8 @@ mod tests {
         let over = || Over {
             profiles: Vec::new(),
             ..Over::failed(Outcome {
-                pid: Some(7),
                 status: Status::Ok,
-                stage: Stage::Record,
-                reason: "good".to_owned(),
-                remedy: String::new(),
+                ..Failure::plain("good").at(7, Stage::Record)
             })
         };
         let mut output = Output::unheard();

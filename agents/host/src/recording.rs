@@ -10,7 +10,7 @@ use crate::clock::{Clock, End};
 use crate::engine::perf::Share;
 use crate::engine::{self, Engine, Folded, Note, Raw, Shared, Stopped, Way};
 use crate::folding::{Folding, Waiting};
-use crate::outcome::{Failure, Outcome, Stage};
+use crate::outcome::{Ended, Failure, Outcome, Stage, Status};
 use crate::preflight;
 use crate::proc::target::Target;
 use crate::protocol::{Chosen, ProfileHead, RawHead};
@@ -99,9 +99,14 @@ type Tell<'a> = dyn Fn(Report) + Sync + 'a;
 /// Record one process with the first engine that can be made ready for it.
 pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
     let over = whole(|| ways(job).and_then(|ways| first_that_works(job, ways, orders, tell)));
-    tell(Report::Over(over.unwrap_or_else(|failure| {
-        Over::failed(failure.at(job.chosen.pid, Stage::Prepare))
-    })));
+    let mut over =
+        over.unwrap_or_else(|failure| Over::failed(failure.at(job.chosen.pid, Stage::Prepare)));
+    let failed = over.outcome.status == Status::Failed;
+    // Whatever it was that failed: of a process that is gone its end explains it.
+    if failed && Target::has_ended(job.chosen.pid, job.chosen.start_time) {
+        over.outcome.ended = Some(Ended::Process);
+    }
+    tell(Report::Over(over));
 }
 
 /// What breaks on the way is a failure like others: whoever waits for the process must hear of it.
@@ -218,6 +223,7 @@ fn attempt(
         job,
         engine: &mut *engine,
         notes,
+        ended: None,
     };
     let over = unbroken(|| recording.run(way.engine, orders, tell));
     let over = over.unwrap_or_else(|broken| Err(broken.at(job.chosen.pid, Stage::Record)));
@@ -230,6 +236,7 @@ struct Recording<'a> {
     job: &'a Job,
     engine: &'a mut dyn Engine,
     notes: Vec<Note>,
+    ended: Option<Ended>,
 }
 
 impl Recording<'_> {
@@ -257,6 +264,7 @@ impl Recording<'_> {
             End::TooMuch(why) => {
                 let cut = Note::degraded(format!("ended after {:.1} s", clock.seconds));
                 self.notes.insert(0, cut.because(why));
+                self.ended = Some(Ended::Cut);
             }
             End::Unwanted => return Err(unwanted(pid)),
         }
@@ -286,6 +294,7 @@ impl Recording<'_> {
         if stopped == Stopped::WithTheProcess {
             let ended = format!("ended after {:.1} s", clock.seconds);
             self.notes.insert(0, Note::degraded(ended));
+            self.ended.get_or_insert(Ended::Process);
         }
         let Folded { profiles, notes } = self.engine.fold(stopped)?;
         self.notes.extend(notes);
@@ -306,7 +315,11 @@ impl Recording<'_> {
         Ok(Over {
             raw: self.raw(),
             profiles,
-            outcome: judge(self.job.chosen.pid, std::mem::take(&mut self.notes)),
+            outcome: Outcome {
+                ended: self.ended,
+                seconds: self.ended.map(|_| clock.seconds),
+                ..judge(self.job.chosen.pid, std::mem::take(&mut self.notes))
+            },
             left: Vec::new(),
         })
     }
@@ -344,7 +357,7 @@ mod tests {
     use super::*;
     use crate::engine::{Foreseen, Started};
     use crate::limits::Asked;
-    use crate::proc::{read_text, stat};
+    use crate::proc::stat;
     use crate::threads::broken;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::channel;
@@ -382,11 +395,10 @@ mod tests {
     }
 
     fn of_this_process() -> Job {
-        let stat = read_text("/proc/self/stat", 4096).and_then(|text| stat::parse(&text));
         Job {
             chosen: Chosen {
                 pid: std::process::id() as i32,
-                start_time: stat.unwrap().start_time,
+                start_time: stat::own().unwrap().start_time,
                 label: String::new(),
                 labels: BTreeMap::new(),
                 engine: None,

@@ -16,7 +16,7 @@ use crate::lease;
 use crate::outcome::Failure;
 use crate::output::Output;
 use crate::proc::scan;
-use crate::proc::{read_text, stat};
+use crate::proc::stat;
 use crate::protocol::{Event, HostFacts, Input, Request};
 use crate::recording::Report;
 use crate::recordings::Recordings;
@@ -109,11 +109,10 @@ fn complain(what: &str) {
 
 /// Unlike that of any other session of this boot.
 fn session_name() -> String {
-    let stat = read_text("/proc/self/stat", 4096).and_then(|text| stat::parse(&text));
     format!(
         "{}-{}",
         std::process::id(),
-        stat.map_or(0, |stat| stat.start_time)
+        stat::own().map_or(0, |stat| stat.start_time)
     )
 }
 

@@ -6,7 +6,10 @@ use std::io;
 use std::path::Path;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{fstat, stat, statat, AtFlags, Dir, FileType, Gid, Mode, Stat, Uid};
+use rustix::fs::{
+    fstat, futimens, stat, statat, AtFlags, Dir, FileType, Gid, Mode, Stat, Timespec, Timestamps,
+    Uid, UTIME_NOW,
+};
 use rustix::process::geteuid;
 
 use crate::audit;
@@ -69,6 +72,24 @@ impl Store {
                 .get(hash)
                 .cloned()
                 .ok_or_else(|| Failure::new(format!("{hash} was not put"), "push it again")),
+        }
+    }
+
+    /// Its folder shows when it was last recorded with: other hosts that share it see nothing else of this agent.
+    pub fn note_use(&self) {
+        if let Self::Folder(folder) = self {
+            let now = Timespec {
+                tv_sec: 0,
+                tv_nsec: UTIME_NOW,
+            };
+            // Root may not where the folder is over a network.
+            let _ = futimens(
+                &folder.dir,
+                &Timestamps {
+                    last_access: now,
+                    last_modification: now,
+                },
+            );
         }
     }
 

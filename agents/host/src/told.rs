@@ -142,10 +142,13 @@ pub fn judge(pid: i32, notes: Vec<Note>) -> Outcome {
         stage: Stage::Record,
         remedy: remedies,
         reason: reason(notes),
+        ended: None,
+        seconds: None,
     }
 }
 
-/// What several notes follow from is told with the first of them.
+/// What several notes follow from is told with the first of them. Whoever tells of many processes takes reasons apart
+/// at "; ", which therefore stands in none of them.
 fn reason(notes: Vec<Note>) -> String {
     let mut known: Vec<String> = Vec::new();
     let texts = notes.into_iter().map(|note| {
@@ -156,7 +159,7 @@ fn reason(notes: Vec<Note>) -> String {
         known.push(note.why);
         text
     });
-    each_once(texts)
+    each_once(texts.map(|text| text.replace("; ", ", ")))
 }
 
 #[cfg(test)]
@@ -226,6 +229,17 @@ mod tests {
         );
         assert_eq!(judge(7, vec![good]).status, Status::Ok);
         assert_eq!(judge(7, vec![]).reason, "");
+    }
+
+    #[test]
+    fn a_list_within_a_reason_is_not_taken_for_several() {
+        let nowhere = || Failure::plain("no folder: /tmp: noexec; /var/tmp: noexec");
+        let notes = vec![
+            Note::plain("not by x").because(nowhere()),
+            Note::plain("perf 6.1"),
+        ];
+        let reason = "not by x: no folder: /tmp: noexec, /var/tmp: noexec; perf 6.1";
+        assert_eq!(judge(7, notes).reason, reason);
     }
 
     #[test]

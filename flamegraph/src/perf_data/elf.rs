@@ -5,13 +5,12 @@ use std::io::{Read, Seek};
 use foldhash::{HashMap, HashSet};
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, SectionTable, Sym};
-use object::read::ReadCache;
 use object::Endianness;
 
-use super::symbols::{Binding, Ends, Room, Symbols};
+use super::elf_bytes::{Bytes, Names};
+use super::symbols::{Binding, Ends, Room, Symbols, STUB};
+use crate::options::{GoOn, SymbolOptions};
 
-/// Most bytes of one table of symbols, and of its names.
-const MOST_TABLE: u64 = 1 << 29;
 /// Most sections, and most segments.
 const MOST_HEADERS: u32 = 1 << 20;
 /// Most bytes of a section of notes.
@@ -20,11 +19,14 @@ const MOST_NOTES: u64 = 1 << 20;
 const MOST_STUBS: usize = 1 << 20;
 /// Most program headers that are looked at for each symbol.
 const MOST_SEGMENTS: usize = 256;
+/// Most sections that symbols can be in; of their names so many bytes are looked at.
+const MOST_LABELLED: usize = 1 << 16;
+const MOST_SECTION_NAME: usize = 256;
 /// Bytes of names: of each, and of all beyond those of the file's own tables of names.
-const ROOM: Room = Room {
-    name: 64 << 10,
-    all_names: 64 << 20,
-};
+const MOST_NAME: usize = 64 << 10;
+const MORE_NAMES: usize = 64 << 20;
+/// How many symbols are looked at before it is asked whether to go on.
+const OFTEN: usize = 1 << 14;
 
 /// A loadable segment: its addresses, and where in the file they lie.
 #[derive(Clone, Copy)]
@@ -48,18 +50,18 @@ pub(crate) struct Elf {
 
 impl Elf {
     /// Reads a file's build id, segments and symbols; `None` when it is no ELF file or a broken one.
-    pub(crate) fn read(mut file: impl Read + Seek) -> Option<Elf> {
+    pub(crate) fn read(mut file: impl Read + Seek, options: &SymbolOptions) -> Option<Elf> {
         let mut identity = [0; 5];
         file.read_exact(&mut identity).ok()?;
-        let data = ReadCache::new(file);
+        let data = Bytes::new(file, options.memory as u64);
         match identity {
-            [0x7f, b'E', b'L', b'F', 1] => Elf::of::<FileHeader32<Endianness>, _>(&data),
-            [0x7f, b'E', b'L', b'F', 2] => Elf::of::<FileHeader64<Endianness>, _>(&data),
+            [0x7f, b'E', b'L', b'F', 1] => Elf::of::<FileHeader32<Endianness>, _>(&data, options),
+            [0x7f, b'E', b'L', b'F', 2] => Elf::of::<FileHeader64<Endianness>, _>(&data, options),
             _ => None,
         }
     }
 
-    fn of<H, R>(data: &ReadCache<R>) -> Option<Elf>
+    fn of<H, R>(data: &Bytes<R>, options: &SymbolOptions) -> Option<Elf>
     where
         H: FileHeader<Endian = Endianness>,
         R: Read + Seek,
@@ -71,18 +73,27 @@ impl Elf {
             return None;
         }
         let sections = header.sections(endian, data).ok()?;
-        let file = File::<H, R> {
+        let mut file = File::<H, R> {
             header,
             endian,
             sections,
+            section_names: Names::new(&[], 0, 0),
+            labelled: Vec::new(),
             data,
+            go_on: &options.go_on,
+        };
+        file.name_sections();
+        let room = Room {
+            name: MOST_NAME,
+            all_names: MORE_NAMES,
+            all: options.memory,
         };
         let mut elf = Elf {
             build_id: file.build_id(),
             segments: file.segments(),
             has_symtab: false,
-            symbols: Symbols::mangled(ROOM),
-            stubs: Symbols::mangled(ROOM),
+            symbols: Symbols::mangled(room),
+            stubs: Symbols::mangled(room),
         };
         elf.has_symtab = file.add_table(elf::SHT_SYMTAB, &mut elf.symbols).is_some();
         file.add_table(elf::SHT_DYNSYM, &mut elf.symbols);
@@ -111,8 +122,12 @@ fn place(segments: &[Segment], address: u64) -> Option<u64> {
 struct File<'a, H: FileHeader, R: Read + Seek> {
     header: &'a H,
     endian: Endianness,
-    sections: SectionTable<'a, H, &'a ReadCache<R>>,
-    data: &'a ReadCache<R>,
+    sections: SectionTable<'a, H, &'a Bytes<R>>,
+    section_names: Names<'a>,
+    /// Which sections have labels of assembly code, or of data.
+    labelled: Vec<bool>,
+    data: &'a Bytes<R>,
+    go_on: &'a GoOn,
 }
 
 impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
@@ -151,35 +166,54 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
         None
     }
 
-    /// A section's bytes, if they are not too many.
-    fn content(&self, section: &H::SectionHeader) -> Option<&'a [u8]> {
-        let size: u64 = section.sh_size(self.endian).into();
-        if size > MOST_TABLE {
-            return None;
-        }
-        section.data(self.endian, self.data).ok()
+    /// Read what sections are called, and which of them have labels.
+    fn name_sections(&mut self) -> Option<()> {
+        let names = self.header.shstrndx(self.endian, self.data).ok()?;
+        let names = self.sections.section(object::SectionIndex(names as usize));
+        let names = names.ok()?.data(self.endian, self.data).ok()?;
+        self.section_names = Names::new(names, MOST_SECTION_NAME, MORE_NAMES);
+        let is_labelled = |section: &H::SectionHeader| {
+            let name = self.section_names.at(section.sh_name(self.endian));
+            name.is_some_and(|name| contains(name, b"text") || contains(name, b"data"))
+        };
+        let sections = self.sections.iter().take(MOST_LABELLED);
+        self.labelled = sections.map(is_labelled).collect();
+        Some(())
+    }
+
+    /// The section of this name.
+    fn section(&self, name: &[u8]) -> Option<&'a H::SectionHeader> {
+        let is_named = |section: &&H::SectionHeader| {
+            self.section_names.is_at(section.sh_name(self.endian), name)
+        };
+        self.sections.iter().find(is_named)
     }
 
     /// The symbols of a table and the names they refer to.
     fn table(&self, kind: elf::SectionType) -> Option<(&'a [H::Sym], &'a [u8])> {
         let mut all = self.sections.iter();
         let section = all.find(|section| section.sh_type(self.endian) == kind)?;
-        self.content(section)?;
         let symbols = section.data_as_array(self.endian, self.data).ok()?;
         let names = self.sections.section(section.link(self.endian)).ok()?;
-        Some((symbols, self.content(names)?))
+        Some((symbols, names.data(self.endian, self.data).ok()?))
     }
 
     fn add_table(&self, kind: elf::SectionType, to: &mut Symbols) -> Option<()> {
         let (symbols, names) = self.table(kind)?;
         to.widen(names.len());
-        for symbol in symbols {
-            let Some(name) = name_at(names, symbol.st_name(self.endian)) else {
-                continue;
-            };
-            if !self.is_wanted(symbol, name) {
+        let names = Names::new(names, MOST_NAME, MORE_NAMES);
+        for (number, symbol) in symbols.iter().enumerate() {
+            if names.are_exhausted() || number % OFTEN == 0 && !self.go_on.ask() {
+                to.left_out += (symbols.len() - number) as u64;
+                break;
+            }
+            if !self.is_wanted(symbol) {
                 continue;
             }
+            let name = names.at(symbol.st_name(self.endian));
+            let Some(name) = name.filter(|name| !is_nameless(symbol, name)) else {
+                continue;
+            };
             let address = symbol.st_value(self.endian).into();
             let size = symbol.st_size(self.endian).into();
             to.add(address, size, name, binding(symbol.st_bind()));
@@ -188,37 +222,29 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
     }
 
     /// Functions, objects, and labels of assembly code.
-    fn is_wanted(&self, symbol: &H::Sym, name: &[u8]) -> bool {
+    fn is_wanted(&self, symbol: &H::Sym) -> bool {
         let section = symbol.st_shndx(self.endian);
-        if name.is_empty() || section == elf::SHN_UNDEF || section == elf::SHN_ABS {
+        if section == elf::SHN_UNDEF || section == elf::SHN_ABS {
             return false;
         }
         match symbol.st_type() {
             elf::STT_FUNC | elf::STT_GNU_IFUNC | elf::STT_OBJECT => true,
-            elf::STT_NOTYPE => self.is_label(symbol, name),
+            elf::STT_NOTYPE => self.is_label(symbol),
             _ => false,
         }
     }
 
-    fn is_label(&self, symbol: &H::Sym, name: &[u8]) -> bool {
+    fn is_label(&self, symbol: &H::Sym) -> bool {
         let visible = symbol.st_visibility();
-        if visible == elf::STV_HIDDEN || visible == elf::STV_INTERNAL {
-            return false;
-        }
-        // Marks of ARM's, between code and data.
-        if matches!(name, [b'$', b'a' | b'd' | b't' | b'x', ..]) {
-            return false;
-        }
         let section = usize::from(symbol.st_shndx(self.endian).0);
-        let section = self.sections.section(object::SectionIndex(section));
-        let name = section.and_then(|section| self.sections.section_name(self.endian, section));
-        name.is_ok_and(|name| contains(name, b"text") || contains(name, b"data"))
+        visible != elf::STV_HIDDEN
+            && visible != elf::STV_INTERNAL
+            && self.labelled.get(section) == Some(&true)
     }
 
     /// The stubs through which other libraries are called: `name@plt`.
     fn add_plt(&self, stubs_found: &mut Symbols) -> Option<()> {
-        let by_name = |name| self.sections.section_by_name(self.endian, name);
-        let (_, stubs) = by_name(b".plt")?;
+        let stubs = self.section(b".plt")?;
         let start: u64 = stubs.sh_addr(self.endian).into();
         let machine = self.header.e_machine(self.endian);
         let (head, each) = match machine {
@@ -227,14 +253,11 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
             _ => return None,
         };
         // With control-flow protection the calls go to stubs of their own, without a head.
-        let second = by_name(b".plt.sec").map(|(_, section)| section.sh_addr(self.endian).into());
+        let second = self.section(b".plt.sec");
+        let second = second.map(|section| section.sh_addr(self.endian).into());
         for (number, name) in self.called()?.into_iter().enumerate() {
             let Some(name) = name else { continue };
-            let name = [
-                super::demangle::demangle(&String::from_utf8_lossy(name)).as_bytes(),
-                b"@plt",
-            ]
-            .concat();
+            let name = [name, STUB.as_bytes()].concat();
             let offset = each * number as u64;
             for address in std::iter::once(start.saturating_add(head)).chain(second) {
                 let address = address.saturating_add(offset);
@@ -250,8 +273,8 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
     /// functions that a library chooses when it starts come last in the C library.
     fn called(&self) -> Option<Vec<Option<&'a [u8]>>> {
         let (symbols, names) = self.table(elf::SHT_DYNSYM)?;
-        let (_, section) = self.sections.section_by_name(self.endian, b".rela.plt")?;
-        self.content(section)?;
+        let names = Names::new(names, MOST_NAME, MORE_NAMES);
+        let section = self.section(b".rela.plt")?;
         let calls: &[H::Rela] = section.data_as_array(self.endian, self.data).ok()?;
         let mut calls: Vec<&H::Rela> = calls.iter().take(MOST_STUBS).collect();
         calls.sort_by_key(|call| call.r_offset(self.endian).into());
@@ -261,7 +284,8 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
                 0 => *chosen.get(&self.addend(call))?,
                 number => symbols.get(number as usize)?,
             };
-            name_at(names, symbol.st_name(self.endian)).filter(|name| !name.is_empty())
+            let name = names.at(symbol.st_name(self.endian));
+            name.filter(|name| !name.is_empty())
         });
         Some(called.collect())
     }
@@ -294,9 +318,10 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
     }
 }
 
-fn name_at(names: &[u8], offset: u32) -> Option<&[u8]> {
-    let rest = names.get(offset as usize..)?;
-    Some(&rest[..memchr::memchr(0, rest)?])
+/// Whether a symbol says nothing: it has no name, or is a mark of ARM's between code and data.
+fn is_nameless<S: Sym>(symbol: &S, name: &[u8]) -> bool {
+    let is_mark = || matches!(name, [b'$', b'a' | b'd' | b't' | b'x', ..]);
+    name.is_empty() || symbol.st_type() == elf::STT_NOTYPE && is_mark()
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
@@ -372,7 +397,11 @@ mod tests {
     }
 
     fn symbols(file: Vec<u8>) -> Symbols {
-        let elf = Elf::read(std::io::Cursor::new(file)).unwrap();
+        symbols_by(file, &SymbolOptions::none())
+    }
+
+    fn symbols_by(file: Vec<u8>, options: &SymbolOptions) -> Symbols {
+        let elf = Elf::read(std::io::Cursor::new(file), options).unwrap();
         elf.into_symbols(None)
     }
 
@@ -406,14 +435,61 @@ mod tests {
     fn names_that_many_refer_to_are_bounded() {
         let name = vec![b'A'; 60_000];
         let table = symbols(calling(&name, 2000));
-        let fit = ROOM.all_names / (name.len() + "@plt".len());
-        assert_eq!((table.len(), table.left_out), (fit, 2000 - fit as u64));
-        assert!(table.bytes() <= ROOM.all_names + (1 << 20));
+        let fit = MORE_NAMES / (name.len() + "@plt".len());
+        assert!(table.len() == fit && table.left_out > 0);
+        assert!(table.bytes() <= MORE_NAMES + (1 << 20));
     }
 
     #[test]
     fn a_name_without_measure_is_left_out() {
         let symbols = symbols(calling(&[b'A'; 200_000], 20));
         assert_eq!((symbols.len(), symbols.left_out), (0, 20));
+    }
+
+    #[test]
+    fn stubs_of_mangled_functions_are_readable() {
+        let mut symbols = symbols(calling(b"_ZN4some8functionEv", 1));
+        let stub = symbols.find(STUBS + 16 + 1).unwrap();
+        assert_eq!(symbols.name(stub), "some::function@plt");
+    }
+
+    /// So many functions of one name.
+    fn of_functions(count: usize) -> Vec<u8> {
+        let function = [1 | 0x12 << 32 | 1 << 48, 0x5000, 8];
+        library(b"f\0", &function.repeat(count), &[])
+    }
+
+    #[test]
+    fn symbols_take_no_more_memory_than_there_is() {
+        let file = of_functions(10_000);
+        let memory = file.len();
+        let with = |memory| {
+            let options = SymbolOptions {
+                memory,
+                ..SymbolOptions::none()
+            };
+            symbols_by(file.clone(), &options)
+        };
+        let table = with(memory);
+        assert!(table.bytes() <= memory && table.len() > 1000 && table.left_out > 1000);
+        assert_eq!(table.len() as u64 + table.left_out, 10_000);
+        assert_eq!(with(memory / 2).len(), 0, "it was read beyond that");
+    }
+
+    #[test]
+    fn who_wants_no_more_symbols_is_given_none() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let asked = AtomicUsize::new(0);
+        let options = SymbolOptions {
+            go_on: GoOn::new(move || asked.fetch_add(1, Ordering::Relaxed) < 2),
+            ..SymbolOptions::none()
+        };
+        let table = symbols_by(of_functions(5 * OFTEN), &options);
+        assert!(
+            (OFTEN..=2 * OFTEN).contains(&table.len()),
+            "{}",
+            table.len()
+        );
+        assert!(table.left_out >= 3 * OFTEN as u64);
     }
 }

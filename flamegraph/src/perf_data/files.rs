@@ -74,6 +74,15 @@ impl<'a> Files<'a> {
         Files { options }
     }
 
+    /// Whether another file's symbols are wanted, where so many bytes of them are held.
+    pub(crate) fn have_room_beside(&self, held: usize) -> bool {
+        held < self.options.memory && self.options.go_on.ask()
+    }
+
+    fn read_elf(&self, file: impl Read + Seek) -> Option<Elf> {
+        Elf::read(file, self.options)
+    }
+
     /// The build-id cache's folder of one file.
     fn cached(&self, build_id: &[u8]) -> Option<PathBuf> {
         let id = hex(build_id);
@@ -96,7 +105,7 @@ impl<'a> Files<'a> {
         let read = |path: &PathBuf| {
             let file = open(path)?;
             let inode = file.metadata().ok()?.ino();
-            Some((inode, Elf::read(file)?))
+            Some((inode, self.read_elf(file)?))
         };
         if let Some(folder) = wanted.build_id.and_then(|id| self.cached(id)) {
             let mut cached = [folder.join("elf"), folder.join("vdso")].into_iter();
@@ -141,7 +150,7 @@ impl<'a> Files<'a> {
             .root
             .join("usr/lib/debug/.build-id")
             .join(first);
-        let debug = Elf::read(open(&folder.join(format!("{rest}.debug")))?)?;
+        let debug = self.read_elf(open(&folder.join(format!("{rest}.debug")))?)?;
         let same = debug.build_id.as_deref() == Some(build_id);
         (same && debug.has_symtab).then_some(debug)
     }
@@ -206,7 +215,7 @@ impl<'a> Files<'a> {
         if let Some(symbols) = build_id.and_then(|_| self.elf("[vdso]", cached, 0)) {
             return Some(symbols);
         }
-        let elf = Elf::read(Cursor::new(own_vdso()?))?;
+        let elf = self.read_elf(Cursor::new(own_vdso()?))?;
         let same = match build_id {
             Some(wanted) => elf
                 .build_id
@@ -283,10 +292,14 @@ fn own_vdso() -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
+    fn read(bytes: Vec<u8>) -> Option<Elf> {
+        Elf::read(Cursor::new(bytes), &SymbolOptions::none())
+    }
+
     #[test]
     fn the_kernels_own_library_has_symbols() {
         let bytes = own_vdso().unwrap();
-        let elf = Elf::read(Cursor::new(bytes)).unwrap();
+        let elf = read(bytes).unwrap();
         assert!(elf.build_id.is_some());
         let symbols = elf.into_symbols(None);
         assert!(symbols.len() > 2);
@@ -301,13 +314,13 @@ mod tests {
                 let mut changed = whole.clone();
                 let end = whole.len().min(place + 4);
                 changed[place..end].fill(value);
-                if let Some(elf) = Elf::read(Cursor::new(changed)) {
+                if let Some(elf) = read(changed) {
                     elf.into_symbols(None).find(0x800);
                 }
             }
         }
         for length in (0..whole.len()).step_by(7) {
-            Elf::read(Cursor::new(whole[..length].to_vec()));
+            read(whole[..length].to_vec());
         }
     }
 

@@ -9,6 +9,7 @@
 
 mod demangle;
 mod elf;
+mod elf_bytes;
 mod event;
 mod event_values;
 mod files;
@@ -53,7 +54,8 @@ use crate::profile::Profile;
 /// one does to us is seen best without a recording around it.
 #[doc(hidden)]
 pub fn symbols_at(file: &[u8], addresses: &[u64]) -> Option<Vec<Option<String>>> {
-    let elf = elf::Elf::read(Cursor::new(file)).map(|elf| elf.into_symbols(None));
+    let elf = elf::Elf::read(Cursor::new(file), &crate::SymbolOptions::none())
+        .map(|elf| elf.into_symbols(None));
     let mut symbols = elf.or_else(|| text_tables::kallsyms(file))?;
     let name = |&address: &u64| symbols.find(address).map(|number| symbols.name(number));
     Some(addresses.iter().map(name).collect())

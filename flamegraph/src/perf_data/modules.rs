@@ -13,8 +13,6 @@ pub(crate) const UNKNOWN: &str = "[unknown]";
 pub(crate) const KERNEL: &str = "[kernel.kallsyms]";
 /// Most bytes of all modules' names; what is beyond is mapped from nowhere.
 const MOST_NAMES: usize = 64 << 20;
-/// Bytes of symbols and their names from which on no more modules' are read.
-const MOST_SYMBOL_BYTES: usize = 1 << 30;
 
 /// The number of a module; [`NOWHERE`] is that of addresses where nothing is mapped.
 pub(crate) type ModuleId = u32;
@@ -208,7 +206,7 @@ impl Modules {
         if std::mem::replace(&mut module.loaded, true) {
             return;
         }
-        if self.symbols_held >= MOST_SYMBOL_BYTES {
+        if !files.have_room_beside(self.symbols_held) {
             self.unread += 1;
             return;
         }
@@ -234,7 +232,7 @@ impl Modules {
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let symbols = (self.symbols_left_out > 0).then(|| {
             let count = self.symbols_left_out;
-            format!("{count} symbols were left out, their names were too long or too many")
+            format!("{count} symbols were left out, they were too many, or their names too long")
         });
         let modules = (self.unread > 0).then(|| {
             let count = self.unread;

@@ -45,6 +45,8 @@ const STRIDE: usize = 64;
 const MOST_BACK: usize = 64;
 /// Most symbols of one address that are compared.
 const MOST_ALIASES: usize = 512;
+/// How the name of a stub ends, behind that of the function it leads to.
+pub(crate) const STUB: &str = "@plt";
 /// Bytes each symbol takes beside its name.
 const EACH: usize = size_of::<Symbol>() + size_of::<(u64, u64)>() + size_of::<u64>();
 
@@ -66,11 +68,12 @@ pub(crate) struct Symbols {
     pub(crate) left_out: u64,
 }
 
-/// Most bytes of names. A file can refer to one name any number of times, and each of them is a copy.
+/// Most bytes of names, and of all that symbols take. A file can refer to one name any number of times, and each of them is a copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     pub(crate) name: usize,
     pub(crate) all_names: usize,
+    pub(crate) all: usize,
 }
 
 impl Default for Room {
@@ -80,6 +83,7 @@ impl Default for Room {
         Room {
             name: most,
             all_names: most,
+            all: usize::MAX,
         }
     }
 }
@@ -130,7 +134,8 @@ impl Symbols {
             self.left_out += 1;
             return;
         };
-        if name.len() > left.min(self.room.name) {
+        let all = self.bytes() + EACH + name.len();
+        if name.len() > left.min(self.room.name) || all > self.room.all {
             self.left_out += 1;
             return;
         }
@@ -286,10 +291,12 @@ impl Symbols {
 
     fn name_of(&self, symbol: &Symbol) -> String {
         let raw = String::from_utf8_lossy(self.raw_name(symbol));
-        if self.mangled {
-            demangle(&raw)
-        } else {
-            raw.into_owned()
+        if !self.mangled {
+            return raw.into_owned();
+        }
+        match raw.strip_suffix(STUB) {
+            Some(called) => demangle(called) + STUB,
+            None => demangle(&raw),
         }
     }
 }

@@ -5,7 +5,6 @@ Errors of `requests` become YarnError here and nowhere else. What a server says 
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 import requests
 
+from hprofiler import foreign_json
 from hprofiler.aside import TooLate, within
 from hprofiler.errors import HprofilerError, UsageError
 from hprofiler.passwords import HIDDEN, hide_logins
@@ -23,6 +23,7 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
 _HOPS = 5
 _PIECE = 1 << 16
+_BYTES_OF_VALUE = 16  # at least, where there are as many as may be: names are longer than values
 # Pages of a ResourceManager. Other paths may well have a `cluster` in them that is a gateway's own.
 _PAGES = "about|apps?|appattempt|cluster|container|errors-and-warnings|nodelabels|nodes|queue|scheduler"
 _BELOW_BASE = re.compile(rf"/(?:(?:ws/v1|ui2|proxy)(?:/.*)?|cluster(?:/(?:{_PAGES})(?:/.*)?)?)$")
@@ -101,8 +102,8 @@ class Rest:
             raise YarnError(reason, "see how it is") from None
         _check(answer, body, self._spnego is not None)
         try:
-            return json.loads(body)
-        except (ValueError, RecursionError) as error:
+            return foreign_json.read(body, bounds.size // _BYTES_OF_VALUE)
+        except ValueError as error:
             remedy = "name the base address of the ResourceManager's web interface with -c"
             raise YarnError(f"{shown(answer.url)} answered with something that is no JSON", remedy) from error
 
@@ -315,8 +316,8 @@ def _check(answer: requests.Response, body: bytes, kerberos: bool) -> None:
 def _said(body: bytes) -> str:
     """A server's own words, where they are JSON as YARN writes them."""
     try:
-        message = json.loads(body)["RemoteException"]["message"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        message = foreign_json.read(body)["RemoteException"]["message"]
+    except (ValueError, KeyError, TypeError):
         return ""
     return _printable(message)
 

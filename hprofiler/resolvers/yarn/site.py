@@ -13,6 +13,7 @@ from hprofiler.errors import UsageError
 MAX_FILE = 8 << 20
 _VARIABLE = re.compile(r"\$\{([^${}\s]+)\}")
 _DEPTH = 20
+_LONGEST = 10_000  # of a value: what is longer is no address, and many a time in another it fills the memory
 
 
 def configured(environment: Mapping[str, str] = os.environ) -> Optional[Tuple[str, ...]]:
@@ -51,8 +52,8 @@ def _properties(file: Path) -> Dict[str, str]:
         raise UsageError(f"{file}: {error.strerror}", "name the ResourceManager with -c") from error
     except ElementTree.ParseError as error:
         raise UsageError(f"{file}: {error}", "name the ResourceManager with -c") from error
-    pairs = ((item.findtext("name"), item.findtext("value")) for item in root.iter("property"))
-    return {name.strip(): (value or "").strip() for name, value in pairs if name}
+    pairs = ((item.findtext("name"), item.findtext("value") or "") for item in root.iter("property"))
+    return {name.strip(): value.strip() for name, value in pairs if name and len(value) <= _LONGEST}
 
 
 def _decoded(content: bytes) -> str:
@@ -93,7 +94,9 @@ def _value(properties: Mapping[str, str], name: str) -> str:
     """A property's value with `${other}` filled in from the other properties, as Hadoop does."""
     value = properties.get(name, "")
     for _ in range(_DEPTH):
-        filled = _VARIABLE.sub(lambda match: properties.get(match.group(1), match.group()), value)[:10_000]
+        filled = _VARIABLE.sub(lambda match: properties.get(match.group(1), match.group()), value)
+        if len(filled) > _LONGEST:
+            return ""
         if filled == value:
             break
         value = filled

@@ -78,7 +78,7 @@ class KnownHosts:
         line = f"{name} {kind} {base64.b64encode(key).decode()}"
         with self._lock:
             entries = self._read(file)
-            if any(entry.key == key and name in entry.patterns for entry in entries):
+            if any(entry.key == key and not entry.marker and _matches(entry, name) for entry in entries):
                 return
             _append(file, line)
             entries.append(_Entry("", (name,), (), kind, key, f"{file}:{len(entries) + 1}"))

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _USER_DIR = Path("~/.ssh")
 _SYSTEM_DIR = Path("/etc/ssh")
+# A line of known_hosts takes other names for several, for a pattern, or for no name at all.
+_KNOWABLE = re.compile(r"(?![!|#@])[^\s,*?]+")
 _CONFIG_REMEDY = "mend the ssh_config file, or name another one with --ssh-config"
 
 
@@ -208,6 +210,8 @@ def _at_home(name: str) -> Path:
 
 
 def _known_as(alias: Optional[str], hostname: str, port: int) -> str:
-    if alias:
-        return alias.lower()
-    return hostname.lower() if port == 22 else f"[{hostname.lower()}]:{port}"
+    name = (alias or hostname).lower()
+    if not _KNOWABLE.fullmatch(name) or not name.isprintable():
+        reason = f"ssh_config gives the host the name {name[:200]!r}, which known_hosts cannot have"
+        raise HostError("connect", reason, _CONFIG_REMEDY)
+    return name if alias or port == 22 else f"[{name}]:{port}"

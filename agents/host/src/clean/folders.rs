@@ -10,6 +10,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::elsewhere;
 use super::entry::{Entry, Found, Kind, State};
 use super::names::{self, Named};
 use super::profilers;
@@ -289,12 +290,12 @@ fn judge(
     let strange = strange.or_else(|| held.more.then_some(TOO_MANY));
     let also = strange.map_or(String::new(), |it| format!("; it holds {it}, which stays"));
     if named == Named::Private {
-        return match cleaning.runs(stat) {
-            true => entry.judged(State::Used, "an agent runs from it"),
-            false if held.comes => {
-                entry.judged(State::Used, "a file in it is on its way to the host")
-            }
-            false => entry.judged(State::Left, format!("cache, kept for the next run{also}")),
+        let age = cleaning.now.saturating_sub(held.newest);
+        return match elsewhere::may_run(dir, age) {
+            _ if cleaning.runs(stat) => entry.judged(State::Used, "an agent runs from it"),
+            _ if held.comes => entry.judged(State::Used, "a file in it is on its way to the host"),
+            Some(reason) => entry.judged(State::Used, reason),
+            None => entry.judged(State::Left, format!("cache, kept for the next run{also}")),
         };
     }
     if let Some(pid) = cleaning.needed_by((stat.st_dev, stat.st_ino)) {
@@ -323,7 +324,7 @@ struct Contents {
     /// Whether a file is being brought for a session that is about to begin.
     comes: bool,
     bytes: u64,
-    /// When something was last written, in seconds since 1970.
+    /// When something was last written, or recorded with, in seconds since 1970.
     newest: u64,
 }
 

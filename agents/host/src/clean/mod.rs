@@ -2,6 +2,7 @@
 //! folders that nobody holds any more. First they are listed; then what was listed is removed if it is still the same.
 
 mod agents;
+mod elsewhere;
 mod entry;
 mod folders;
 mod locks;

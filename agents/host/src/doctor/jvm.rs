@@ -91,9 +91,7 @@ fn files(target: &Target) -> Option<Finding> {
         .lines()
         .find_map(|line| line.strip_prefix("Max open files"))?;
     let most: usize = line.split_ascii_whitespace().next()?.parse().ok()?;
-    let open = std::fs::read_dir(format!("/proc/{}/fd", target.pid))
-        .ok()?
-        .count();
+    let open = target.open_files()?.count();
     let threads = target.status.threads as usize;
     (most.saturating_sub(open) < threads).then(|| {
         let text = format!("{open} of {most} files are open, and perf events take one for each of {threads} threads");

@@ -90,6 +90,7 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
     }
     request.limits.check()?;
     let shared = Arc::new(Shared::within(&request.limits));
+    shared.limits.set_memory_backstop(request.processes.len());
     let libraries = Libraries {
         async_profiler: told_of(&request.blobs, &request.versions),
         perfmap: None,

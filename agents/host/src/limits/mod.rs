@@ -26,6 +26,12 @@ const CELL: u64 = 40;
 /// Nodes times values of one event that the coordinator takes.
 const MOST_OF_EVENT: usize = 1 << 23;
 
+/// What the kernel is to see to from the beginning, before the coordinator has asked for anything.
+pub fn set_first_backstop() {
+    usual_for_programs();
+    backstop::set_memory(Bound::new(None).bytes, 0);
+}
+
 /// What the coordinator asks for; what it leaves open follows from the host.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub struct Asked {
@@ -77,8 +83,13 @@ impl Limits {
 
     /// What the kernel is to see to, while so many processes are recorded for so long.
     pub fn set_backstop(&self, processes: usize, duration: Duration) {
-        backstop::set_memory(self.memory.bytes, processes);
+        self.set_memory_backstop(processes);
         self.extend_backstop(duration);
+    }
+
+    /// The same of memory alone, while so many processes are looked at.
+    pub fn set_memory_backstop(&self, processes: usize) {
+        backstop::set_memory(self.memory.bytes, processes);
     }
 
     /// Once more of the processors for so long, and for what follows.

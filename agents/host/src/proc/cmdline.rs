@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::mask;
+use super::room::{keep, size};
 
 /// What was started and how. `main` is a class, a jar's path (`is_jar`), or empty where nothing can be told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub struct Launch {
     pub main: String,
     pub is_jar: bool,
     pub arguments: Vec<String>,
+    /// Why not all of it is here.
+    pub missing: Option<&'static str>,
 }
 
 /// The launcher's options whose value is the next argument.
@@ -48,7 +51,7 @@ const JSVC_TAKES_VALUE: [&str; 10] = [
     "-cwd",
     "-umask",
 ];
-/// More arguments than this are not read from files.
+/// More arguments than this are not read, nor from files.
 const MAX_ARGUMENTS: usize = 20_000;
 
 /// Split a command line whose first argument is the program. `read_file` gives the text of an `@file`.
@@ -104,6 +107,8 @@ struct Words<F> {
     waiting: VecDeque<Word>,
     enabled: bool,
     read_file: F,
+    /// How many may yet come from files.
+    left: usize,
 }
 
 struct Word {
@@ -121,6 +126,7 @@ impl<F: Fn(&str) -> Option<String>> Words<F> {
             waiting: words.collect(),
             enabled: true,
             read_file,
+            left: MAX_ARGUMENTS,
         }
     }
 
@@ -136,7 +142,9 @@ impl<F: Fn(&str) -> Option<String>> Words<F> {
             let Some(text) = name.and_then(|name| (self.read_file)(name)) else {
                 return Some(word.text);
             };
-            for text in split_file(&text).into_iter().rev() {
+            let words = split_file(&text, self.left);
+            self.left -= words.len();
+            for text in words.into_iter().rev() {
                 self.waiting.push_front(Word {
                     text,
                     of_file: true,
@@ -151,12 +159,13 @@ impl<F: Fn(&str) -> Option<String>> Words<F> {
 }
 
 /// The grammar of `@file`: white space separates, quotes hold it together, `\` escapes within quotes, `#` comments.
-fn split_file(text: &str) -> Vec<String> {
+/// The first `most` words.
+fn split_file(text: &str, most: usize) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote: Option<char> = None;
     let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
+    while let Some(c) = chars.next().filter(|_| words.len() < most) {
         match (quote, c) {
             (Some(_), '\\') => word
                 .get_or_insert_default()
@@ -172,7 +181,7 @@ fn split_file(text: &str) -> Vec<String> {
         }
     }
     words.extend(word);
-    words.truncate(MAX_ARGUMENTS);
+    words.truncate(most);
     words
 }
 
@@ -211,7 +220,28 @@ impl Launch {
             is_jar: self.is_jar,
             arguments: rest.collect(),
             options,
+            missing: self.missing,
         }
+    }
+
+    /// As much of it as there is room for, in bytes; options come last, for most is said by the others.
+    pub fn within(self, mut room: usize) -> Self {
+        if self.size() <= room {
+            return self;
+        }
+        // Masked before any word is left out, for it may tell that the next is a secret.
+        let mut kept = self.masked();
+        let mut main = vec![std::mem::take(&mut kept.main)];
+        keep(&mut main, &mut room);
+        kept.main = main.pop().unwrap_or_default();
+        keep(&mut kept.arguments, &mut room);
+        keep(&mut kept.options, &mut room);
+        kept
+    }
+
+    /// What it takes in memory, in bytes.
+    pub fn size(&self) -> usize {
+        size(&self.options) + size(std::slice::from_ref(&self.main)) + size(&self.arguments)
     }
 
     /// The last part of the class's name, or the jar's file name without its ending.
@@ -316,11 +346,34 @@ mod tests {
     }
 
     #[test]
+    fn no_more_words_than_there_may_be_come_from_all_files() {
+        let command = ["java", "@one", "@two", "Main"].map(str::to_owned);
+        let many = "-x ".repeat(MAX_ARGUMENTS - 1);
+        let launch = parse(&command, |_| Some(many.clone()));
+        assert_eq!(launch.options.len(), MAX_ARGUMENTS);
+        assert_eq!(launch.main, "Main");
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_tells_no_secret() {
+        let long = "-Dx=".to_owned() + &"y".repeat(10_000);
+        let told = launch(&format!("java {long} a.Main --password hunter2 id=7"));
+        assert_eq!(told.clone().within(100_000), told);
+        let kept = told.within(1000);
+        assert_eq!((kept.main.as_str(), kept.options.len()), ("a.Main", 0));
+        assert_eq!(kept.arguments, ["--password", "***", "id=7"]);
+        let kept = launch(&format!("app {long} --token hunter2")).within(1000);
+        assert_eq!((kept.main.as_str(), kept.options.len()), ("***", 0));
+    }
+
+    #[test]
     fn files_of_arguments() {
         assert_eq!(
-            split_file("a 'b c'\"d\\te\" # x\n#y\n f\\g"),
+            split_file("a 'b c'\"d\\te\" # x\n#y\n f\\g", 9),
             ["a", "b cd\te", "f\\g"]
         );
-        assert_eq!(split_file("\"\" x\"unclosed"), ["", "xunclosed"]);
+        assert_eq!(split_file("\"\" x\"unclosed", 9), ["", "xunclosed"]);
+        assert_eq!(split_file("a b c", 2), ["a", "b"]);
+        assert!(split_file("a", 0).is_empty());
     }
 }

@@ -5,6 +5,8 @@ pub mod cmdline;
 pub mod maps;
 pub mod mask;
 pub mod named;
+pub mod open_files;
+pub mod room;
 pub mod scan;
 pub mod stat;
 pub mod status;

@@ -1,6 +1,6 @@
 //! Every process of this host, and which of them are JVMs.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::path::Path;
@@ -10,6 +10,7 @@ use super::attempt::Attempt;
 use super::cmdline::{self, Launch};
 use super::maps::{self, file_name, Mapped};
 use super::named::Named;
+use super::room::{keep, size, Room};
 use super::target::Target;
 use super::users::Users;
 use super::{mask, read_bounded, read_text, stat, status};
@@ -18,8 +19,11 @@ use crate::hsperf;
 use crate::identity::as_its_user;
 use crate::protocol::{JvmFacts, Process};
 
-/// A command line is never longer than this in practice; what is over is left out.
-const MAX_COMMAND: u64 = 4 << 20;
+/// A command line, or an environment, is never longer than this in practice; what is over is left out.
+const MAX_COMMAND: u64 = 1 << 20;
+const MAX_WORDS: usize = 20_000;
+/// No file has a longer name.
+const MAX_NAME: usize = 255;
 /// How long a scan waits for the files of one JVM, on which nothing depends but names and versions.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long for all that hang together; after that each gets no more than a moment.
@@ -45,6 +49,7 @@ pub struct Seen {
 pub fn processes(excluded: &HashSet<i32>) -> Vec<Seen> {
     let scan = Scan {
         users: Users::read(),
+        room: RefCell::new(Room::new()),
         patience: Cell::new(ALL_PATIENCE),
     };
     let Ok(entries) = fs::read_dir("/proc") else {
@@ -64,6 +69,8 @@ pub fn processes(excluded: &HashSet<i32>) -> Vec<Seen> {
 /// What is the same for all processes of one scan.
 struct Scan {
     users: Users,
+    /// What of memory is left to command lines.
+    room: RefCell<Room>,
     /// How long files that hang are still waited for.
     patience: Cell<Duration>,
 }
@@ -84,6 +91,9 @@ impl Scan {
         let jvm = told.as_ref().map(|told| JvmFacts {
             version: told.version.clone(),
         });
+        let program = program(&dir, &command);
+        let launch = told.map(|told| told.launch).unwrap_or_default();
+        let (command, launch) = self.kept(status.uid, command, launch);
         (before.start_time == after.start_time).then(|| Seen {
             pid,
             namespace_pid: status.namespace_pid,
@@ -91,11 +101,26 @@ impl Scan {
             start_time: before.start_time,
             uid: status.uid,
             user: self.users.name(status.uid),
-            program: program(&dir, &command),
+            program,
             command,
-            launch: told.map(|told| told.launch).unwrap_or_default(),
+            launch,
             jvm,
         })
+    }
+
+    /// What there is room for; the same words stand in both.
+    fn kept(&self, uid: u32, mut command: Vec<String>, launch: Launch) -> (Vec<String>, Launch) {
+        let mut room = self.room.borrow_mut();
+        let mut half = room.of(uid) / 2;
+        let all = size(&command) + launch.size();
+        let mut launch = launch.within(half);
+        keep(&mut command, &mut half);
+        let kept = size(&command) + launch.size();
+        if kept < all {
+            launch.missing = Some("its command line takes too much memory");
+        }
+        room.take(uid, kept);
+        (command, launch)
     }
 
     /// What a JVM's command line and files say, the files read with its user's rights.
@@ -109,7 +134,10 @@ impl Scan {
         });
         self.patience.set(patience.saturating_sub(begin.elapsed()));
         told.unwrap_or_else(|| Told {
-            launch: cmdline::parse(command, |_| None),
+            launch: Launch {
+                missing: Some("its files could not be read in time"),
+                ..cmdline::parse(command, |_| None)
+            },
             version: String::new(),
         })
     }
@@ -152,7 +180,8 @@ fn program(dir: &str, command: &[String]) -> String {
     let path = link.as_deref().and_then(Path::to_str);
     let path = path.or(command.first().map(String::as_str));
     let name = file_name(path.unwrap_or_default());
-    name.strip_suffix(" (deleted)").unwrap_or(name).to_owned()
+    let name = name.strip_suffix(" (deleted)").unwrap_or(name);
+    name.chars().take(MAX_NAME).collect()
 }
 
 /// What a JVM's user says of it.
@@ -189,14 +218,17 @@ fn version(named: &Named, library: &str) -> Option<String> {
     Some(version.trim_matches('"').to_owned())
 }
 
-/// Split what the kernel separates by zero bytes.
+/// Split what the kernel separates by zero bytes; of more words than there are in practice the first.
 pub fn split_zero(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches('\0');
     if text.is_empty() {
         return Vec::new();
     }
-    text.split('\0').map(str::to_owned).collect()
+    text.split('\0')
+        .take(MAX_WORDS)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The environment of a process, empty where it is not ours to read.

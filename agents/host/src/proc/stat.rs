@@ -1,5 +1,7 @@
 //! `/proc/PID/stat`: parent, state, CPU time, start time.
 
+use super::read_text;
+
 /// The fields of interest; times in clock ticks, `start_time` since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
@@ -16,6 +18,11 @@ impl Stat {
     pub fn is_stopped(&self) -> bool {
         matches!(self.state, 'T' | 't')
     }
+}
+
+/// Those of the agent itself.
+pub fn own() -> Option<Stat> {
+    parse(&read_text("/proc/self/stat", 4096)?)
 }
 
 /// Parse the one line. The program's name may hold spaces and parentheses, so the fields are counted

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{openat, readlinkat, Mode, OFlags, CWD};
 use rustix::io::Errno;
 use rustix::process::{kill_process, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 
 use super::maps::{self, Mapped};
 use super::named::Named;
+use super::open_files;
 use super::read_text;
 use super::stat::{self, Stat};
 use super::status::{self, Status};
@@ -62,11 +63,21 @@ impl Target {
         }
     }
 
+    /// Whether the process that had this pid and this start time is there no more.
+    pub fn has_ended(pid: i32, start_time: u64) -> bool {
+        refuse_foreign_numbers().is_ok() && Self::open(pid, start_time).is_err()
+    }
+
     /// What files of this process are called: unlike those of any other process, in whatever pid namespace that is, and
     /// the same for every agent, in whatever pid namespace that is.
     pub fn file_stem(&self) -> String {
         let number = self.status.namespace_pid;
         format!("{}-{number}-{}", self.pid_namespace, self.start_time)
+    }
+
+    #[cfg(test)]
+    pub fn own() -> Self {
+        Self::open(std::process::id() as i32, stat::own().unwrap().start_time).unwrap()
     }
 
     /// State and times now; None once the process has ended.
@@ -99,6 +110,11 @@ impl Target {
     /// The paths of `mapped`, each once.
     pub fn libraries(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<String>> {
         self.mapped(wanted).map(paths)
+    }
+
+    /// What it has open, as `open_files::of` tells it.
+    pub fn open_files(&self) -> Option<impl Iterator<Item = Result<String, Errno>>> {
+        open_files::of(self.dir.as_fd())
     }
 
     /// Whether it is in the host's own user namespace, in which every number means itself.
@@ -190,15 +206,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn open_files_are_told_by_their_names() {
+        let path = std::env::temp_dir().join(format!("hprofiler-open-{}", std::process::id()));
+        let file = File::create(&path).unwrap();
+        let is_open = || {
+            let files = Target::own().open_files().unwrap();
+            files.flatten().any(|name| path == *name)
+        };
+        assert!(is_open());
+        drop(file);
+        assert!(!is_open());
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
     fn files_are_named_by_number_and_namespace() {
-        let pid = std::process::id() as i32;
-        let start_time = stat::parse(&read_text("/proc/self/stat", 4096).unwrap())
-            .unwrap()
-            .start_time;
-        let stem = Target::open(pid, start_time).unwrap().file_stem();
+        let own = Target::own();
+        let (stem, start_time) = (own.file_stem(), own.start_time);
         let parts: Vec<u64> = stem.split('-').map(|part| part.parse().unwrap()).collect();
         let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap();
         assert!(namespace.to_str().unwrap().contains(&parts[0].to_string()));
         assert_eq!(parts[2], start_time);
+    }
+
+    #[test]
+    fn one_whose_number_is_anothers_now_has_ended() {
+        let (pid, start_time) = (std::process::id() as i32, stat::own().unwrap().start_time);
+        assert!(!Target::has_ended(pid, start_time));
+        assert!(Target::has_ended(pid, start_time + 1));
     }
 }

@@ -57,11 +57,8 @@ fn what_waits_to_be_heard_is_not_given_up() {
     let (output, mut from) = output();
     let mut session = session(Recordings::hanging(7, true), output);
     let good = Over::failed(Outcome {
-        pid: Some(7),
         status: Status::Ok,
-        stage: Stage::Record,
-        reason: "its result".to_owned(),
-        remedy: String::new(),
+        ..Failure::plain("its result").at(7, Stage::Record)
     });
     let waits = [
         Happening::Noted, // which may have taken long to tell

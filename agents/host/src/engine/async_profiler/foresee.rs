@@ -1,7 +1,5 @@
 //! What a recording would come to, seen from outside: the decisions of `prepare` and `start`, and nothing is touched.
 
-use std::fs;
-
 use super::jvm::{no_folder, recording_file, start_failure};
 use super::loading::{already_profiled, bases, cannot_load, others_profile};
 use super::plan::{Choice, Plan};
@@ -17,8 +15,6 @@ use crate::preflight::Findings;
 use crate::proc::target::Target;
 use crate::recording::Job;
 
-/// As many files of a process are looked at.
-const MOST_FILES: usize = 1 << 16;
 const OF_PERF_EVENTS: &str = "anon_inode:[perf_event]";
 /// How a timer reads that signals one thread, by the CPU time of one: the profiler's way where perf events cannot be
 /// had. Applications' own timers go by the time of day.
@@ -103,7 +99,7 @@ fn could_enter(
 /// Whether a profiler samples the process: by perf events of its own, or by timers of its threads.
 fn is_sampled(target: &Target) -> bool {
     let timers = target.read("timers", 1 << 20).unwrap_or_default();
-    has_profilers_timer(&timers) || holds_perf_events(target.pid)
+    has_profilers_timer(&timers) || holds_perf_events(target)
 }
 
 /// In `/proc/PID/timers`, where each timer begins with its number.
@@ -119,14 +115,9 @@ pub fn has_profilers_timer(timers: &str) -> bool {
     })
 }
 
-fn holds_perf_events(pid: i32) -> bool {
-    let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else {
-        return false; // gone, or not ours to see
-    };
-    files.take(MOST_FILES).flatten().any(|file| {
-        let link = fs::read_link(file.path());
-        link.is_ok_and(|link| link.as_os_str() == OF_PERF_EVENTS)
-    })
+fn holds_perf_events(target: &Target) -> bool {
+    let mut files = target.open_files().into_iter().flatten().flatten();
+    files.any(|file| file == OF_PERF_EVENTS)
 }
 
 /// Whether a JVM may open perf events.

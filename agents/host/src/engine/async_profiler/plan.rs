@@ -26,6 +26,8 @@ const USER_ALL_THE_SAME: &str =
 const CHUNK: &str = "8m";
 /// And so often, in seconds: of a JVM that is killed the piece that is not finished cannot be read.
 const CHUNK_SECONDS: u64 = 5;
+/// Neither the JVM's arguments nor its system properties (bits 1 and 2 of `jfropts`): secrets are among them.
+const NO_ARGUMENTS: u32 = 3;
 /// Contentions that last shorter are left out, in nanoseconds.
 const LOCK_THRESHOLD: u64 = 10_000;
 /// The interval of native allocations where that of the heap is not chosen by its rate, in bytes.
@@ -161,7 +163,8 @@ impl Plan {
         );
         let timeout = self.time_limit();
         let chunks = format!("chunksize={CHUNK},chunktime={CHUNK_SECONDS}");
-        command + &format!(",jfr,file={file},{chunks},timeout={timeout},log={log}")
+        let jfr = format!("jfr,jfropts={NO_ARGUMENTS}");
+        command + &format!(",{jfr},file={file},{chunks},timeout={timeout},log={log}")
     }
 
     /// What was really used for an event.
@@ -280,7 +283,9 @@ mod tests {
             let plan = plan(events, true);
             assert_eq!(
                 plan.start(&plan.choices[0], "/f", "/l"),
-                format!("start,{want},jfr,file=/f,chunksize=8m,chunktime=5,timeout=35,log=/l")
+                format!(
+                    "start,{want},jfr,jfropts=3,file=/f,chunksize=8m,chunktime=5,timeout=35,log=/l"
+                )
             );
         }
     }

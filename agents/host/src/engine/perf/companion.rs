@@ -7,18 +7,22 @@ use std::sync::mpsc::Sender;
 use std::sync::Arc;
 
 use flamegraph::perf_data::{Finish, JitMaps, Live, LiveLimits, Recorded, Wanted};
-use flamegraph::SymbolOptions;
+use flamegraph::{GoOn, SymbolOptions};
 
 use super::java_map::{Asked, Java, NO_NAMES};
 use super::placeholder::Late;
 use super::stream::Progress;
 use super::written::Written;
 use crate::engine::{Note, Shared};
+use crate::folding::Folding;
 use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::preflight::{self, Findings};
 use crate::proc::target::Target;
 use crate::recording::{Job, Library};
+
+/// The part of the agent's memory that symbols may take: they come beside the call tree, and a file's tables beside them.
+const SYMBOLS: u64 = 4;
 
 /// The state of the thread beside a process.
 pub struct Companion {
@@ -27,6 +31,7 @@ pub struct Companion {
     findings: Findings,
     session: String,
     shared: Arc<Shared>,
+    folding: Arc<Folding>,
     perfmap: Option<Arc<Library>>,
     java: Java,
     live: Option<Live>,
@@ -48,6 +53,7 @@ impl Companion {
             findings,
             session: job.session.clone(),
             shared: job.shared.clone(),
+            folding: job.folding.clone(),
             perfmap: job.libraries.perfmap.clone(),
             live: None,
             map: None,
@@ -125,6 +131,8 @@ impl Companion {
         let symbols = SymbolOptions {
             root: self.shoes.path("/").into(),
             kallsyms_text: kernel.map(Arc::from),
+            memory: self.shared.limits.memory_part(SYMBOLS) as usize,
+            go_on: self.go_on(),
             ..SymbolOptions::none()
         };
         let finish = Finish {
@@ -136,6 +144,15 @@ impl Companion {
         };
         let recorded = live.finish(&finish).map_err(|error| error.to_string())?;
         Ok((recorded, unnamed))
+    }
+
+    /// Symbols are read from files of the process's choice: as slowly as everything, and only while somebody waits.
+    fn go_on(&self) -> GoOn {
+        let (shared, folding) = (self.shared.clone(), self.folding.clone());
+        GoOn::new(move || {
+            shared.limits.rest();
+            !folding.is_over()
+        })
     }
 
     /// The paths that could not be deleted.

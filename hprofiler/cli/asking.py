@@ -1,0 +1,16 @@
+"""Questions to whoever sits at the terminal."""
+
+from __future__ import annotations
+
+import sys
+
+
+def can_ask() -> bool:
+    """Whether somebody sees the question and may answer it."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def agrees(question: str) -> bool:
+    """Whether the answer is yes; anything else is no."""
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

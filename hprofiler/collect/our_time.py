@@ -1,0 +1,63 @@
+"""Whose time it is: what is kept here, on this machine, costs the host that sent it none of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from typing import Callable, Iterator, Optional
+
+_LITTLE = 1.0  # seconds that are not worth a word
+
+
+class OurTime:
+    """Of one host; limits are asked about from any thread.
+
+    `give_back` is told how many seconds of its limits were ours, once that is more than little, or a limit
+    was over meanwhile.
+    """
+
+    def __init__(self, give_back: Callable[[float], None]) -> None:
+        self._give_back = give_back
+        self._lock = threading.Lock()
+        self._since: Optional[float] = None
+        self._spent = 0.0
+        self._excused = False
+
+    @contextmanager
+    def ours(self) -> Iterator[None]:
+        """In the block we are waited for: for a turn to convert, or for our own disk."""
+        self._begin()
+        try:
+            yield
+        finally:
+            self._end()
+
+    @contextmanager
+    def theirs(self) -> Iterator[None]:
+        """In the block, inside one of ours, the host is waited for."""
+        self._end()
+        try:
+            yield
+        finally:
+            self._begin()
+
+    def excuses(self) -> bool:
+        """Whether a limit that is over now is none of the host's doing; then its time is given back."""
+        with self._lock:
+            self._excused = self._since is not None
+            return self._excused
+
+    def _begin(self) -> None:
+        with self._lock:
+            self._since = time.monotonic()
+
+    def _end(self) -> None:
+        with self._lock:
+            assert self._since is not None
+            self._spent += time.monotonic() - self._since
+            self._since = None
+            if self._spent < _LITTLE and not self._excused:
+                return
+            seconds, self._spent, self._excused = self._spent, 0.0, False
+        self._give_back(seconds)

@@ -1,0 +1,120 @@
+"""What holds whatever a target is given: what people see can be shown, and nothing outside is opened."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from dataclasses import fields, is_dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Callable, Iterator, List, Optional, Tuple
+
+from hprofiler.errors import HostError, HprofilerError
+from hprofiler.text import printable
+
+LONGEST = 4096
+"""Of one thing that a host says of itself, in characters."""
+_LONGEST_ERROR = 8 * LONGEST
+_READ_ONLY = (str(Path(__file__).resolve().parents[2]), sys.prefix, sys.base_prefix, os.devnull)
+_ELSEWHERE = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "socket.connect")
+
+
+def check_texts(parsed: object, longest: int = LONGEST) -> None:
+    """No text in it moves a terminal's cursor, cannot be written, or has no end."""
+    for text in _texts(parsed):
+        check_text(text, longest)
+
+
+def check_text(text: str, longest: int = LONGEST) -> None:
+    assert text == printable(text) and len(text) <= longest, ascii(text[:longest])
+    text.encode()
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _texts(list(value.items()))
+    elif isinstance(value, (tuple, list, set, frozenset)):
+        for item in value:
+            yield from _texts(item)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _texts(getattr(value, field.name))
+
+
+def ours(work: Callable[[], object]) -> None:
+    """An error of the house is fine; of a host's it has nothing that a terminal would obey."""
+    try:
+        work()
+    except HprofilerError as error:
+        assert error.reason and len(error.reason) + len(error.remedy) <= _LONGEST_ERROR
+        if isinstance(error, HostError):
+            check_texts((error.reason, error.remedy))
+
+
+def of_file(data: bytes, read: Callable[[Path], Any], name: str = "file") -> Any:
+    """What `read` makes of a file in a folder of its own, out of which it does not get."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(data)
+        with _confined(path.parent):
+            return read(path)
+
+
+class _Confinement:
+    """Audit hooks cannot be taken away: there is one, which looks only where there is a folder."""
+
+    def __init__(self) -> None:
+        self.folder: Optional[Path] = None
+        self.broken: List[str] = []
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: Tuple[Any, ...]) -> None:
+        if self.folder is None:
+            return
+        if event in _ELSEWHERE or (event == "open" and not self._may_open(*arguments)):
+            self.broken.append(f"{event}: {arguments!r}")
+            raise PermissionError(f"{event} within a fuzz target")
+
+    def _may_open(self, path: Any, mode: Any, flags: int) -> bool:
+        if isinstance(path, int):
+            return True
+        roots = [str(self.folder)]
+        if not flags & (os.O_WRONLY | os.O_RDWR):
+            roots += _READ_ONLY
+        return os.fsdecode(path).startswith(tuple(roots))
+
+
+_confinement = _Confinement()
+
+
+@contextlib.contextmanager
+def _confined(folder: Path) -> Iterator[None]:
+    """Within it no file outside of the folder is opened, no program is run and nobody is asked."""
+    _confinement.folder = folder
+    try:
+        yield
+    finally:
+        _confinement.folder = None
+        broken, _confinement.broken = _confinement.broken, []
+        assert not broken, broken
+
+
+class _Markup(HTMLParser):
+    """HTML in which nothing is run."""
+
+    def handle_starttag(self, tag: str, attributes: List[Tuple[str, Optional[str]]]) -> None:
+        assert tag not in ("script", "img", "iframe", "style"), tag
+        assert not any(name.startswith("on") for name, _ in attributes), attributes
+
+
+def check_html(html: str) -> None:
+    """A part of the page without scripts of its own: hosts' words are text there."""
+    for line in html.split("\n"):
+        check_text(line, 64 * LONGEST)
+    parser = _Markup()
+    parser.feed(html)
+    parser.close()

@@ -1,0 +1,98 @@
+"""What people are told of a run: the terminal, and the report that is made of run.json."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import List
+
+from hprofiler.agent.events import parse_outcome
+from hprofiler.agent.wire import BadEvent, decode
+from hprofiler.cli.told import print_degraded, print_failures, print_reasons
+from hprofiler.collect.ledger import Ledger, first_failure, with_causes
+from hprofiler.model import Host, HostResult, Outcome, Process, Status
+from hprofiler.report import make_report
+from hprofiler.report.diff.sides import RunSource
+from hprofiler.report.facts import read_facts
+from hprofiler.report.ledger import ledger_section
+from hprofiler.report.tables import hosts_section, run_section
+from hprofiler.report.words import coverage
+from hprofiler.run import failures
+from hprofiler.store import RunFolder
+from tests.fuzz.invariants import LONGEST, check_html, check_text, of_file, ours
+from tests.viewer.made_profile import made_profile
+
+_PROCESSES = [Process("h", pid, 1, 0, "u", f"executor {pid}") for pid in range(1, 7)]
+_CAUSES = [
+    Outcome("h", Status.FAILED, "record", "executor 3: its container was killed", label="executor 3"),
+    Outcome("h", Status.FAILED, "record", "the node is lost"),
+]
+_MOST_WORDS = 4 * LONGEST
+"""Of one line of the ledger: what several have said of it."""
+_MOST_PROFILES = 3
+_STACKS = "main;a.B.c_[j];read_[k] 3\nmain;a.B.c_[0] 4\n"
+
+
+def outcomes(data: bytes) -> None:
+    """What an agent says became of processes, on its way to the terminal and to the page."""
+    ledger = Ledger("h", ("cpu",))
+    ledger.found(_PROCESSES)
+    known = {None, *(process.pid for process in _PROCESSES)}
+    of_host: List[Outcome] = []
+    for line in data.splitlines():
+        with contextlib.suppress(BadEvent):
+            outcome = parse_outcome(decode(line))
+            told = ledger.outcome(outcome) if outcome.pid in known else None
+            of_host += [told] if told else []
+    lines = (*of_host, *ledger.lines(first_failure(of_host)))
+    for causes in ([], _CAUSES[:1], _CAUSES):
+        _check_told(HostResult(Host("h", "h"), None, (), with_causes(lines, causes)))
+
+
+def _check_told(result: HostResult) -> None:
+    terminal = io.StringIO()
+    with contextlib.redirect_stderr(terminal):
+        print_failures(failures([result]), "report.html")
+        print_degraded([result])
+        print_reasons([result])
+    for line in terminal.getvalue().split("\n"):
+        check_text(line, _MOST_WORDS)
+    lines = [{**asdict(line), "status": line.status.value} for line in result.outcomes]
+    facts = read_facts({"sampling": {"duration": 60}, "hosts": [{"name": "h", "outcomes": lines}]})
+    check_html(ledger_section(facts, ()))
+    check_text(coverage(facts)[0])
+
+
+def run_file(data: bytes) -> None:
+    """A run.json, the profiles that it speaks of, and the report of both."""
+    of_file(data, lambda path: _check_run(path.parent), "run.json")
+
+
+def _check_run(folder: Path) -> None:
+    run = RunFolder.open(folder)
+    facts = read_facts(run.run)
+    for host in facts.hosts:
+        assert folder in run.host_dir(host.key).resolve().parents
+    recordings = [(host.key, one) for host in facts.hosts for one in host.recordings]
+    for key, one in recordings[:_MOST_PROFILES]:
+        stored = run.profile_path(key, one.pid, one.event)
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        made_profile(one.event, _STACKS).write(stored, "pprof", thread_label=True)
+    source = RunSource(folder)
+    for event, column in list(source.events.items())[:_MOST_PROFILES]:
+        ours(partial(source.read, event, column, lambda *_: None))
+    if len(facts.events) <= _MOST_PROFILES:
+        _check_report(folder)
+
+
+def _check_report(folder: Path) -> None:
+    """The page has scripts and pictures of its own; what is told of the run has none."""
+    report = make_report(folder)
+    check_text(report.coverage, 1 << 20)
+    facts = read_facts(RunFolder.open(folder).run)
+    check_html(run_section(facts, report.problems, report.coverage, list(facts.events)))
+    for made in report.events:
+        check_html(hosts_section(facts.of(made.event), [], made.compared))

@@ -1,0 +1,145 @@
+"""One machine under several names, or as several users: each of its processes is recorded once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hprofiler.cli.doctor import verdict
+from hprofiler.cli.exits import Exit
+from hprofiler.collect import check_only, find_only
+from hprofiler.collect.machines import Machines
+from hprofiler.model import HostFacts, Process, Status
+from hprofiler.run import coverage_of
+from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
+
+RECORD = """
+request = read()
+while request["type"] == "put":
+    say("stored", sha256=LIBRARY)
+    request = read()
+if request["type"] == "prepare":
+    say("ready", processes=[{"pid": 7}]); recording(7)
+    profile(7, b"p"); outcome(7); say("done", left=[]); read()
+"""
+NODE = 'hello(host={**HOST, "boot_id": "b"}); found(7)' + RECORD
+CHECKED = """
+    good = dict(status="ok", stage="record", reason="", remedy="", findings=[], engine="perf", sources={})
+    checked = [{"pid": one["pid"], **good} for one in request["processes"]]
+    say("checked", time=time.time(), findings=[], processes=checked); read()
+"""
+CHECK = f"\nif (request := read())['type'] == 'check':{CHECKED}"
+FACTS = HostFacts("n", "x86_64", "6.1", 2, 1 << 30, "root", boot_id="b", pid_namespace="p")
+PROCESS = Process("n1", 7, 1, 1000, "alice", "M")
+
+
+@pytest.fixture
+def fleet(tmp_path):
+    stand_ins = StandIns(tmp_path)
+    yield lambda **bodies: Fleet(stand_ins, 60.0, bodies)
+    stand_ins.clean()
+
+
+def test_a_machine_with_two_names_is_recorded_once(fleet):
+    results = fleet(a=NODE, b=NODE).collect()
+    first, other = sorted(results.values(), key=lambda result: not result.recordings)
+    assert len(first.recordings) == 1 and [one.status for one in first.outcomes] == [Status.OK]
+    note, idle = other.outcomes
+    assert (note.status, idle.status) == (Status.DEGRADED, Status.IDLE) and not other.recordings
+    assert note.reason == f"1 process is left to {first.host.name}, which is the same machine"
+    assert f"{first.host.name} is the same machine and has it" in idle.reason
+    coverage = coverage_of([*results.values()])
+    assert coverage.complete and (coverage.hosts_idle, coverage.processes_found) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        NODE.replace('"b"}', '"another boot"}'),
+        NODE.replace('"b"}', '"b", "pid_namespace": "a container"}'),
+        NODE.replace('"b"}', '"b", "name": "a copy of the machine"}'),
+        NODE.replace(
+            "found(7)",
+            'read(); say("found", searched=9, processes=[process(7, start_time=2)], ignored=[])',
+        ),
+    ],
+    ids=["boot", "namespace", "copy", "pid that was used again"],
+)
+def test_equal_pids_elsewhere_are_other_processes(fleet, other):
+    results = fleet(a=NODE, b=other).collect()
+    assert [len(result.recordings) for result in results.values()] == [1, 1]
+
+
+def test_machines_that_do_not_tell_which_they_are(fleet):
+    silent = NODE.replace('"b"}', '""}')
+    assert [len(result.recordings) for result in fleet(a=silent, b=silent).collect().values()] == [1, 1]
+
+
+def test_ps_and_doctor_tell_of_it(fleet):
+    found = find_only((hosts := fleet(a=NODE, b=NODE)).hosts, ANY, hosts.reach)
+    assert sorted(len(host.processes) for host in found) == [0, 1]
+    hosts = fleet(**dict.fromkeys("ab", NODE.replace(RECORD, CHECK)))
+    checked = check_only(hosts.hosts, ANY, SAMPLING, hosts.reach)
+    assert sorted(len(host.verdicts) for host in checked) == [0, 1] and verdict(checked) is Exit.PARTIAL
+    (note,) = [line for host in checked for line in host.outcomes if line.status is Status.DEGRADED]
+    assert note.remedy == "name each machine once"
+
+
+def test_who_may_not_record_a_process_leaves_it_to_who_may(fleet, tmp_path):
+    """Though the one who may not was the first to find it."""
+    first = tmp_path / "first"
+    alice = f"""
+hello(host={{**HOST, "boot_id": "b", "uid": 1000}}); found(7); request = prepare_request()
+open({str(first)!r}, "w").close()
+say("outcome", pid=7, status="failed", stage="prepare", reason="it is root's", remedy="")
+say("ready", processes=[]); read()
+"""
+    root = f"while not os.path.exists({str(first)!r}): time.sleep(0.01)\n{NODE}"
+    results = fleet(alice=alice, root=root).collect()
+    assert [len(results[name].recordings) for name in ("alice", "root")] == [0, 1]
+    told = [(one.pid, one.status) for one in results["alice"].outcomes]
+    assert told == [(None, Status.DEGRADED), (None, Status.IDLE)]
+    assert coverage_of([*results.values()]).complete
+
+
+def test_ps_and_doctor_name_the_one_who_may(fleet, tmp_path):
+    first = tmp_path / "first"
+    look = f"""
+hello(host={{**HOST, "boot_id": "b", "uid": UID}})
+if UID == 0:
+    while not os.path.exists({str(first)!r}): time.sleep(0.01)
+found(7); request = read(); open({str(first)!r}, "w").close()
+if request["type"] != "bye":
+{CHECKED}
+"""
+    bodies = {name: f"UID = {uid}\n{look}" for name, uid in (("alice", 1000), ("root", 0))}
+    hosts = fleet(**bodies)
+    found = find_only(hosts.hosts, ANY, hosts.reach)
+    assert [len(host.processes) for host in found] == [0, 1]
+    first.unlink()
+    checked = check_only(hosts.hosts, ANY, SAMPLING, hosts.reach)
+    assert [len(host.verdicts) for host in checked] == [0, 1]
+    assert [len(host.processes) for host in checked] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("visits", "has"),
+    [
+        ([("a", 1000), ("b", 1000)], "a"),
+        ([("a", 1000), ("b", 0)], "a"),
+        ([("a", 2000), ("b", 1000)], "b"),
+        ([("a", 2000), ("b", 2000), ("c", 0), ("d", 1000)], "c"),
+    ],
+)
+def test_who_of_several_users_has_a_process(visits, has):
+    machines = Machines()
+    for name, uid in visits:
+        machines.take(FACTS, uid, [replace(PROCESS, host=name)])
+    told = {name: machines.elsewhere(FACTS, [replace(PROCESS, host=name)]) for name, _ in visits}
+    assert told == {name: {} if name == has else {7: has} for name, _ in visits}
+
+
+def test_a_host_that_is_visited_again_has_its_processes_yet():
+    machines = Machines()
+    assert [machines.take(FACTS, 0, [PROCESS]) for _ in range(2)] == [{}, {}]
