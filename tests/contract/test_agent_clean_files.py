@@ -73,6 +73,24 @@ def test_files_that_a_power_cut_left(cleaner, plant):
     assert not any(path.exists() for path in (*folders, sent))
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_map_that_a_jvm_was_told_to_write_goes_with_its_folder(cleaner, plant, replaced):
+    """Of an agent that was killed: known by its other name in the folder. What took its place stays."""
+    pid = os.getpid()
+    made = plant(f".hprofiler-run-76-{pid}-0")
+    mark = write(made / f"4026531836-{pid}-12345.perf.map", 0, "" if replaced else "1000 10 a.b\n")
+    usual = Path(f"/tmp/perf-{pid}.map")
+    plant.also(usual)
+    if replaced:
+        write(usual, 0, "of somebody's own")
+    else:
+        os.link(mark, usual)
+    entry = at(listed(cleaner), made)
+    assert entry["state"] == "left", entry
+    assert remove(cleaner, entry)["removed"] == [str(made)]
+    assert not made.exists() and usual.exists() == replaced
+
+
 def test_what_was_replaced_since_it_was_listed_stays(cleaner, plant):
     name = f".hprofiler-run-79-{os.getpid()}-0"
     entry = at(listed_with(cleaner, plant(name)), f"/tmp/{name}")

@@ -82,15 +82,17 @@ def test_a_jvm_that_takes_no_agents_writes_its_map_itself(agent, burn, jdk):
     assert not usual_map(burner).exists()
 
 
-def test_a_map_that_was_there_is_not_deleted(agent, burn):
+def test_a_map_that_was_there_is_read_and_not_written_over(agent, burn):
     burner = burn(jdk=17, options=[FRAME_POINTERS, "-XX:-EnableDynamicAgentLoading"])
-    usual_map(burner).write_text("there before")
+    before = "0 7fffffffffff Everything.everywhere\n"
+    usual_map(burner).write_text(before)
     try:
         done = record(agent, burner)
-        assert done.share("Burner") > 0.9
-        assert usual_map(burner).exists()
+        assert usual_map(burner).read_text() == before
     finally:
         usual_map(burner).unlink()
+    assert done.outcome["status"] == "degraded" and done.share("Everything.everywhere") > 0.5
+    assert "would write over it" in done.outcome["reason"]
 
 
 def test_somebody_elses_map_is_neither_written_nor_believed(agent, burn):

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use crate::folding::Waiting;
+
 /// A stream of which the beginning is forgotten as it is received. Places in it are counted from its first byte.
 #[derive(Default)]
 pub struct Backlog {
@@ -14,6 +16,7 @@ pub struct Backlog {
 
 enum Chunk {
     Bytes(Vec<u8>),
+    Result(Waiting),
     /// So many bytes of it.
     File(File, u64),
 }
@@ -21,8 +24,17 @@ enum Chunk {
 impl Chunk {
     fn size(&self) -> u64 {
         match self {
-            Self::Bytes(bytes) => bytes.len() as u64,
             Self::File(_, size) => *size,
+            in_memory => in_memory.memory() as u64,
+        }
+    }
+
+    /// The memory that it takes.
+    fn memory(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Result(bytes) => bytes.as_ref().len(),
+            Self::File(..) => 0,
         }
     }
 
@@ -30,11 +42,13 @@ impl Chunk {
     /// another hash than was announced, which the coordinator sees.
     fn read(&self, at: u64, piece: &mut [u8]) -> usize {
         let count = piece.len().min((self.size() - at) as usize);
+        let (piece, at) = (&mut piece[..count], at as usize);
         match self {
-            Self::Bytes(bytes) => piece[..count].copy_from_slice(&bytes[at as usize..][..count]),
-            Self::File(file, _) => match file.read_at(&mut piece[..count], at) {
+            Self::Bytes(bytes) => piece.copy_from_slice(&bytes[at..][..count]),
+            Self::Result(bytes) => piece.copy_from_slice(&bytes.as_ref()[at..][..count]),
+            Self::File(file, _) => match file.read_at(piece, at as u64) {
                 Ok(read) if read > 0 => return read,
-                _ => piece[..count].fill(0),
+                _ => piece.fill(0),
             },
         }
         count
@@ -54,11 +68,7 @@ impl Backlog {
 
     /// The memory that it takes, in bytes.
     pub fn memory(&self) -> usize {
-        let sizes = self.chunks.iter().map(|chunk| match chunk {
-            Chunk::Bytes(bytes) => bytes.len(),
-            Chunk::File(..) => 0,
-        });
-        sizes.sum()
+        self.chunks.iter().map(Chunk::memory).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -67,6 +77,10 @@ impl Backlog {
 
     pub fn add(&mut self, bytes: Vec<u8>) {
         self.push(Chunk::Bytes(bytes));
+    }
+
+    pub fn add_result(&mut self, bytes: Waiting) {
+        self.push(Chunk::Result(bytes));
     }
 
     pub fn add_file(&mut self, file: File, size: u64) {

@@ -1,12 +1,15 @@
 //! Taking turns at reading and folding what was recorded: it takes memory and a processor that the applications need.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// One process has the turn at a time. One that keeps it too long, as in a file system that hangs, has it no more: the
-/// next begins beside it.
+/// next begins beside it. Nobody begins while too much of what was folded waits to be received: a recording is safe
+/// where it lies, and its fold needs the memory.
 pub struct Folding {
     longest: Duration,
+    /// How many bytes may wait to be received while the next is folded.
+    room: usize,
     holder: Mutex<Holder>,
     freed: Condvar,
 }
@@ -17,6 +20,12 @@ struct Holder {
     since: Option<Instant>,
     /// The number of that turn, or of the last one.
     number: u64,
+    /// How many bytes of what was folded wait to be received.
+    waiting: usize,
+    /// Since when they leave room again, if they ever left none.
+    freed: Option<Instant>,
+    /// Nobody is there to receive any.
+    unheard: bool,
     /// Nobody wants what is folded any more.
     over: bool,
 }
@@ -27,20 +36,35 @@ pub struct Turn<'a> {
     number: u64,
 }
 
+/// What was folded. It counts as waiting until this is dropped.
+pub struct Waiting {
+    bytes: Vec<u8>,
+    folding: Arc<Folding>,
+}
+
 impl Folding {
     /// `longest`: after what time a turn passes to the next, whether its holder is ready or not.
     pub fn new(longest: Duration) -> Self {
         Self {
             longest,
+            room: usize::MAX,
             holder: Mutex::default(),
             freed: Condvar::new(),
         }
     }
 
+    /// The same, where no more than so many bytes may wait.
+    pub fn with_room(self, room: usize) -> Self {
+        Self { room, ..self }
+    }
+
     /// Wait for a turn; None once nobody wants what is folded any more.
     pub fn turn(&self) -> Option<Turn<'_>> {
         let mut holder = self.holder();
-        while let (false, Some(left)) = (holder.over, self.left(&holder)) {
+        while !holder.over {
+            let Some(left) = self.left(&holder) else {
+                break;
+            };
             let waited = self.freed.wait_timeout(holder, left);
             holder = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -66,8 +90,50 @@ impl Folding {
         self.holder().over
     }
 
-    /// How long somebody may yet keep the turn; None where it is free, or kept too long.
+    /// Have something wait that was just folded.
+    pub fn wait(self: &Arc<Self>, bytes: Vec<u8>) -> Waiting {
+        self.holder().waiting += bytes.len();
+        Waiting {
+            bytes,
+            folding: self.clone(),
+        }
+    }
+
+    /// Whether somebody is there to receive what is folded: for nobody nothing waits.
+    pub fn set_heard(&self, heard: bool) {
+        self.holder().unheard = !heard;
+        self.freed.notify_all();
+    }
+
+    /// Until when nobody could begin, for all that waited: until now, where it still does. None where it never was
+    /// too much.
+    pub fn held_up(&self) -> Option<Instant> {
+        let holder = self.holder();
+        match self.is_full(&holder) {
+            true => Some(Instant::now()),
+            false => holder.freed,
+        }
+    }
+
+    fn received(&self, bytes: usize) {
+        let mut holder = self.holder();
+        let was_full = self.is_full(&holder);
+        holder.waiting -= bytes;
+        if was_full && !self.is_full(&holder) {
+            holder.freed = Some(Instant::now());
+            self.freed.notify_all();
+        }
+    }
+
+    fn is_full(&self, holder: &Holder) -> bool {
+        holder.waiting > self.room && !holder.unheard
+    }
+
+    /// How long to wait before the next look; None where whoever looks may begin: the turn is free, or kept too long.
     fn left(&self, holder: &Holder) -> Option<Duration> {
+        if self.is_full(holder) {
+            return Some(self.longest);
+        }
         let left = self.longest.checked_sub(holder.since?.elapsed());
         left.filter(|left| !left.is_zero())
     }
@@ -85,6 +151,22 @@ impl Drop for Turn<'_> {
             holder.since = None;
             self.folding.freed.notify_one();
         }
+    }
+}
+
+impl AsRef<[u8]> for Waiting {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // It is free before the next begins.
+        let bytes = std::mem::take(&mut self.bytes);
+        let size = bytes.len();
+        drop(bytes);
+        self.folding.received(size);
     }
 }
 
@@ -156,5 +238,33 @@ mod tests {
         });
         drop(held);
         assert!(folding.is_over() && folding.turn().is_none());
+    }
+
+    /// That a turn is had no sooner than this lets it.
+    fn waits_for(folding: &Arc<Folding>, lets: impl FnOnce()) {
+        let (had, is_had) = channel();
+        scope(|scope| {
+            scope.spawn(|| had.send(folding.turn().is_some()).unwrap());
+            assert!(is_had.recv_timeout(Duration::from_millis(50)).is_err());
+            lets();
+            assert!(is_had.recv_timeout(LONG).unwrap());
+        });
+    }
+
+    #[test]
+    fn nobody_begins_while_too_much_waits_to_be_received() {
+        let folding = Arc::new(Folding::new(LONG).with_room(10));
+        let (one, other) = (folding.wait(vec![0; 10]), folding.wait(vec![0; 10]));
+        assert!(folding.held_up().is_some());
+        waits_for(&folding, || drop(one));
+        let freed = folding.held_up().unwrap();
+        assert!(freed <= Instant::now());
+        drop(other);
+        assert_eq!(folding.held_up(), Some(freed));
+        let _more_than_there_is_room_for = folding.wait(vec![0; 100]);
+        waits_for(&folding, || folding.set_heard(false));
+        folding.set_heard(true);
+        folding.end();
+        assert!(folding.turn().is_none());
     }
 }

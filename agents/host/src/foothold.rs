@@ -23,6 +23,8 @@ use crate::preflight::OUR_LIBRARY;
 
 /// The folders of runs begin with this.
 pub const RUN_FOLDER: &str = ".hprofiler-run-";
+/// In them, files whose name ends so have a second one in `/tmp` (engine/perf/placeholder.rs). Whoever made one deletes it.
+pub const PLACEHOLDER: &str = ".perf.map";
 /// What a library that JVMs load is called on a host.
 pub struct Named {
     /// What its folder's name begins with.
@@ -111,7 +113,8 @@ pub fn delete_unheld(dir: &OwnedFd, path: &str, ours: impl Fn(&str) -> bool) -> 
     }
     for entry in Dir::read_from(dir)?.flatten() {
         let name = entry.file_name().to_str().unwrap_or_default();
-        if !matches!(name, "" | "." | "..") && ours(name) {
+        let ours = ours(name) && !name.ends_with(PLACEHOLDER);
+        if !matches!(name, "" | "." | "..") && ours {
             unlinkat(dir, entry.file_name(), AtFlags::empty())?;
             audit::note("removed", || format!("{path}/{name}"));
         }

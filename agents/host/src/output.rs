@@ -11,6 +11,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::audit;
 use crate::backlog::Backlog;
+use crate::folding::Waiting;
 use crate::lease;
 use crate::outcome::{Failure, Stage};
 use crate::protocol::Event;
@@ -131,13 +132,14 @@ impl Output {
     }
 
     pub fn send(&mut self, event: &Event) {
-        self.send_with(event, Vec::new());
+        self.send_noted();
+        self.put(event, |_| ());
     }
 
     /// Send an event and the payload whose size it names.
-    pub fn send_with(&mut self, event: &Event, payload: Vec<u8>) {
+    pub fn send_with(&mut self, event: &Event, payload: Waiting) {
         self.send_noted();
-        self.put(event, |backlog| backlog.add(payload));
+        self.put(event, |backlog| backlog.add_result(payload));
     }
 
     /// Send what was done since this was last sent; that is told before whatever follows from it.
@@ -231,7 +233,7 @@ impl Audience for Output {
     }
 
     fn result(&mut self, over: Over) {
-        let size: usize = over.profiles.iter().map(|(_, bytes)| bytes.len()).sum();
+        let size: usize = over.profiles.iter().map(|(head, _)| head.size).sum();
         let over = match self.gone && self.keeps && self.backlog.memory() + size > self.room {
             true => no_room(over, self.room),
             false => over,
@@ -292,6 +294,7 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::folding::Folding;
     use crate::outcome::{Outcome, Status};
     use std::io::Read;
     use std::os::unix::net::UnixStream;
@@ -300,6 +303,10 @@ mod tests {
         Event::Stored {
             sha256: text.to_owned(),
         }
+    }
+
+    fn folded(bytes: Vec<u8>) -> Waiting {
+        Arc::new(Folding::new(Duration::ZERO)).wait(bytes)
     }
 
     /// What comes out at the other end, until this one is dropped.
@@ -314,7 +321,7 @@ mod tests {
         let mut output = Output::unheard();
         output.keep(MOST_KEPT);
         output.send(&event("one"));
-        output.send_with(&event("two"), b"payload\n".to_vec());
+        output.send_with(&event("two"), folded(b"payload\n".to_vec()));
         let all = "{\"type\":\"stored\",\"sha256\":\"one\"}\n{\"type\":\"stored\",\"sha256\":\"two\"}\npayload\n";
         for at in [0, 5, 33, 70] {
             assert!(output.reaches(at));
@@ -354,7 +361,7 @@ mod tests {
             shown
         });
         lease::show(begin + patience);
-        output.send_with(&event("much"), vec![0; 4 << 20]);
+        output.send_with(&event("much"), folded(vec![0; 4 << 20]));
         drop(output);
         let shown = slow.join().unwrap();
         assert!(shown >= 8, "in {shown} s");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::clock::{Clock, End};
 use crate::engine::perf::Share;
 use crate::engine::{self, Engine, Folded, Note, Raw, Shared, Stopped, Way};
-use crate::folding::Folding;
+use crate::folding::{Folding, Waiting};
 use crate::outcome::{Ended, Failure, Outcome, Stage, Status};
 use crate::preflight;
 use crate::proc::target::Target;
@@ -41,7 +41,7 @@ pub enum Report {
 
 /// How it went. Profiles may come with any outcome; `left` are paths that could not be deleted.
 pub struct Over {
-    pub profiles: Vec<(ProfileHead, Vec<u8>)>,
+    pub profiles: Vec<(ProfileHead, Waiting)>,
     pub raw: Option<(RawHead, Raw)>,
     pub outcome: Outcome,
     pub left: Vec<String>,
@@ -307,7 +307,7 @@ impl Recording<'_> {
         let told = profiles
             .into_iter()
             .map(|profile| told(self.job, engine, &clock, attached, profile));
-        let profiles: Vec<(ProfileHead, Vec<u8>)> = told.collect::<Result<_, _>>()?;
+        let profiles: Vec<(ProfileHead, Waiting)> = told.collect::<Result<_, _>>()?;
         let counts = profiles
             .iter()
             .filter_map(|(head, _)| remark(head, profiles.len() > 1));

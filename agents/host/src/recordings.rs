@@ -27,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const STEP_TIME: Duration = Duration::from_secs(26);
 /// How long one process may keep the others from being folded: several may hang within the time of a step.
 const HOLD: Duration = Duration::from_secs(5);
+/// The part of the agent's memory that results may take which wait to be received, while the next is folded.
+const WAITING: u64 = 8;
 /// Who has used less of a processor in the time of a step hangs.
 const LITTLE: Duration = Duration::from_millis(300);
 
@@ -101,7 +103,9 @@ impl Recordings {
         request.limits.check()?;
         let asked = request.processes.len();
         let shared = Arc::new(Shared::within(&request.limits));
-        let folding = Arc::new(Folding::new(shared.limits.stretch(HOLD)));
+        let room = shared.limits.memory_part(WAITING) as usize;
+        let folding = Folding::new(shared.limits.stretch(HOLD)).with_room(room);
+        let folding = Arc::new(folding);
         let mut pids = HashSet::new();
         let chosen = request
             .processes
@@ -186,6 +190,11 @@ impl Recordings {
         self.shared.limits.memory_part(2) as usize
     }
 
+    /// Whether somebody is there to take results. What nobody takes is kept where there is room.
+    pub fn set_heard(&self, heard: bool) {
+        self.folding.set_heard(heard);
+    }
+
     pub fn is_started(&self) -> bool {
         self.deadline.is_some()
     }
@@ -206,6 +215,9 @@ impl Recordings {
 
     /// Give up what the step has waited for too long, so that one process does not hold up the others.
     pub fn give_up(&mut self, audience: &mut impl Audience) {
+        if let (Step::Record, Some(until)) = (self.step, self.folding.held_up()) {
+            self.give_time(until);
+        }
         let (awaited, stage) = match self.step {
             _ if self.limit > Instant::now() => return,
             Step::Prepare => (Phase::Preparing, Stage::Prepare),
@@ -237,16 +249,16 @@ impl Recordings {
         let before = self.worked.take();
         let works = before.is_some_and(|before| used().saturating_sub(before) > LITTLE);
         if works {
-            self.give_time(Duration::ZERO);
+            self.give_time(Instant::now());
         }
         works
     }
 
-    /// What follows the time that is recorded may take so long, after this.
-    fn give_time(&mut self, after: Duration) {
-        let (now, limits) = (Instant::now() + after, &self.shared.limits);
-        self.limit = self.limit.max(now + limits.stretch(STEP_TIME));
-        let deadline = now + limits.stretch(PATIENCE);
+    /// What follows the time that is recorded may take so long, from then on.
+    fn give_time(&mut self, from: Instant) {
+        let limits = &self.shared.limits;
+        self.limit = self.limit.max(from + limits.stretch(STEP_TIME));
+        let deadline = from + limits.stretch(PATIENCE);
         self.deadline = self.deadline.map(|before| before.max(deadline));
     }
 
@@ -288,7 +300,7 @@ impl Recordings {
                     // Those that are left wait in turn to be folded, each for all before it, and to be sent.
                     self.worked = Some(used());
                     self.shared.limits.extend_backstop(self.duration);
-                    self.give_time(Duration::ZERO);
+                    self.give_time(Instant::now());
                 }
             }
         }
@@ -312,7 +324,7 @@ impl Recordings {
                 true => Duration::ZERO,
                 false => self.duration,
             };
-            self.give_time(after + self.queue());
+            self.give_time(Instant::now() + after + self.queue());
             let running = self.those(Phase::Running).count();
             audience.tell(&Event::Recording {
                 processes: running + self.early.len(),

@@ -7,6 +7,7 @@ use flamegraph::Profile;
 use crate::clock::Clock;
 use crate::engine::{EventProfile, Note, Raw, USER_CODE};
 use crate::files::{hash_of, sha256};
+use crate::folding::Waiting;
 use crate::outcome::{each_once, Failure, Outcome, Stage, Status};
 use crate::protocol::{ProfileHead, RawHead, Samples};
 use crate::recording::Job;
@@ -43,7 +44,7 @@ pub fn told(
     clock: &Clock,
     attached: Option<Duration>,
     mut recorded: EventProfile,
-) -> Result<(ProfileHead, Vec<u8>), Failure> {
+) -> Result<(ProfileHead, Waiting), Failure> {
     let profile = of_cpu_time(recorded.profile, &recorded.event, clock);
     recorded.profile = profile.map_err(|error| Failure::plain(error.to_string()))?;
     label(job, &mut recorded.profile);
@@ -69,7 +70,7 @@ pub fn told(
         sha256: sha256(&bytes),
         size: bytes.len(),
     };
-    Ok((head, bytes))
+    Ok((head, job.folding.wait(bytes)))
 }
 
 /// How many samples there should be of the CPU time that the source can see.

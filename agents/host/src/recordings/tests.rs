@@ -37,6 +37,13 @@ impl Recordings {
         recordings.all[0].pid = pid;
         recordings
     }
+
+    /// Have the next wait to be folded until all that was is received.
+    pub fn without_room(&mut self) -> Arc<Folding> {
+        let folding = Folding::new(Duration::from_secs(600)).with_room(0);
+        self.folding = Arc::new(folding);
+        self.folding.clone()
+    }
 }
 
 fn phases(recordings: &Recordings) -> Vec<Phase> {
@@ -97,6 +104,22 @@ fn each_that_is_folded_gives_time_to_the_next() {
     assert_eq!(phases(&recordings), [Phase::Over, Phase::Running]);
     assert!(recordings.limit > Instant::now() + STEP_TIME / 2);
     assert!(recordings.deadline() > Some(Instant::now() + PATIENCE / 2));
+}
+
+#[test]
+fn who_waits_for_others_to_be_received_is_not_given_up() {
+    let mut recordings = recordings(Step::Record, &[Phase::Running]);
+    let others = recordings.without_room().wait(vec![0]);
+    recordings.give_up(&mut Output::unheard());
+    assert_eq!(phases(&recordings), [Phase::Running]);
+    drop(others);
+    // From now on it could have been folded.
+    let now = Instant::now();
+    (recordings.limit, recordings.deadline) = (now, Some(now));
+    recordings.give_up(&mut Output::unheard());
+    assert_eq!(phases(&recordings), [Phase::Running]);
+    assert!(recordings.limit <= now + STEP_TIME);
+    assert!(recordings.deadline() > Some(now + PATIENCE / 2));
 }
 
 /// A recording that waits for another to be folded, and tells the inbox once it need not any more.

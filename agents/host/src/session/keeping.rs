@@ -47,6 +47,7 @@ impl Session {
         self.lost = Some(Instant::now());
         self.output.lose();
         if let Some(recordings) = &mut self.recordings {
+            recordings.set_heard(false);
             if let Some(seconds) = recordings.sampling() {
                 self.output.send(&Event::Interrupted {
                     seconds,
@@ -61,8 +62,17 @@ impl Session {
 
     /// It was silent, and is not any more.
     pub(super) fn found_again(&mut self) {
-        if self.lost.take().is_some() {
+        if self.lost.is_some() {
+            self.is_heard_again();
             self.output.revive();
+        }
+    }
+
+    /// Somebody takes results again.
+    fn is_heard_again(&mut self) {
+        self.lost = None;
+        if let Some(recordings) = &self.recordings {
+            recordings.set_heard(true);
         }
     }
 
@@ -82,7 +92,7 @@ impl Session {
                 return self.output.revive();
             }
         };
-        self.lost = None;
+        self.is_heard_again();
         self.lender = Some(successor.control);
         self.inbox.listen_to(connection);
         let found = Event::Resumed { found: true };

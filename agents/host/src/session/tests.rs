@@ -38,6 +38,21 @@ fn output() -> (Output, UnixStream) {
 }
 
 #[test]
+fn nobody_waits_for_one_who_is_lost() {
+    let (output, _from) = output();
+    let mut recordings = Recordings::hanging(7, true);
+    let folding = recordings.without_room();
+    let mut session = session(recordings, output);
+    session.token = Some(Token::new("0".repeat(32)).unwrap());
+    let _result = folding.wait(vec![0]);
+    assert!(folding.held_up().is_some());
+    assert!(session.lose("it was closed", End::Closed).is_ok());
+    assert!(folding.held_up().is_none() && folding.turn().is_some());
+    session.found_again();
+    assert!(folding.held_up().is_some());
+}
+
+#[test]
 fn what_waits_to_be_heard_is_not_given_up() {
     let (output, mut from) = output();
     let mut session = session(Recordings::hanging(7, true), output);

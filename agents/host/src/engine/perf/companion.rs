@@ -10,6 +10,7 @@ use flamegraph::perf_data::{Finish, JitMaps, Live, LiveLimits, Recorded, Wanted}
 use flamegraph::{GoOn, SymbolOptions};
 
 use super::java_map::{Asked, Java, NO_NAMES};
+use super::placeholder::Late;
 use super::stream::Progress;
 use super::written::Written;
 use crate::engine::{Note, Shared};
@@ -35,6 +36,7 @@ pub struct Companion {
     java: Java,
     live: Option<Live>,
     map: Option<Written>,
+    late: Option<Late>,
     left: Vec<String>,
 }
 
@@ -55,6 +57,7 @@ impl Companion {
             perfmap: job.libraries.perfmap.clone(),
             live: None,
             map: None,
+            late: None,
             left: Vec::new(),
         })
     }
@@ -108,7 +111,7 @@ impl Companion {
     /// Ask the JVM, while it lives, which code it has where. What could not be deleted is told at the end.
     pub fn ask_for_map(&mut self) -> Vec<Note> {
         let answer = self.asked().map();
-        self.map = answer.map;
+        (self.map, self.late) = (answer.map, answer.late);
         self.left.extend(answer.left);
         answer.notes
     }
@@ -154,6 +157,9 @@ impl Companion {
 
     /// The paths that could not be deleted.
     pub fn left(&mut self) -> Vec<String> {
+        let lives = self.target.stat().is_some();
+        let late = self.late.take().and_then(|late| late.leave(lives));
+        self.left.extend(late);
         std::mem::take(&mut self.left)
     }
 }

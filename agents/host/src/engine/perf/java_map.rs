@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{openat, Mode, OFlags, CWD};
-use rustix::io::Errno;
 
+use super::placeholder::{Late, Placeholder};
 use super::written::{Form, Written};
 use crate::attach::{Attach, Reply};
 use crate::audit;
 use crate::engine::Note;
-use crate::files::{open_regular, Passing};
 use crate::foothold::{
     bases, is_library_file, let_library_go, run_folder, stage_library, Held, PERFMAP,
 };
@@ -101,6 +100,7 @@ pub struct Answer {
     pub map: Option<Written>,
     pub notes: Vec<Note>,
     pub left: Vec<String>,
+    pub late: Option<Late>,
 }
 
 impl Asked<'_> {
@@ -166,7 +166,7 @@ impl Asked<'_> {
             Err(failure) if attach.is_over() => return Err(failure),
             Err(failure) => failure,
         };
-        match self.by_command(&attach) {
+        match self.by_command(&attach, answer) {
             Ok(map) => {
                 answer.notes.push(no_inlined(&first.reason));
                 answer.map = Some(map);
@@ -252,44 +252,47 @@ impl Asked<'_> {
     }
 
     /// A map by the JVM's own command: 17 and later have it, and 25 writes it where it is told to.
-    fn by_command(&self, attach: &Attach) -> Result<Written, Failure> {
+    fn by_command(&self, attach: &Attach, answer: &mut Answer) -> Result<Written, Failure> {
         let run = self.run_folder()?;
         let path = format!("{}/{}", run.path, self.file());
         let asked = attach.command(&format!("Compiler.perfmap {path}"), ANSWER);
+        let mut late = None;
         let map = match asked {
             Err(failure) => Err(failure),
             Ok((true, _)) => self.text(&run.dir, &self.file()).map_err(Failure::plain),
             Ok((false, words)) if words.contains("Unknown diagnostic command") => Err(
                 Failure::plain("this version has no Compiler.perfmap (17 has)"),
             ),
-            Ok((false, _)) => self.by_command_in_tmp(attach),
+            Ok((false, _)) => self.by_command_in_tmp(attach, &run, &mut late),
         };
-        let _ = run.release(|_| true);
+        match late {
+            Some(placeholder) => answer.late = Some(Late { placeholder, run }),
+            None => drop(run.release(|_| true)),
+        }
         map
     }
 
-    /// Versions that are told no path write to `/tmp`. A map that is there is not ours to delete.
-    fn by_command_in_tmp(&self, attach: &Attach) -> Result<Written, Failure> {
-        let tmp = || self.tmp().map_err(Failure::plain);
-        let (tmp, again, name) = (tmp()?, tmp()?, self.usual_name());
-        let _ours = match create(&tmp, &name) {
-            Ok(_) => Some(Passing::new(again, &name, "/tmp")),
-            Err(Errno::EXIST) => {
-                // Anybody else's, or a link, the JVM must not be made to write to.
-                open_regular(&tmp, &name, Some(self.shoes.uid), u64::MAX)
-                    .map_err(|error| Failure::plain(error.to_string()))?;
-                None
-            }
-            Err(error) => {
-                return Err(Failure::plain(format!("{}: {error}", self.usual_path())));
-            }
-        };
-        match attach.command("Compiler.perfmap", ANSWER)? {
-            (true, _) => self.text(&tmp, &name).map_err(Failure::plain),
-            (false, words) => Err(Failure::plain(format!(
+    /// Versions that are told no path write to `/tmp`. A map that is there is not ours to have written over.
+    fn by_command_in_tmp(
+        &self,
+        attach: &Attach,
+        run: &Held,
+        late: &mut Option<Placeholder>,
+    ) -> Result<Written, Failure> {
+        let tmp = self.tmp().map_err(Failure::plain)?;
+        let stem = self.target.file_stem();
+        let placeholder = Placeholder::make(run, &stem, tmp, self.usual_name())?;
+        match attach.command("Compiler.perfmap", ANSWER) {
+            Ok((true, _)) => placeholder.written(self.shoes.uid).map_err(Failure::plain),
+            Ok((false, words)) => Err(Failure::plain(format!(
                 "Compiler.perfmap: {}",
                 words.chars().take(200).collect::<String>()
             ))),
+            Err(failure) => {
+                // The JVM has the command all the same, and writes once it goes on.
+                *late = Some(placeholder);
+                Err(failure)
+            }
         }
     }
 
@@ -321,9 +324,4 @@ impl Asked<'_> {
 
 fn no_inlined(why: &str) -> Note {
     Note::plain(format!("inlined Java methods are not seen: {why}"))
-}
-
-fn create(dir: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(dir, name, flags, Mode::RUSR | Mode::WUSR)
 }

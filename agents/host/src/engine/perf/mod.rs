@@ -8,6 +8,7 @@ pub mod events;
 pub mod find;
 mod java_map;
 mod often;
+pub mod placeholder;
 mod quality;
 mod record;
 mod rights;
