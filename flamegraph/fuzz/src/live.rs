@@ -7,7 +7,7 @@ use flamegraph::perf_data::{
 };
 use flamegraph::SymbolOptions;
 
-use crate::coming_back::comes_back;
+use super::coming_back::comes_back;
 
 /// Small, so that memory that grows beyond them is found soon.
 const LIMITS: LiveLimits = LiveLimits {

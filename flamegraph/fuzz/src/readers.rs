@@ -4,7 +4,7 @@ use flamegraph::{
     read, read_jfr, Format, Limits, PerfOptions, ReadOptions, SymbolOptions, Threads,
 };
 
-use crate::coming_back::comes_back;
+use super::coming_back::comes_back;
 
 /// Of a recording's timelines.
 const MOST_SECONDS: usize = 86_460;
