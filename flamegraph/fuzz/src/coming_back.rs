@@ -21,7 +21,7 @@ pub fn comes_back(profile: &Profile) {
     threads_come_back(profile);
 }
 
-/// With threads as labels: nothing else of the stacks changes.
+/// With threads as labels: they can be had again, or left out.
 fn threads_come_back(profile: &Profile) {
     let options = WriteOptions {
         thread_label: true,
@@ -31,9 +31,10 @@ fn threads_come_back(profile: &Profile) {
     let off = copy(&written, Format::Pprof, Threads::Off);
     let without = profile.without_threads().expect("stacks add up");
     same(&off, &without, WriteFormat::Pprof);
-    let each = copy(&written, Format::Pprof, Threads::Each);
-    let each = each.without_threads().expect("stacks add up");
-    same(&each, &without, WriteFormat::Pprof);
+    if !profile.labels().contains_key(THREAD) {
+        let each = copy(&written, Format::Pprof, Threads::Each);
+        same(&each, profile, WriteFormat::Pprof);
+    }
 }
 
 fn copy(written: &[u8], format: Format, threads: Threads) -> Profile {
