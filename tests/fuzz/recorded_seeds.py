@@ -57,6 +57,7 @@ _Z1fI1pIiiES0_IS1_S1_ES0_IS2_S2_EEvv
 _ZN3std2rt10lang_start28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE
 _RNvC1m4spin.cold
 _RINvNtC3std3mem8align_ofNtNtC3std3mem12DiscriminantE
+_ZNE
 """
 
 
