@@ -1,6 +1,7 @@
 //! What of a sample's thread stands at the root of its stack.
 
 use crate::error::Result;
+use crate::frames::Kind;
 use crate::ops::rebuild::Rebuild;
 use crate::profile::Profile;
 use crate::tree::{Node, ROOT};
@@ -69,11 +70,13 @@ pub(crate) fn thread_of(frame: &str) -> Option<&str> {
 }
 
 impl Profile {
-    /// The thread of a node that is an outermost frame in brackets.
+    /// The thread of a node that is an outermost frame in brackets. A frame with a kind is code; one without a name, or
+    /// with brackets within the brackets, would be another when it is read as a label.
     pub(crate) fn thread_at(&self, node: Node) -> Option<&str> {
         let outermost = node != ROOT && self.tree.parent(node) == ROOT;
-        let name = outermost.then(|| self.frames.name_of(self.tree.frame(node)));
-        name.and_then(thread_of)
+        let frame = outermost.then(|| self.tree.frame(node))?;
+        let name = (frame.kind() == Kind::Plain).then(|| self.frames.name_of(frame))?;
+        thread_of(name).filter(|thread| !thread.is_empty() && thread_of(thread).is_none())
     }
 
     /// The stacks without the outermost frame where that is in brackets, which tells threads apart.

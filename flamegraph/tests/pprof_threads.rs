@@ -77,6 +77,20 @@ fn a_thread_s_own_samples_keep_their_place() {
     assert_eq!(off.total(0).unwrap(), 3);
 }
 
+#[test]
+fn what_no_label_can_say_stays_a_frame() {
+    for text in [
+        "[[a]];run 1\n",
+        "[];run 1\n",
+        "[kernel]_[k];run 1\n",
+        "[a];run 1\n",
+    ] {
+        let mut profile = read(text.as_bytes(), &ReadOptions::default()).unwrap();
+        profile.set_label("host", "h1");
+        assert_eq!(folded(&pprof(&profile), Threads::Each), text);
+    }
+}
+
 /// A field of a protobuf message that has a length.
 fn piece(field: u8, content: &[u8]) -> Vec<u8> {
     let length = u8::try_from(content.len() & 0x7f).unwrap() | 0x80;

@@ -102,7 +102,7 @@ _ANSWERS = (
 )
 
 
-def seeds() -> Iterator[Seed]:
+def by_hand() -> Iterator[Seed]:
     lines = [json.dumps(request, separators=(",", ":")).encode() + b"\n" for request in _REQUESTS]
     lines.append(b'{"type":"put","name":"l","sha256":"ab","size":3}\nxyz{"type":"ping"}\n{"type":"list"}\n')
     for number, line in enumerate([*lines, b"".join(lines)]):
@@ -111,14 +111,17 @@ def seeds() -> Iterator[Seed]:
         yield "command_line", f"command-{number}", command.replace(" ", "\0").encode() + b"\0" + _FILES
     for number, text in enumerate(_TEXTS):
         yield "proc_texts", f"text-{number}", text.encode()
-    for name in ("stat", "status", "cgroup"):
-        yield "proc_texts", name, Path(f"/proc/self/{name}").read_bytes()[:6000]
     for number, answer in enumerate(_ANSWERS):
         yield "answers", f"answer-{number}", answer.encode()
-    yield from perfs_beginning()
     arguments = (b"java.rt.vmArgs", b"-Xmx1g -XX:+X")
     yield "hsperf", "some", published([(b"a", b"12345678"), arguments, (b"java.rt.vmFlags", b"x")])
     yield "hsperf", "none", published([])
+
+
+def by_tools() -> Iterator[Seed]:
+    for name in ("stat", "status", "cgroup"):
+        yield "proc_texts", name, Path(f"/proc/self/{name}").read_bytes()[:6000]
+    yield from perfs_beginning()
     yield from libraries()
 
 

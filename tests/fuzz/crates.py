@@ -24,6 +24,7 @@ _COVERAGE = (
 # In bytes. A recording of the JDK's has a hundred kilobytes before the first sample.
 _LONGEST = {
     "jfr": 200_000,
+    "recording": 200_000,
     "perf_data": 100_000,
     "perf_live": 65_536,
     "compact": 65_536,

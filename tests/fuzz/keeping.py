@@ -1,4 +1,8 @@
-"""What goes into git of the inputs that fuzzing found: few and short ones that reach what was reached."""
+"""What goes into git: all inputs that were made by hand, and of those that fuzzing found few and short ones.
+
+These reach together what was reached. What was made by hand is kept whatever it reaches: it may differ from a
+shorter one by a value alone.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +13,27 @@ import tempfile
 from pathlib import Path
 from typing import Any, Iterable, List, Set, Tuple
 
-from tests.fuzz import coordinator, kept
+from tests.fuzz import coordinator, kept, seeds
 from tests.fuzz.crates import CHECKOUT
 from tests.fuzz.running import Target
 from tests.fuzz.targets import inputs_of
 
-_LONGEST = 2000
-"""In bytes."""
+_LONGEST = dict.fromkeys(("jfr", "recording", "perf_data", "perf_live"), 16 << 10)
+"""In bytes. A recording is of use as a whole."""
+_USUALLY = 2000
 _OF_MACHINE = (str(Path.home()), str(CHECKOUT), platform.node(), platform.release())
 
 
 def keep(target: Target, cache: Path) -> int:
     """Write the target's file in git anew. How many inputs it has."""
     if target.name in coordinator.TARGETS:
-        inputs = _reaching(target.name, _short(inputs_of(target.name, cache)))
+        inputs = _reaching(target.name, _short(target.name, inputs_of(target.name, cache)))
     elif target.name == "block":
-        inputs = _short(inputs_of(target.name, cache))
+        inputs = _short(target.name, inputs_of(target.name, cache))
     else:
         inputs = _merged(target, cache)
-    return kept.write(target.corpus, target.name, filter(_is_anybodys, inputs))
+    by_hand = [data for name, _, data in seeds.by_hand() if name == target.name]
+    return kept.write(target.corpus, target.name, by_hand, filter(_is_anybodys, inputs))
 
 
 def _is_anybodys(data: bytes) -> bool:
@@ -35,19 +41,24 @@ def _is_anybodys(data: bytes) -> bool:
     return not any(len(words) > 3 and words.encode() in data for words in _OF_MACHINE)
 
 
-def _short(folder: Path) -> List[bytes]:
+def _short(name: str, folder: Path) -> List[bytes]:
     everything = (file.read_bytes() for file in folder.iterdir())
-    return sorted((data for data in everything if len(data) <= _LONGEST), key=lambda data: (len(data), data))
+    short = (data for data in everything if len(data) <= _longest(name))
+    return sorted(short, key=lambda data: (len(data), data))
+
+
+def _longest(name: str) -> int:
+    return _LONGEST.get(name, _USUALLY)
 
 
 def _merged(target: Target, cache: Path) -> List[bytes]:
     """By libFuzzer's own choice."""
     program = target.command(1)[0]
     with tempfile.TemporaryDirectory() as folder:
-        options = ["-set_cover_merge=1", "-use_counters=0", f"-max_len={_LONGEST}"]
+        options = ["-set_cover_merge=1", "-use_counters=0", f"-max_len={_longest(target.name)}"]
         command = [program, *options, folder, str(inputs_of(target.name, cache))]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return _short(Path(folder))
+        return _short(target.name, Path(folder))
 
 
 def _reaching(name: str, inputs: Iterable[bytes]) -> List[bytes]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterable, List
 
 MOST_BYTES = 30_000
-"""Of all inputs of a target."""
+"""Of all inputs of a target that were found."""
 _READABLE = 0.9
 _ESCAPED = {0x5C: "\\\\", 0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t"}
 
@@ -23,12 +23,17 @@ def read(corpus: Path, target: str) -> List[bytes]:
     return []
 
 
-def write(corpus: Path, target: str, inputs: Iterable[bytes]) -> int:
-    """Keep these, the shortest first, as far as there is room. How many were kept."""
+def write(corpus: Path, target: str, by_hand: Iterable[bytes], found: Iterable[bytes]) -> int:
+    """Keep all that were made by hand, and of those that were found the shortest, as far as there is room.
+
+    How many were kept.
+    """
+    always = _shortest_first(by_hand)
     taken: List[bytes] = []
-    for data in sorted(set(inputs), key=lambda one: (len(one), one)):
+    for data in _shortest_first(set(found) - set(always)):
         if sum(map(len, taken)) + len(data) <= MOST_BYTES:
             taken.append(data)
+    taken = always + taken
     everything = b"".join(taken)
     readable = sum(32 <= byte < 127 or byte in (9, 10) for byte in everything)
     text = readable >= _READABLE * len(everything)
@@ -39,6 +44,10 @@ def write(corpus: Path, target: str, inputs: Iterable[bytes]) -> int:
     file = corpus / f"{target}.{'txt' if text else 'hex'}"
     file.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
     return len(taken)
+
+
+def _shortest_first(inputs: Iterable[bytes]) -> List[bytes]:
+    return sorted(set(inputs), key=lambda one: (len(one), one))
 
 
 def _escaped(data: bytes) -> str:

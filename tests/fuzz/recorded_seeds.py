@@ -12,27 +12,41 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
 from hprofiler._flamegraph import Profile
+from tests.fuzz import kept, perf_streams
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 Seed = Tuple[str, str, bytes]
 """Of which target, a name, the bytes."""
 
 
-def seeds() -> Iterator[Seed]:
+def by_hand() -> Iterator[Seed]:
     for path in sorted((CHECKOUT / "tests/golden/flamegraph").glob("*.folded")):
         yield from written(path.stem, path.read_bytes())
-    yield from written("small", b"main;a.B.c_[j];read_[k] 3\nmain;a.B.c_[0] 4\n")
+    yield from written("small", SMALL)
     yield "folded", "two-counts", b"a;b 1 2\na 3 4\n"
     yield from perf_script_texts()
+    yield "perf_live", "asked", perf_streams.with_what_is_asked()
+    yield from maps_of_code()
+    for number, recording in enumerate(kept.read(Path(__file__).with_name("made"), "jfr")):
+        yield "jfr", f"made-{number}", recording
+        yield "recording", f"made-{number}", recording
+    yield "symbols", "kallsyms", b"ffffffff81000000 T _text\nffffffff81000040 t start_64\tm [a]\n"
+    yield "symbols", "map", b"7f10 20 Interpreter\n7f18 30 over\n7f30 10 int a.B.c(int)\n"
+    yield "mangled", "names", NAMES
+    yield "rules", "ours", (CHECKOUT / "flamegraph/src/ops/names.rules").read_bytes()
+    yield "rules", "colours", b"a.B.c_[j]->rgb(1,2,3)\nb->c->rgb(4, 5, 6)\n"
+
+
+def by_tools() -> Iterator[Seed]:
+    """What programs of this machine write."""
+    yield from packed_by_zstd()
     with tempfile.TemporaryDirectory() as folder:
         yield from perf_recordings(Path(folder))
         yield from files_of_symbols(Path(folder))
-        yield from maps_of_code()
         yield from jfr_recordings(Path(folder))
-    yield "mangled", "names", NAMES
-    yield "rules", "ours", (CHECKOUT / "flamegraph/src/ops/names.rules").read_bytes()
 
 
+SMALL = b"main;a.B.c_[j];read_[k] 3\nmain;a.B.c_[0] 4\n"
 NAMES = b"""\
 _ZNK2ns1VltERKS0_
 _ZThn8_N2ns1V3getEi
@@ -43,6 +57,7 @@ _Z1fI1pIiiES0_IS1_S1_ES0_IS2_S2_EEvv
 _ZN3std2rt10lang_start28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE
 _RNvC1m4spin.cold
 _RINvNtC3std3mem8align_ofNtNtC3std3mem12DiscriminantE
+_ZNE
 """
 
 
@@ -57,10 +72,13 @@ def written(name: str, text: bytes) -> Iterator[Seed]:
             content = Path(file.name).read_bytes()
         yield target, name, content
         yield "detected", f"{name}{suffix}", content
+
+
+def packed_by_zstd() -> Iterator[Seed]:
     zstd = shutil.which("zstd")
     if zstd:
-        packed = subprocess.run([zstd, "-c"], input=text, check=True, capture_output=True).stdout
-        yield "detected", f"{name}.zst", packed
+        packed = subprocess.run([zstd, "-c"], input=SMALL, check=True, capture_output=True).stdout
+        yield "detected", "small.zst", packed
 
 
 def perf_script_texts() -> Iterator[Seed]:
@@ -101,8 +119,7 @@ def perf_recordings(folder: Path) -> Iterator[Seed]:
 
 
 def files_of_symbols(folder: Path) -> Iterator[Seed]:
-    """A small program, with and without its full table, and some of the kernel's symbols."""
-    yield "symbols", "kallsyms", b"ffffffff81000000 T _text\nffffffff81000040 t start_64\tm [a]\n"
+    """A small program, with and without its full table."""
     compiler = shutil.which("cc")
     if compiler is None:
         print("no C compiler on this machine: no seeds of ELF", file=sys.stderr)
@@ -143,4 +160,5 @@ def jfr_recordings(folder: Path) -> Iterator[Seed]:
     command = [java, f"-XX:StartFlightRecording:{recording}", "-version"]
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if path.exists():
-        yield "jfr", "jdk", path.read_bytes()
+        for target in ("jfr", "recording"):
+            yield target, "jdk", path.read_bytes()

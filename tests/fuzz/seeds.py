@@ -24,8 +24,15 @@ def plant(corpora: Path, corpus_of: Dict[str, Path]) -> None:
 
 
 def made() -> Iterator[Seed]:
-    yield from recorded_seeds.seeds()
-    yield from agent_seeds.seeds()
+    yield from by_hand()
+    yield from recorded_seeds.by_tools()
+    yield from agent_seeds.by_tools()
+
+
+def by_hand() -> Iterator[Seed]:
+    """The same on every machine."""
+    yield from recorded_seeds.by_hand()
+    yield from agent_seeds.by_hand()
     yield from coordinator_seeds.seeds()
     yield from blocks()
 

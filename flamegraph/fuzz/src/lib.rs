@@ -1,7 +1,9 @@
-//! The fuzz targets. What every reader's target does: read, and when that works, write and read again: the totals are
-//! the same.
+//! The fuzz targets. What every reader's target does: read, and when that works, write and read again: what comes back
+//! is the same profile.
 
+mod coming_back;
 pub mod kept;
+mod live;
 mod parts;
 mod readers;
 
@@ -11,7 +13,7 @@ type Target = fn(&[u8]);
 /// The targets by name.
 pub const TARGETS: [(&str, Target); 13] = [
     ("jfr", readers::jfr),
-    ("perf_live", parts::perf_live),
+    ("perf_live", live::perf_live),
     ("compact", readers::compact),
     ("jit_map", parts::jit_map),
     ("symbols", parts::symbols),

@@ -1,77 +1,107 @@
-//! What recordings are read with: perf's stream, maps of compiled code, tables of symbols, rules of names.
+//! What recordings are read with: maps of compiled code, tables of symbols, rules of names.
 
-use flamegraph::perf_data::{
-    demangle, symbols_at, Counted, Finish, JitMap, JitMaps, Live, LiveLimits, Wanted,
-};
-use flamegraph::{NameRules, SymbolOptions};
+use flamegraph::perf_data::{demangle, perf_map_at, symbols_at, JitMap};
+use flamegraph::svg::PaletteMap;
+use flamegraph::NameRules;
 
-/// Small, so that memory that grows beyond them is found soon.
-const LIMITS: LiveLimits = LiveLimits {
-    nodes: 1 << 12,
-    places: 1 << 12,
-    threads: 1 << 8,
-    mappings: 1 << 10,
-    waiting_bytes: 1 << 20,
-    cells: 1 << 20,
-    seconds: 1 << 10,
-};
+/// No frame's name is longer; bytes that are no text become three each.
+const MOST_NAME: usize = 3 * 4096;
 
-pub fn perf_live(bytes: &[u8]) {
-    let wanted = [
-        ("cpu-clock", Counted::CpuTime),
-        ("page-faults", Counted::Count),
-        ("context-switches", Counted::OffCpu),
-    ];
-    let wanted = wanted.map(|(perf, counted)| Wanted {
-        event: perf.to_string(),
-        perf: format!("{perf}/period=1/"),
-        name: perf.to_string(),
-        counted,
-    });
-    let mut live = Live::new(wanted.to_vec(), LIMITS);
-    let _ = live.read(bytes);
-    let _ = live.finish(&Finish {
-        pid: None,
-        symbols: &SymbolOptions::none(),
-        jit: &JitMaps::new(),
-        cpu_nanoseconds: Some(1_000_000),
-        end: None,
-    });
-}
-
+/// A map of compiled code, of either kind.
 pub fn jit_map(bytes: &[u8]) {
-    for map in [JitMap::binary(bytes), JitMap::text(bytes)]
-        .into_iter()
-        .flatten()
-    {
+    let maps = [JitMap::binary(bytes), JitMap::text(bytes)];
+    for map in maps.iter().flatten() {
         for address in addresses(bytes) {
             let frames = map.find(address);
+            assert!(frames.is_empty() || !map.is_empty());
             assert!(frames.iter().all(|(name, _)| !name.contains(';')));
+            assert!(frames.iter().all(|(name, _)| name.len() <= MOST_NAME));
+        }
+    }
+    if let ([_, Ok(map)], Some((start, last))) = (maps, last_entry(bytes)) {
+        let named = perf_map_at(bytes, &[start, last]);
+        for (address, name) in [start, last].into_iter().zip(named) {
+            assert_eq!(map.find(address).len(), 1, "{address:x}");
+            assert!(name.is_some(), "{address:x}");
         }
     }
 }
 
+/// Where the code of the last line of a text lies: nothing that came later covers it.
+fn last_entry(bytes: &[u8]) -> Option<(u64, u64)> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let (start, rest) = text
+        .trim_end_matches('\n')
+        .rsplit('\n')
+        .next()?
+        .split_once(' ')?;
+    let (size, name) = rest.split_once(' ')?;
+    let number =
+        |digits: &str| u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16);
+    let (start, size) = (number(start).ok()?, number(size).ok()?);
+    let last = start.checked_add(size.checked_sub(1)?)?;
+    let is_told = !name.trim_end_matches('\r').is_empty() && last < u64::MAX;
+    is_told.then_some((start, last))
+}
+
+/// A file of symbols, or one of the two texts that have some.
 pub fn symbols(bytes: &[u8]) {
-    let addresses = addresses(bytes);
-    if let Some(names) = symbols_at(bytes, &addresses) {
-        assert_eq!(names.len(), addresses.len());
+    let mut addresses = addresses(bytes);
+    let names = symbols_at(bytes, &addresses);
+    let of_map = perf_map_at(bytes, &addresses);
+    assert!(names
+        .as_ref()
+        .is_none_or(|names| names.len() == addresses.len()));
+    // An address's name is the same whatever was asked before.
+    addresses.reverse();
+    let reversed = |mut names: Vec<Option<String>>| {
+        names.reverse();
+        names
+    };
+    assert_eq!(symbols_at(bytes, &addresses).map(reversed), names);
+    assert_eq!(reversed(perf_map_at(bytes, &addresses)), of_map);
+}
+
+/// What a user may write about names: rules by which they are made canonical, a map of their colours.
+pub fn rules(bytes: &[u8]) {
+    if let Ok(map) = PaletteMap::read(bytes) {
+        let written = colors(&map);
+        let again = PaletteMap::read(&written[..]).expect("what was written can be read");
+        assert_eq!(colors(&again), written);
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(rules) = NameRules::parse(&text) else {
+        return;
+    };
+    let commented = NameRules::parse(&format!("# a comment\n{text}\n\n"));
+    let commented = commented.expect("a comment is no rule");
+    for name in [
+        "a.B$$Lambda$12/0x0.c",
+        "pool-1-thread-2",
+        "[j]",
+        "[pool-1 tid=7]",
+        "",
+    ] {
+        assert_eq!(rules.canonical(name), commented.canonical(name));
+        let thread = rules.canonical(&format!("[{name} tid=7]")).into_owned();
+        assert_eq!(thread, format!("[{}]", rules.thread_group(name)));
     }
 }
 
-/// Rules by which names are made canonical, as a user may write them.
-pub fn rules(bytes: &[u8]) {
-    let Ok(rules) = NameRules::parse(&String::from_utf8_lossy(bytes)) else {
-        return;
-    };
-    for name in ["a.B$$Lambda$12/0x0.c", "pool-1-thread-2", "[j]", ""] {
-        rules.canonical(name);
-    }
+fn colors(map: &PaletteMap) -> Vec<u8> {
+    let mut out = Vec::new();
+    map.write(&mut out).expect("there is memory");
+    out
 }
 
 /// Names of functions as compilers write them, a line each.
 pub fn mangled(bytes: &[u8]) {
     for name in String::from_utf8_lossy(bytes).lines() {
-        assert!(demangle(name).len() < 80 << 10);
+        let demangled = demangle(name);
+        assert!(demangled.len() < 80 << 10);
+        assert!(demangled.is_empty() == name.is_empty(), "{name:?}");
+        let is_mangled = name.trim_start_matches('_').starts_with(['Z', 'R']);
+        assert!(is_mangled || demangled == name, "{name:?}");
     }
 }
 

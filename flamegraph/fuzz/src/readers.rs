@@ -1,9 +1,13 @@
 //! Whole files, by format.
 
 use flamegraph::{
-    read, read_jfr, write, Format, Limits, PerfOptions, Profile, ReadOptions, SymbolOptions,
-    Threads, WriteFormat, WriteOptions,
+    read, read_jfr, Format, Limits, PerfOptions, ReadOptions, SymbolOptions, Threads,
 };
+
+use super::coming_back::comes_back;
+
+/// Of a recording's timelines.
+const MOST_SECONDS: usize = 86_460;
 
 pub fn jfr(bytes: &[u8]) {
     read_as(bytes, Some(Format::Jfr));
@@ -13,7 +17,16 @@ pub fn jfr(bytes: &[u8]) {
         off_cpu: true,
         ..options(Some(Format::Jfr))
     };
-    let _ = read_jfr(bytes, &everything);
+    let Ok(recording) = read_jfr(bytes, &everything) else {
+        return;
+    };
+    let values = recording.profile.values().len();
+    for sampled in &recording.sampled {
+        assert!(sampled.count < values);
+        assert!(sampled.amount.is_none_or(|amount| amount < values));
+        assert!(sampled.timeline.len() <= MOST_SECONDS);
+    }
+    comes_back(&recording.profile);
 }
 
 pub fn compact(bytes: &[u8]) {
@@ -26,7 +39,7 @@ pub fn pprof(bytes: &[u8]) {
         threads: Threads::Groups,
         ..options(Some(Format::Pprof))
     };
-    let _ = read(bytes, &threads);
+    read_with(bytes, &threads);
 }
 
 pub fn perf_data(bytes: &[u8]) {
@@ -88,31 +101,7 @@ fn read_as(bytes: &[u8], format: Option<Format>) {
 
 /// Reads bytes; an error is fine, a profile must survive being written.
 fn read_with(bytes: &[u8], options: &ReadOptions) {
-    let Ok(profile) = read(bytes, options) else {
-        return;
-    };
-    for (written, back) in [
-        (WriteFormat::Pprof, Format::Pprof),
-        (WriteFormat::Speedscope, Format::Speedscope),
-    ] {
-        let copy = read(&bytes_of(&profile, written), &ReadOptions::of(Some(back)));
-        let copy = copy.unwrap_or_else(|error| panic!("{written:?} does not come back: {error}"));
-        assert_eq!(totals(&copy), totals(&profile), "{written:?}");
+    if let Ok(profile) = read(bytes, options) {
+        comes_back(&profile);
     }
-    bytes_of(&profile, WriteFormat::Json);
-    bytes_of(&profile, WriteFormat::Folded);
-}
-
-fn bytes_of(profile: &Profile, format: WriteFormat) -> Vec<u8> {
-    let mut out = Vec::new();
-    let written = write(profile, format, &mut out, &WriteOptions::default());
-    written.unwrap_or_else(|error| panic!("{format:?}: {error}"));
-    out
-}
-
-fn totals(profile: &Profile) -> Vec<i64> {
-    let values = 0..profile.values().len();
-    values
-        .map(|value| profile.total(value).expect("it has this value"))
-        .collect()
 }

@@ -26,7 +26,9 @@ pub fn demangle(name: &str) -> String {
         Ok(rust) => Bounded::written(|out| write!(out, "{rust:#}")),
         Err(_) => cplusplus(name),
     };
-    demangled.unwrap_or_else(|| name.to_string())
+    // `_ZNE` names nothing.
+    let named = demangled.filter(|demangled| !demangled.is_empty());
+    named.unwrap_or_else(|| name.to_string())
 }
 
 /// A text that cannot grow over `MOST_WRITTEN`.
@@ -155,6 +157,7 @@ mod tests {
             ("_RNvC1m4spin", "m::spin"),
             ("_RNvC1m4spin.cold", "m::spin"),
             ("_Zmalformed", "_Zmalformed"),
+            ("_ZNE", "_ZNE"),
         ];
         for (mangled, name) in cases {
             assert_eq!(demangle(mangled), name);

@@ -49,6 +49,7 @@ use crate::error::Result;
 use crate::input::{Format, Input};
 use crate::options::ReadOptions;
 use crate::profile::Profile;
+use symbols::Symbols;
 
 /// The names that a file of symbols (ELF, or the text of `/proc/kallsyms`) has for these addresses: what a hostile
 /// one does to us is seen best without a recording around it.
@@ -56,9 +57,21 @@ use crate::profile::Profile;
 pub fn symbols_at(file: &[u8], addresses: &[u64]) -> Option<Vec<Option<String>>> {
     let elf = elf::Elf::read(Cursor::new(file), &crate::SymbolOptions::none())
         .map(|elf| elf.into_symbols(None));
-    let mut symbols = elf.or_else(|| text_tables::kallsyms(file))?;
+    Some(names_at(
+        elf.or_else(|| text_tables::kallsyms(file))?,
+        addresses,
+    ))
+}
+
+/// The same for the text of a `perf-PID.map`.
+#[doc(hidden)]
+pub fn perf_map_at(text: &[u8], addresses: &[u64]) -> Vec<Option<String>> {
+    names_at(text_tables::perf_map(text), addresses)
+}
+
+fn names_at(mut symbols: Symbols, addresses: &[u64]) -> Vec<Option<String>> {
     let name = |&address: &u64| symbols.find(address).map(|number| symbols.name(number));
-    Some(addresses.iter().map(name).collect())
+    addresses.iter().map(name).collect()
 }
 
 /// Reads a perf.data file that is at hand or comes as a stream.

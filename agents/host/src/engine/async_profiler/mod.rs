@@ -10,9 +10,9 @@ pub mod foresee;
 mod loading;
 mod pieces;
 mod place;
-mod plan;
+pub mod plan;
 mod rate;
-mod results;
+pub mod results;
 pub mod symbols;
 pub mod writing;
 

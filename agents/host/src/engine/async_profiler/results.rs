@@ -47,13 +47,26 @@ pub fn fold(
     seconds: f64,
 ) -> Result<Folded, Failure> {
     let (recording, cut) = read(jvm, stopped, plan.events.len())?;
+    let mut folded = of_recording(&recording, stopped, plan, used, seconds)?;
+    folded.notes.extend(cut);
+    Ok(folded)
+}
+
+/// The same of a recording that was read.
+pub fn of_recording(
+    recording: &Recording,
+    stopped: Stopped,
+    plan: &Plan,
+    used: &Choice,
+    seconds: f64,
+) -> Result<Folded, Failure> {
     let notes = recording.profile.warnings().iter().take(MOST_WARNINGS);
     let notes = notes.map(|warning| Note::degraded(format!("a damaged recording: {warning}")));
-    let mut notes: Vec<Note> = notes.chain(cut).collect();
+    let mut notes: Vec<Note> = notes.collect();
     let profiles = plan
         .events
         .iter()
-        .map(|event| one(&recording, event, plan, used));
+        .map(|event| one(recording, event, plan, used));
     let profiles: Result<Vec<EventProfile>, Error> = profiles.collect();
     let mut profiles = profiles.map_err(unreadable)?;
     if stopped == Stopped::Early {
@@ -130,17 +143,11 @@ fn read(jvm: &Jvm, stopped: Stopped, events: usize) -> Result<(Recording, Option
             Stopped::WithTheProcess => killed(),
         })?;
     let within = jvm.limits();
-    let options = ReadOptions {
-        threads: Threads::Groups,
-        estimate: true,
-        off_cpu: true,
-        limits: Limits {
-            cells: within.cells(events),
-            names_bytes: MOST_NAMES.min(within.memory_part(NAMES_PART) as usize),
-            ..Limits::default()
-        },
-        ..ReadOptions::default()
-    };
+    let options = wanted(Limits {
+        cells: within.cells(events),
+        names_bytes: MOST_NAMES.min(within.memory_part(NAMES_PART) as usize),
+        ..Limits::default()
+    });
     let end = readable(&file, size);
     if end == 0 && size > 0 {
         return Err(within.too_large(&large_chunk()));
@@ -153,6 +160,17 @@ fn read(jvm: &Jvm, stopped: Stopped, events: usize) -> Result<(Recording, Option
             let cut = (end < size).then(|| Note::of(within.too_large(&large_chunk())));
             Ok((read.map_err(unreadable)?, cut))
         }
+    }
+}
+
+/// What is made of a recording, whatever was recorded.
+pub fn wanted(limits: Limits) -> ReadOptions {
+    ReadOptions {
+        threads: Threads::Groups,
+        estimate: true,
+        off_cpu: true,
+        limits,
+        ..ReadOptions::default()
     }
 }
 

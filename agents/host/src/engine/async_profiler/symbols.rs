@@ -40,7 +40,7 @@ pub fn has(named: &Named, library: &str, prefix: &str) -> bool {
 /// be read yet.
 pub fn offers(named: &Named, library: &str, prefixes: &[&str], left: &Cell<u64>) -> bool {
     let elf = Elf::open(named, library);
-    elf.is_some_and(|elf| elf.knows(DYNSYM, prefixes, left))
+    elf.is_some_and(|elf| elf.offers(prefixes, left))
 }
 
 /// A 64-bit ELF file of this machine's byte order.
@@ -88,6 +88,11 @@ impl Elf {
     /// Whether a symbol's name begins so, by the names of the symbol table.
     pub fn has(&self, prefix: &str) -> bool {
         self.knows(SYMTAB, &[prefix], &Cell::new(MAX_NAMES))
+    }
+
+    /// Whether it offers others one that begins with one of these.
+    pub fn offers(&self, prefixes: &[&str], left: &Cell<u64>) -> bool {
+        self.knows(DYNSYM, prefixes, left)
     }
 
     /// The same by a kind of table, and with any of these beginnings. A file has one of each; thousands of them would have the same names read as often.

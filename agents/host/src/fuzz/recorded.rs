@@ -1,0 +1,75 @@
+//! What a profiler recorded.
+
+use flamegraph::{read, read_jfr, Format, Limits, ReadOptions};
+
+use crate::engine::async_profiler::plan::{Intervals, Plan};
+use crate::engine::async_profiler::results;
+use crate::engine::{EventProfile, Folded, Stopped};
+
+const EVENTS: [&str; 8] = [
+    "cpu",
+    "wall",
+    "offcpu",
+    "alloc",
+    "live",
+    "lock",
+    "nativemem",
+    "page-faults",
+];
+/// As async-profiler is told to sample.
+const INTERVALS: Intervals = Intervals {
+    cpu: 3_333_333,
+    alloc: 512 << 10,
+    lock: 10_000,
+    wall: 10_000_000,
+};
+/// How long the profiler sampled.
+const SECONDS: f64 = 5.0;
+/// Of a timeline.
+const MOST_SECONDS: usize = 86_460;
+
+/// A recording of async-profiler's, and the profiles that are sent of it.
+pub fn recording(bytes: &[u8]) {
+    let limits = Limits {
+        cells: 1 << 18,
+        names_bytes: 1 << 20,
+        ..Limits::default()
+    };
+    let Ok(recording) = read_jfr(bytes, &results::wanted(limits)) else {
+        return;
+    };
+    let plan = Plan::new(EVENTS.map(str::to_owned).to_vec(), INTERVALS, SECONDS, true);
+    for stopped in [Stopped::AsTold, Stopped::Early] {
+        let folded = results::of_recording(&recording, stopped, &plan, &plan.choices[0], SECONDS);
+        let Ok(Folded { profiles, .. }) = folded else {
+            continue;
+        };
+        let events: Vec<&str> = profiles.iter().map(|sent| sent.event.as_str()).collect();
+        assert_eq!(events, EVENTS);
+        profiles.iter().for_each(can_be_sent);
+    }
+}
+
+/// Its numbers fit one another, and what the coordinator reads is what was written.
+fn can_be_sent(sent: &EventProfile) {
+    assert!(sent.timeline.len() <= MOST_SECONDS);
+    assert_eq!(sent.taken, sent.timeline.iter().sum::<u64>());
+    let mut written = Vec::new();
+    let done = sent.profile.write_compact(&mut written);
+    done.expect("there is memory");
+    let copy = read(&written, &ReadOptions::of(Some(Format::Compact)));
+    let copy = copy.unwrap_or_else(|error| panic!("{}: {error}", sent.event));
+    assert_eq!(copy.values(), sent.profile.values());
+    for value in 0..copy.values().len() {
+        let folded = |profile: &flamegraph::Profile| {
+            let mut out = Vec::new();
+            let done = profile.write_folded(&mut out, value, true);
+            done.map(|()| out).expect("there is memory")
+        };
+        assert!(
+            folded(&copy) == folded(&sent.profile),
+            "{}, value {value}",
+            sent.event
+        );
+    }
+}
