@@ -98,7 +98,7 @@ WORDS: Dict[str, Hostile] = {
     "words": Hostile(
         _NAMES
         + """
-hello(version=N, host={**HOST, **dict.fromkeys(("name", "kernel", "user", "boot_id"), N)}, blobs=[N])
+hello(version=N, host={**HOST, **dict.fromkeys(("name", "kernel", "user", "boot_id"), N)})
 read()
 say("found", searched=9, ignored=[{"pid": 9, "reason": N}], processes=[process(7, label=N, main_class=N,
     command=N, user=N, labels={N: N, "../../owned": "../../owned"}, jvm={"version": N})])
