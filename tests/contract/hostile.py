@@ -74,7 +74,7 @@ LIES: Dict[str, Hostile] = {
     "many_found": Hostile(
         _TO_FIND
         + "say('found', searched=1, ignored=[], processes=[process(n) for n in range(1, 12_000)]); read()",
-        "more than 10000 processes",
+        "processes has more than 10000 members",
     ),
     "nested": Hostile(_TO_FIND + "out(b'{\"type\":' * 300000 + b'\\n'); read()", "not a JSON"),
     "binary": Hostile(_TO_FIND + 'out(b\'{"type":"found\\x00\\xff"}\\n\'); read()', "protocol"),
@@ -98,7 +98,7 @@ WORDS: Dict[str, Hostile] = {
     "words": Hostile(
         _NAMES
         + """
-hello(version=N, host={**HOST, **dict.fromkeys(("name", "kernel", "user", "boot_id"), N)}, blobs=[N])
+hello(version=N, host={**HOST, **dict.fromkeys(("name", "kernel", "user", "boot_id"), N)})
 read()
 say("found", searched=9, ignored=[{"pid": 9, "reason": N}], processes=[process(7, label=N, main_class=N,
     command=N, user=N, labels={N: N, "../../owned": "../../owned"}, jvm={"version": N})])

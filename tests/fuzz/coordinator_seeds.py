@@ -292,6 +292,7 @@ _SHELLS = {
         b"HPROFILER stored 0 -\n",
         b"HPROFILER exec x86_64 /home/a b/.cache/hprofiler\n",
     ],
+    "unnameable": [b"HPROFILER need x86_64 /tmp/a\0b\n"],
     "nowhere": [b"HPROFILER nowhere x86_64 -\n"],
     "visit": [b"HPROFILER send x86_64 cd /tmp/.hprofiler-once-0\nHPROFILER stored - -\n"],
     "visit-without-head": [b"HPROFILER send x86_64 ed /tmp/it's\n", b"HPROFILER stored - -\n"],
