@@ -84,8 +84,7 @@ def test_with_yes_it_is_removed_without_a_question(run):
     assert out.splitlines()[-3:] == [
         "a: stopped the profiler in pid 7",
         "a: removed /tmp/.hprofiler-0",
-        "removed 2 things on 1 host (4 MiB); "
-        "1 thing is in use: clean up again when no session goes on there",
+        "removed 2 things on 1 host (4 MiB); 1 thing is in use: clean up again when no session goes on there",
     ]
 
 

@@ -9,7 +9,7 @@
 //! | finding processes | `finding` `selector` `proc` `hsperf` `containers` `own_group` `listening` `rivals` `crowd` |
 //! | looking before touching | `doctor` `preflight` `host` `room` `canary` |
 //! | getting beside a process | `identity` `foothold` `files` `store` `shipped` |
-//! | into a JVM | `attach` `attaches` `peer` |
+//! | into a JVM | `attach` `attaches` `peer` `loaded` |
 //! | recording | `sampling` `recordings` `recording` `engine` `clock` `turns` `folding` `threads` |
 //! | not being a burden | `limits` `modest` |
 //! | what others left, and crashes | `clean` `crashes` |

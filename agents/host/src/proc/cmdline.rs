@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::budget::{keep, size};
 use super::mask;
-use super::room::{keep, size};
 
 /// What was started and how. `main` is a class, a jar's path (`is_jar`), or empty where nothing can be told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::attempt::Attempt;
+use super::budget::{keep, size, Budget};
 use super::cmdline::{self, Launch};
 use super::maps::{self, file_name, Mapped};
 use super::named::Named;
-use super::room::{keep, size, Room};
 use super::target::Target;
 use super::users::Users;
 use super::{mask, read_bounded, read_text, stat, status};
@@ -49,7 +49,7 @@ pub struct Seen {
 pub fn processes(excluded: &HashSet<i32>) -> Vec<Seen> {
     let scan = Scan {
         users: Users::read(),
-        room: RefCell::new(Room::new()),
+        budget: RefCell::new(Budget::new()),
         patience: Cell::new(ALL_PATIENCE),
     };
     let Ok(entries) = fs::read_dir("/proc") else {
@@ -70,7 +70,7 @@ pub fn processes(excluded: &HashSet<i32>) -> Vec<Seen> {
 struct Scan {
     users: Users,
     /// What of memory is left to command lines.
-    room: RefCell<Room>,
+    budget: RefCell<Budget>,
     /// How long files that hang are still waited for.
     patience: Cell<Duration>,
 }
@@ -110,8 +110,8 @@ impl Scan {
 
     /// What there is room for; the same words stand in both.
     fn kept(&self, uid: u32, mut command: Vec<String>, launch: Launch) -> (Vec<String>, Launch) {
-        let mut room = self.room.borrow_mut();
-        let mut half = room.of(uid) / 2;
+        let mut budget = self.budget.borrow_mut();
+        let mut half = budget.of(uid) / 2;
         let all = size(&command) + launch.size();
         let mut launch = launch.within(half);
         keep(&mut command, &mut half);
@@ -119,7 +119,7 @@ impl Scan {
         if kept < all {
             launch.missing = Some("its command line takes too much memory");
         }
-        room.take(uid, kept);
+        budget.take(uid, kept);
         (command, launch)
     }
 

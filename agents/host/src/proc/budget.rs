@@ -11,12 +11,12 @@ const OF_USER: usize = 32 << 20;
 const LEAST: usize = 2 << 10;
 
 /// What is left of it.
-pub struct Room {
+pub struct Budget {
     left: usize,
     users: HashMap<u32, usize>,
 }
 
-impl Room {
+impl Budget {
     pub fn new() -> Self {
         Self {
             left: ALL,
@@ -62,24 +62,24 @@ mod tests {
 
     #[test]
     fn who_takes_much_leaves_the_others_theirs() {
-        let mut room = Room::new();
+        let mut budget = Budget::new();
         for _ in 0..10_000 {
-            room.take(7, room.of(7) / 2);
+            budget.take(7, budget.of(7) / 2);
         }
-        assert_eq!((room.of(7), room.of(8)), (LEAST, OF_USER));
+        assert_eq!((budget.of(7), budget.of(8)), (LEAST, OF_USER));
     }
 
     #[test]
     fn all_users_together_take_no_more_than_there_is() {
-        let mut room = Room::new();
-        let most = |room: &mut Room, uid| {
-            let bytes = room.of(uid);
-            room.take(uid, bytes);
+        let mut budget = Budget::new();
+        let most = |budget: &mut Budget, uid| {
+            let bytes = budget.of(uid);
+            budget.take(uid, bytes);
             bytes
         };
-        let taken: usize = (0..1000).map(|uid| most(&mut room, uid)).sum();
+        let taken: usize = (0..1000).map(|uid| most(&mut budget, uid)).sum();
         assert!(taken <= ALL + 1000 * LEAST, "{taken}");
-        assert_eq!(room.of(1000), LEAST);
+        assert_eq!(budget.of(1000), LEAST);
     }
 
     #[test]
