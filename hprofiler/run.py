@@ -155,9 +155,11 @@ def _came_since(located: Located, first: str) -> Tuple[Outcome, ...]:
 
     answers: SimpleQueue[Tuple[Outcome, ...]] = SimpleQueue()
     with on_interrupt(lambda number: answers.put(unknown("interrupted"))):
-        threading.Thread(target=ask, name="hprofiler-came-since", daemon=True).start()
         try:
+            threading.Thread(target=ask, name="hprofiler-came-since", daemon=True).start()
             return answers.get(timeout=_CAME_SECONDS)
+        except RuntimeError as error:
+            return unknown(str(error))
         except Empty:
             return unknown(f"no answer within {_CAME_SECONDS:g} s")
 

@@ -132,7 +132,8 @@ class LiveDisplay:
             self._progress.console.print(Text(f"{progress.host}: {progress.detail}", style="red"))
         if progress.stage == "record" and self._ticker.ident is None:
             self._progress.start_task(self._record)
-            self._ticker.start()
+            with contextlib.suppress(RuntimeError):  # no thread is to be had: then nothing moves meanwhile
+                self._ticker.start()
         self._show()
 
     def _show(self) -> None:

@@ -11,28 +11,39 @@ from hprofiler.errors import HostError
 
 
 class LastLimit:
-    """Of one host; from any thread. `expired` is told, once, why the host is given up."""
+    """Of one host; from any thread. `expired` is told why the host is given up, unless `excuses` it.
 
-    def __init__(self, watchdog: Watchdog, expired: Callable[[HostError], None]) -> None:
+    What is our own doing puts it off, by as much again at most: how dear it is to keep what a host sends is
+    the host's to choose.
+    """
+
+    def __init__(
+        self, watchdog: Watchdog, expired: Callable[[HostError], None], excuses: Callable[[], bool]
+    ) -> None:
         self._watchdog = watchdog
         self._expired = expired
+        self._excuses = excuses
         self._lock = threading.Lock()
         self._number: Optional[int] = None
         self._due = float("inf")
         self._why: Optional[HostError] = None
+        self._to_give = 0.0
 
     def within(self, seconds: float, why: HostError) -> None:
         """It is over in so many seconds. Of several limits the first one counts."""
         with self._lock:
             due = time.monotonic() + seconds
             if due < self._due:
+                self._to_give = seconds
                 self._set(due, why)
 
     def put_off(self, seconds: float) -> None:
         """So much of the time until now was not the host's."""
         with self._lock:
             if self._why is not None:
-                self._set(self._due + seconds, self._why)
+                given = min(seconds, self._to_give)
+                self._to_give -= given
+                self._set(self._due + given, self._why)
 
     def _set(self, due: float, why: HostError) -> None:
         self._watchdog.cancel(self._number)
@@ -43,7 +54,9 @@ class LastLimit:
         with self._lock:
             if due != self._due:
                 return  # all came, or another limit, in the very moment
-        self._expired(why)
+            may_be_put_off = self._to_give > 0
+        if not (may_be_put_off and self._excuses()):
+            self._expired(why)
 
     def cancel(self) -> None:
         """All has come."""

@@ -113,7 +113,7 @@ class _RecordingVisit(Visit):
         self._over = 0.0
         self._sought = False
         self._comeback = Comeback(self, crew)
-        self._last_limit = LastLimit(crew.watchdog, self.overdue)
+        self._last_limit = LastLimit(crew.watchdog, self.abort, self._our_time.excuses)
 
     def work(self) -> None:
         try:
@@ -327,7 +327,8 @@ class _RecordingVisit(Visit):
             self._sought = True
             self.limit(None)
         self._comeback.come(self.session, why, self._over)
-        self._sought = False
+        with self._lock:
+            self._sought = False
         self.limit(self._care.folding(self.reach.timeout, self.processes) + PART / SLOWEST)
         if self.stage == "record":
             self._go_on()

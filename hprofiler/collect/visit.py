@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -356,7 +357,13 @@ def visit_all(
             crew.finished.wait(_LAST_WORDS)
             crew.finished.set()
 
-    with crew.beside, crew.watchdog, crew.stop.telling(stopped), on_interrupt(crew.stop.request):
+    with contextlib.ExitStack() as around:
+        try:
+            for each in (crew.beside, crew.watchdog, crew.stop.telling(stopped)):
+                around.enter_context(each)
+            around.enter_context(on_interrupt(crew.stop.request))
+        except RuntimeError as error:  # nothing has begun
+            raise no_thread(error, "connect") from error
         for visit in visits:
             _begin(visit)
         crew.finished.wait()

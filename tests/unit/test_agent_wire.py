@@ -156,7 +156,6 @@ def test_reasons_are_cut():
 @pytest.mark.parametrize(
     ("parse", "event"),
     [
-        (parse_hello, {**HELLO, "blobs": [f"{n:064x}" for n in range(501)]}),
         (parse_hello, {**HELLO, "blobs": ["a"]}),
         (parse_record_event, {"type": "done", "left": ["/a"] * 10_001}),
         (parse_cleaned, {**CLEANED, "removed": ["/a"] * 10_001}),
@@ -167,7 +166,7 @@ def test_reasons_are_cut():
         (parse_audited, {"entries": [{}] * 10_001}),
         (lambda event: parse_found(event, "h"), {"processes": [{}] * 10_001}),
     ],
-    ids=range(10),
+    ids=range(9),
 )
 def test_lists_have_an_end(parse, event):
     with pytest.raises(BadEvent, match=r"more than \d+ members|SHA-256"):
@@ -175,8 +174,8 @@ def test_lists_have_an_end(parse, event):
 
 
 def test_what_is_kept_and_ignored():
-    kept = [f"{n:064x}" for n in range(500)]
-    assert parse_hello({**HELLO, "blobs": kept}).blobs == set(kept)
+    kept = [f"{n:064x}" for n in range(501)]
+    assert parse_hello({**HELLO, "blobs": kept}).blobs == set(kept[:500])
     ignored = [{"pid": 1, "reason": ""}] * 10_001
     assert len(parse_found({"searched": 1, "processes": [], "ignored": ignored}, "h").ignored) == 10_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Callable, Iterator, Optional
+from typing import Callable, Iterator, List, Optional, Tuple
 
 import pytest
 
@@ -15,6 +15,7 @@ from hprofiler.collect.care import USUAL
 from hprofiler.collect.last_limit import LastLimit
 from hprofiler.collect.our_time import OurTime
 from hprofiler.collect.visit import Visit
+from hprofiler.errors import HostError
 from hprofiler.model import HostResult, Outcome, Status
 from tests.unit.limits import Limits
 from tests.unit.stand_in import SAMPLING, Fleet, Named, Sink, StandIns
@@ -214,3 +215,33 @@ def test_more_processes_than_an_agent_records(fleet: MakeFleet) -> None:
 def test_what_a_host_says_that_it_found_gives_it_no_more_time_than_it_can_use() -> None:
     for seconds in (USUAL.attaching, USUAL.folding, USUAL.fetching, USUAL.fetching_after_stop):
         assert seconds(30.0, 10_000) == seconds(30.0, MAX_RECORDED) > seconds(30.0, MAX_RECORDED - 1)
+
+
+class Waiting:
+    """Limits that are over when the test says so."""
+
+    def __init__(self) -> None:
+        self.set: List[Tuple[float, Callable[[], None]]] = []
+
+    def after(self, seconds: float, action: Callable[[], None]) -> int:
+        self.set.append((seconds, action))
+        return len(self.set)
+
+    def cancel(self, number: Optional[int]) -> None:
+        pass
+
+
+def test_what_is_our_own_doing_gives_a_host_as_much_again_at_most():
+    """It chooses how dear it is to keep what it sends."""
+    dog, given_up = Waiting(), []
+    last = LastLimit(dog, given_up.append, lambda: True)
+    last.within(30.0, HostError("fetch", "too slow"))
+    dog.set[-1][1]()
+    last.put_off(25.0)
+    dog.set[-1][1]()
+    assert not given_up, "it was our doing"
+    last.put_off(25.0)
+    seconds, action = dog.set[-1]
+    assert 59 < seconds <= 60
+    action()
+    assert [why.reason for why in given_up] == ["too slow"]

@@ -7,10 +7,9 @@ import math
 import pytest
 
 from hprofiler import foreign_json
-from hprofiler.errors import RunFolderError
 from hprofiler.kubernetes.problems import said
 from hprofiler.resolvers.yarn import rest
-from hprofiler.store import RUN_FILE, RunFolder
+from hprofiler.store import RunFolder
 
 DIGITS = b"9" * 5000
 """More than Python 3.11 reads as a whole number, and earlier ones in less than the square of their time."""
@@ -44,12 +43,16 @@ def test_nobody_counts_to_a_number_of_many_digits() -> None:
     assert foreign_json.read(b"[" + DIGITS + b"]") == [math.inf]
 
 
-def test_every_reader_is_bounded(tmp_path, monkeypatch) -> None:
-    """Those of a ResourceManager's and of an API server's words, and of run.json."""
+def test_every_reader_is_bounded() -> None:
+    """Those of a ResourceManager's and of an API server's words."""
     body = b'{"RemoteException": {"message": "no"}, "reason": "r", "n": ' + DIGITS + b"}"
     assert rest._said(body) == "no"
     assert said(body).reason == "r"
-    monkeypatch.setattr("hprofiler.store.MOST_VALUES", 3)
-    (tmp_path / RUN_FILE).write_text('{"format": 2, "hosts": [1, 2, 3]}')
-    with pytest.raises(RunFolderError, match="more than 3 values"):
-        RunFolder.open(tmp_path)
+
+
+def test_a_run_of_a_day_is_read_again(tmp_path) -> None:
+    """It has a number for each second of each recording."""
+    folder = RunFolder.create(tmp_path / "run")
+    timelines = [[0] * 86_400] * (foreign_json.MOST_VALUES // 86_400 + 1)
+    folder.write_run({"format": 2, "timelines": timelines})
+    assert RunFolder.open(folder.path).run["timelines"] == timelines

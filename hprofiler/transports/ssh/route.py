@@ -212,6 +212,7 @@ def _at_home(name: str) -> Path:
 def _known_as(alias: Optional[str], hostname: str, port: int) -> str:
     name = (alias or hostname).lower()
     if not _KNOWABLE.fullmatch(name) or not name.isprintable():
-        reason = f"ssh_config gives the host the name {name[:200]!r}, which known_hosts cannot have"
+        option = "HostKeyAlias" if alias else "HostName"
+        reason = f"{option} of ssh_config gives the name {name[:200]!r}, which known_hosts cannot have"
         raise HostError("connect", reason, _CONFIG_REMEDY)
     return name if alias or port == 22 else f"[{name}]:{port}"
