@@ -224,7 +224,7 @@ impl Modules {
         };
         if let Some(symbols) = &module.symbols {
             self.symbols_held += symbols.bytes();
-            self.symbols_left_out += symbols.left_out;
+            self.symbols_left_out = self.symbols_left_out.saturating_add(symbols.left_out);
         }
     }
 
