@@ -5,7 +5,7 @@ use std::io::{Read, Seek};
 use foldhash::{HashMap, HashSet};
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, SectionTable, Sym};
-use object::Endianness;
+use object::{Endianness, Pod, ReadRef};
 
 use super::elf_bytes::{Bytes, Names};
 use super::symbols::{Binding, Ends, Room, Symbols, STUB};
@@ -95,16 +95,32 @@ impl Elf {
             symbols: Symbols::mangled(room),
             stubs: Symbols::mangled(room),
         };
-        elf.has_symtab = file.add_table(elf::SHT_SYMTAB, &mut elf.symbols).is_some();
-        file.add_table(elf::SHT_DYNSYM, &mut elf.symbols);
-        file.add_plt(&mut elf.stubs);
+        let dynamic = file.table(elf::SHT_DYNSYM);
+        if let Some(dynamic) = &dynamic {
+            file.add_plt(dynamic, &mut elf.stubs);
+        }
+        // It is read last: a large one takes all room that is left.
+        let full = file.table(elf::SHT_SYMTAB);
+        elf.has_symtab = full.is_some();
+        for table in [full, dynamic].iter().flatten() {
+            file.add_table(table, &mut elf.symbols);
+        }
         Some(elf)
     }
 
     /// The table of these symbols, by their places in the file; with `debug` those of the file that
-    /// its full table was split off to (whose own segments say nothing).
+    /// its full table was split off to (whose own segments say nothing), and where not all of those
+    /// were read its own as well.
     pub(crate) fn into_symbols(self, debug: Option<Elf>) -> Symbols {
-        let mut symbols = debug.map_or(self.symbols, |debug| debug.symbols);
+        let mut symbols = self.symbols;
+        match debug.map(|debug| debug.symbols) {
+            Some(full) if full.left_out == 0 => symbols = full,
+            Some(part) => {
+                symbols.widen(part.bytes());
+                symbols.append(&part);
+            }
+            None => {}
+        }
         symbols.append(&self.stubs);
         symbols.move_to(|address| place(&self.segments, address));
         symbols.finish(Ends::Next);
@@ -117,6 +133,14 @@ fn place(segments: &[Segment], address: u64) -> Option<u64> {
     let holds = |segment: &&Segment| segment.address <= address && address < segment.end;
     let segment = segments.iter().find(holds)?;
     Some((address - segment.address).wrapping_add(segment.offset))
+}
+
+/// What was read of a table of symbols, and of the names they refer to.
+struct Table<'a, S> {
+    symbols: &'a [S],
+    names: &'a [u8],
+    /// Symbols, and bytes of names, that there was no room for.
+    unread: (u64, u64),
 }
 
 struct File<'a, H: FileHeader, R: Read + Seek> {
@@ -189,19 +213,46 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
         self.sections.iter().find(is_named)
     }
 
-    /// The symbols of a table and the names they refer to.
-    fn table(&self, kind: elf::SectionType) -> Option<(&'a [H::Sym], &'a [u8])> {
+    /// The symbols of a table and the names they refer to. Where there is no room for both the same part of
+    /// each is read: most linkers write them in one order.
+    fn table(&self, kind: elf::SectionType) -> Option<Table<'a, H::Sym>> {
         let mut all = self.sections.iter();
         let section = all.find(|section| section.sh_type(self.endian) == kind)?;
-        let symbols = section.data_as_array(self.endian, self.data).ok()?;
         let names = self.sections.section(section.link(self.endian)).ok()?;
-        Some((symbols, names.data(self.endian, self.data).ok()?))
+        let size = |section: &H::SectionHeader| u128::from(section.sh_size(self.endian).into());
+        let both = (size(section) + size(names)).max(1);
+        let left = both.min(self.data.left().into());
+        let part = |section| (size(section) * left / both) as u64;
+        let (of_symbols, of_names) = (part(section), part(names));
+        let (symbols, more) = self.entries(section, of_symbols)?;
+        let (names, more_names) = self.entries(names, of_names)?;
+        Some(Table {
+            symbols,
+            names,
+            unread: (more, more_names),
+        })
     }
 
-    fn add_table(&self, kind: elf::SectionType, to: &mut Symbols) -> Option<()> {
-        let (symbols, names) = self.table(kind)?;
-        to.widen(names.len());
-        let names = Names::new(names, MOST_NAME, MORE_NAMES);
+    /// Where in the file a section lies, and how large it is.
+    fn range(&self, section: &H::SectionHeader) -> Option<(u64, u64)> {
+        let (offset, size) = section.file_range(self.endian)?;
+        (offset.checked_add(size)? <= self.data.len().ok()?).then_some((offset, size))
+    }
+
+    /// A section's entries, as many as so many bytes hold, and how many more there are.
+    fn entries<T: Pod>(&self, section: &H::SectionHeader, bytes: u64) -> Option<(&'a [T], u64)> {
+        let (offset, size) = self.range(section)?;
+        let each = size_of::<T>() as u64;
+        let count = bytes.min(size) / each;
+        let entries = self.data.read_slice_at(offset, count as usize).ok()?;
+        Some((entries, size / each - count))
+    }
+
+    fn add_table(&self, table: &Table<'a, H::Sym>, to: &mut Symbols) {
+        let (symbols, (more, more_names)) = (table.symbols, table.unread);
+        to.left_out += more;
+        to.widen(table.names.len());
+        let names = Names::new(table.names, MOST_NAME, MORE_NAMES);
         for (number, symbol) in symbols.iter().enumerate() {
             if names.are_exhausted() || number % OFTEN == 0 && !self.go_on.ask() {
                 to.left_out += (symbols.len() - number) as u64;
@@ -210,15 +261,17 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
             if !self.is_wanted(symbol) {
                 continue;
             }
-            let name = names.at(symbol.st_name(self.endian));
-            let Some(name) = name.filter(|name| !is_nameless(symbol, name)) else {
+            let Some(name) = names.at(symbol.st_name(self.endian)) else {
+                to.left_out += u64::from(more_names > 0);
                 continue;
             };
+            if is_nameless(symbol, name) {
+                continue;
+            }
             let address = symbol.st_value(self.endian).into();
             let size = symbol.st_size(self.endian).into();
             to.add(address, size, name, binding(symbol.st_bind()));
         }
-        Some(())
     }
 
     /// Functions, objects, and labels of assembly code.
@@ -243,7 +296,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
     }
 
     /// The stubs through which other libraries are called: `name@plt`.
-    fn add_plt(&self, stubs_found: &mut Symbols) -> Option<()> {
+    fn add_plt(&self, dynamic: &Table<'a, H::Sym>, stubs_found: &mut Symbols) -> Option<()> {
         let stubs = self.section(b".plt")?;
         let start: u64 = stubs.sh_addr(self.endian).into();
         let machine = self.header.e_machine(self.endian);
@@ -255,7 +308,15 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
         // With control-flow protection the calls go to stubs of their own, without a head.
         let second = self.section(b".plt.sec");
         let second = second.map(|section| section.sh_addr(self.endian).into());
-        for (number, name) in self.called()?.into_iter().enumerate() {
+        let calls = self.section(b".rela.plt")?;
+        let bytes = self.range(calls)?.1;
+        if bytes > self.data.left() {
+            // A part would say nothing: a stub's place is told by how many calls come before its own.
+            stubs_found.left_out += bytes / size_of::<H::Rela>() as u64;
+            return None;
+        }
+        let (calls, _) = self.entries(calls, bytes)?;
+        for (number, name) in self.called(dynamic, calls).into_iter().enumerate() {
             let Some(name) = name else { continue };
             let name = [name, STUB.as_bytes()].concat();
             let offset = each * number as u64;
@@ -271,11 +332,9 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
     ///
     /// Stubs lie in the order of the slots they jump through. The relocations need not: those of
     /// functions that a library chooses when it starts come last in the C library.
-    fn called(&self) -> Option<Vec<Option<&'a [u8]>>> {
-        let (symbols, names) = self.table(elf::SHT_DYNSYM)?;
-        let names = Names::new(names, MOST_NAME, MORE_NAMES);
-        let section = self.section(b".rela.plt")?;
-        let calls: &[H::Rela] = section.data_as_array(self.endian, self.data).ok()?;
+    fn called(&self, dynamic: &Table<'a, H::Sym>, calls: &[H::Rela]) -> Vec<Option<&'a [u8]>> {
+        let symbols = dynamic.symbols;
+        let names = Names::new(dynamic.names, MOST_NAME, MORE_NAMES);
         let mut calls: Vec<&H::Rela> = calls.iter().take(MOST_STUBS).collect();
         calls.sort_by_key(|call| call.r_offset(self.endian).into());
         let chosen = self.chosen(&calls, symbols);
@@ -287,7 +346,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
             let name = names.at(symbol.st_name(self.endian));
             name.filter(|name| !name.is_empty())
         });
-        Some(called.collect())
+        called.collect()
     }
 
     /// The functions that the library chooses when it starts, by where the choice is made; a call of such

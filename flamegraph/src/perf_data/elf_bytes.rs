@@ -20,6 +20,11 @@ impl<R: Read + Seek> Bytes<R> {
             left: Cell::new(most),
         }
     }
+
+    /// How many more bytes may be read.
+    pub(super) fn left(&self) -> u64 {
+        self.left.get()
+    }
 }
 
 impl<'a, R: Read + Seek> ReadRef<'a> for &'a Bytes<R> {

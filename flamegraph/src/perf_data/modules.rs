@@ -224,7 +224,7 @@ impl Modules {
         };
         if let Some(symbols) = &module.symbols {
             self.symbols_held += symbols.bytes();
-            self.symbols_left_out += symbols.left_out;
+            self.symbols_left_out = self.symbols_left_out.saturating_add(symbols.left_out);
         }
     }
 
@@ -272,5 +272,32 @@ impl Modules {
     ) -> Option<String> {
         let symbol = self.find_kernel(address, header, files)?;
         Some(self.symbol_name(self.kernel, symbol))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::SymbolOptions;
+
+    /// This program's own symbols are a few megabytes.
+    #[test]
+    fn symbols_that_there_was_no_room_for_are_warned_of() {
+        let program = std::env::current_exe().unwrap();
+        let warnings = |memory| {
+            let options = SymbolOptions {
+                root: "/".into(),
+                memory,
+                ..SymbolOptions::none()
+            };
+            let mut modules = Modules::new(3);
+            let name = program.to_str().unwrap();
+            let module = modules.intern(name, Source::Elf, Identity::default(), 0);
+            modules.find(module, 0, &Header::default(), &Files::new(&options));
+            modules.warnings().collect::<Vec<_>>()
+        };
+        assert_eq!(warnings(1 << 30), [""; 0]);
+        let told = warnings(256 << 10);
+        assert!(told.len() == 1 && told[0].contains(" symbols were left out"));
     }
 }
