@@ -119,20 +119,30 @@ class _CheckingVisit(Visit):
 
     def result(self) -> HostChecked:
         found, verdicts = self._found.processes, self._checked.processes if self._checked else ()
-        elsewhere = self._crew.machines.elsewhere(self.facts, found)
+        elsewhere = {**self.left, **self._crew.machines.elsewhere(self.facts, found)}
         own = [pair for pair in zip(found, verdicts) if pair[0].pid not in elsewhere]
         return HostChecked(
             host=self.host,
             facts=self.facts,
             processes=tuple(process for process, _ in own),
             verdicts=tuple(verdict for _, verdict in own),
-            findings=(*(self._checked.findings if self._checked else ()), *_of_clock(self._clock_ahead)),
+            findings=(*self._of_host(), *_of_others(self.host.name, elsewhere)),
             ignored=self._found.ignored,
-            outcomes=(*self.outcomes, *left_to_others(self.host.name, elsewhere)),
+            outcomes=tuple(self.outcomes),
             clock=self._clock_ahead,
             timings=dict(self.timings),
             needless=self.needless,
         )
+
+    def _of_host(self) -> Tuple[Finding, ...]:
+        return (*(self._checked.findings if self._checked else ()), *_of_clock(self._clock_ahead))
+
+
+def _of_others(host: str, elsewhere: Mapping[int, str]) -> Tuple[Finding, ...]:
+    """That another host has some of the processes keeps none of them from being recorded."""
+    return tuple(
+        Finding("info", "host", line.reason, line.remedy) for line in left_to_others(host, elsewhere)
+    )
 
 
 def _unchecked(outcome: ProcessOutcome) -> CheckedProcess:

@@ -15,7 +15,7 @@ from hprofiler.model import Host, HostFacts, Outcome, Process, Selector, Status
 
 @dataclass(frozen=True)
 class HostFound:
-    """What a selector means on one host. `outcomes` says idle or failed; empty where there are processes."""
+    """What a selector means on one host. `outcomes` says idle or failed, and what is left to other names."""
 
     host: Host
     facts: Optional[HostFacts]
@@ -58,13 +58,13 @@ class _FindingVisit(Visit):
 
     def result(self) -> HostFound:
         found = self._found
-        elsewhere = self._crew.machines.elsewhere(self.facts, found.processes)
+        elsewhere = {**self.left, **self._crew.machines.elsewhere(self.facts, found.processes)}
         return HostFound(
             host=self.host,
             facts=self.facts,
             searched=found.searched,
             processes=tuple(one for one in found.processes if one.pid not in elsewhere),
             ignored=found.ignored,
-            outcomes=(*self.outcomes, *left_to_others(self.host.name, elsewhere)),
+            outcomes=(*left_to_others(self.host.name, elsewhere), *self.outcomes),
             timings=dict(self.timings),
         )

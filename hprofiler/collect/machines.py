@@ -2,58 +2,108 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from hprofiler.model import HostFacts, Outcome, Process, Status
 
-_Key = Tuple[str, str, str, int, int]
+_Key = Tuple[str, str, str, int, int, int]
+_PID = re.compile("[1-9][0-9]{0,6}")
+_AGENTS = ("agent-", ".hprofiler-once-")
+"""How the files of agents are called, from which they run."""
+
+
+class Visitor(NamedTuple):
+    """A visit by its host's name, and its agent by its user and its `session`: its pid and start time."""
+
+    host: str
+    uid: int
+    session: str
 
 
 class _Holder(NamedTuple):
     """`rightful` is who may record the process: root, or its own user."""
 
-    host: str
+    visitor: Visitor
     rightful: bool
 
 
 class Machines:
     """Who found a process first has it; but whoever may record it takes it from one who may not.
 
+    Of root and the process's own user the first keeps it: that one is at work on it, and would not stop. For
+    the same reason one who may not, and can all the same (by a capability), records it beside who takes it.
+
     Numbers of processes mean something within one pid namespace of one boot only: containers are none of
     their node's, and of a machine that tells neither nothing is known.
+
+    What a machine tells of itself any host can say: a visit leaves processes only to an agent that its own
+    agent sees (`pids`, `seen`). Who comes later and takes what another may not record is believed: of that
+    one nothing gets lost but a failure.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._holders: Dict[_Key, _Holder] = {}
+        self._doubts: Set[Tuple[str, str]] = set()
 
-    def take(self, facts: Optional[HostFacts], uid: int, processes: Sequence[Process]) -> Dict[int, str]:
-        """Of those that another visit has its host, by pid; the others are the asking visit's from now on."""
+    def take(self, facts: Optional[HostFacts], by: Visitor, processes: Sequence[Process]) -> Set[Visitor]:
+        """The others that have some of them; what nobody has is `by`'s from now on."""
         with self._lock:
-            for process in processes:
-                self._take(_key(facts, process), _Holder(process.host, uid in (0, process.uid)))
-        return self.elsewhere(facts, processes)
+            keys = [(key, process) for process in processes if (key := _key(facts, process))]
+            for key, process in keys:
+                self._take(key, _Holder(by, by.uid in (0, process.uid)))
+            holders = {self._holders[key].visitor for key, _ in keys}
+        return {visitor for visitor in holders if visitor.host != by.host}
 
-    def _take(self, key: Optional[_Key], by: _Holder) -> None:
-        held = self._holders.get(key) if key else None
-        if key and (held is None or (by.rightful and not held.rightful)):
+    def _take(self, key: _Key, by: _Holder) -> None:
+        held = self._holders.get(key)
+        if held is None or (by.rightful and not held.rightful):
             self._holders[key] = by
+
+    def doubt(self, host: str, others: Iterable[Visitor]) -> None:
+        """From now on `others` have nothing that `host` has found."""
+        with self._lock:
+            self._doubts |= {(host, other.host) for other in others}
 
     def elsewhere(self, facts: Optional[HostFacts], processes: Sequence[Process]) -> Dict[int, str]:
         """The hosts that have such of a visit's processes as are not its own, by pid."""
         with self._lock:
-            holders = {one.pid: self._holders.get(key) for one in processes if (key := _key(facts, one))}
-        names = {one.pid: held.host for one in processes if (held := holders.get(one.pid))}
-        return {one.pid: names[one.pid] for one in processes if names.get(one.pid, one.host) != one.host}
+            held = [(one, self._holders.get(key)) for one in processes if (key := _key(facts, one))]
+            names = [(one, holder.visitor.host) for one, holder in held if holder]
+            return {
+                one.pid: name
+                for one, name in names
+                if name != one.host and (one.host, name) not in self._doubts
+            }
 
 
 def _key(facts: Optional[HostFacts], process: Process) -> Optional[_Key]:
-    """What no other process has, on whatever host. Machines that were copied while they ran have one boot."""
+    """What no other process has, on whatever host. Machines that were copied while they ran have one boot.
+
+    Whose it is belongs to it: nobody is to be its rightful visitor by what he says of its user.
+    """
     if facts is None or not facts.boot_id or not facts.pid_namespace:
         return None
-    return facts.boot_id, facts.pid_namespace, facts.name, process.pid, process.start_time
+    return facts.boot_id, facts.pid_namespace, facts.name, process.uid, process.pid, process.start_time
+
+
+def pids(visitors: Iterable[Visitor]) -> List[int]:
+    """The pids of their agents, as far as they tell some that can be."""
+    told = (visitor.session.partition("-")[0] for visitor in visitors)
+    return sorted({int(pid) for pid in told if _PID.fullmatch(pid)})
+
+
+def seen(visitors: Iterable[Visitor], processes: Sequence[Process]) -> Set[Visitor]:
+    """The visitors whose agents are among the processes of a machine, as its own agent tells them.
+
+    A process that runs as another user is none: a local user can name any, but has none of root's.
+    """
+    agents = [one for one in processes if one.label.startswith(_AGENTS)]
+    told = {(one.uid, f"{one.pid}-{one.start_time}") for one in agents}
+    return {visitor for visitor in visitors if (visitor.uid, visitor.session) in told}
 
 
 def left_to_others(host: str, elsewhere: Mapping[int, str]) -> List[Outcome]:
@@ -65,7 +115,7 @@ def left_to_others(host: str, elsewhere: Mapping[int, str]) -> List[Outcome]:
             "find",
             f"{'1 process is' if count == 1 else f'{count} processes are'} left to {other}, "
             "which is the same machine",
-            "name each machine once",
+            "if that is not meant, name the machine once",
         )
         for other, count in Counter(elsewhere.values()).items()
     ]

@@ -27,7 +27,7 @@ from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink, not
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.last_limit import LastLimit
 from hprofiler.collect.ledger import Ledger, first_failure
-from hprofiler.collect.machines import settled
+from hprofiler.collect.machines import left_to_others, settled
 from hprofiler.collect.our_time import OurTime
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason, visit_all
@@ -412,11 +412,12 @@ class _RecordingVisit(Visit):
     def result(self) -> HostResult:
         lines = self._ledger.lines(first_failure(self.outcomes))
         elsewhere = self._crew.machines.elsewhere(self.facts, self._ledger.processes)
+        left = left_to_others(self.host.name, self.left)
         return HostResult(
             host=self.host,
             facts=self.facts,
             recordings=self._ledger.recordings,
-            outcomes=(*self.outcomes, *settled(self.host.name, lines, elsewhere)),
+            outcomes=(*left, *self.outcomes, *settled(self.host.name, lines, elsewhere)),
             unseen=self.unseen(),
             timings=dict(self.timings),
             bytes_sent=self.moved[0],

@@ -9,15 +9,16 @@ import time
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from hprofiler.agent import AgentSession, Found, Ignored, Listed
 from hprofiler.agent.pipe import pids_of_pipe
+from hprofiler.collect import machines
 from hprofiler.collect.audit import VisitAudit
 from hprofiler.collect.beside import no_thread
 from hprofiler.collect.contained import Contained
 from hprofiler.collect.crew import Crew, HostProgress
-from hprofiler.collect.machines import left_to_others
+from hprofiler.collect.machines import Visitor
 from hprofiler.collect.stop import AT_ONCE, on_interrupt
 from hprofiler.errors import HostError, HprofilerError, TimedOut
 from hprofiler.model import Host, HostFacts, Outcome, Process, Selector, Status
@@ -43,6 +44,7 @@ class Visit(ABC):
         self.stage = "connect"
         self.facts: Optional[HostFacts] = None
         self.outcomes: List[Outcome] = []
+        self.left: Mapping[int, str] = {}  # the hosts that have what was found here as well, by pid
         self.timings: Dict[str, float] = {}
         self.processes = 0
         self._looked = False
@@ -212,11 +214,19 @@ class Visit(ABC):
 
     def _without_others(self, session: AgentSession, found: Found) -> Found:
         """What this visit is to have where the machine is visited under another name as well."""
-        elsewhere = self._crew.machines.take(self.facts, session.hello.uid, found.processes)
-        self.outcomes += left_to_others(self.host.name, elsewhere)
-        ignored = (Ignored(pid, f"{name} is the same machine and has it") for pid, name in elsewhere.items())
-        processes = tuple(one for one in found.processes if one.pid not in elsewhere)
+        me = Visitor(self.host.name, session.hello.uid, session.hello.session)
+        if others := self._crew.machines.take(self.facts, me, found.processes):
+            self._crew.machines.doubt(me.host, others - self._seen(session, others))
+        self.left = self._crew.machines.elsewhere(self.facts, found.processes)
+        ignored = (Ignored(pid, f"{name} is the same machine and has it") for pid, name in self.left.items())
+        processes = tuple(one for one in found.processes if one.pid not in self.left)
         return replace(found, processes=processes, ignored=(*ignored, *found.ignored))
+
+    def _seen(self, session: AgentSession, others: Set[Visitor]) -> Set[Visitor]:
+        """Those whose agents this machine has: of the others it is only said that they are on it."""
+        self.limit(self.reach.timeout)
+        query = {"kind": "pids", "pids": machines.pids(others)}
+        return machines.seen(others, session.find(query, native=True).processes)
 
     def _is_believed(self, process: Process) -> bool:
         doubt = self._contained.doubt(process)

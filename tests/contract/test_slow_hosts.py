@@ -39,7 +39,7 @@ def slow(library: str) -> str:
         "uid": 0,
         "user": "root",
     }
-    facts = {"boot_id": "b", "pid_namespace": "p"}
+    facts = {"boot_id": "'$STAND_IN'", "pid_namespace": "p"}  # each is a machine of its own
     process = {"pid": 7, "start_time": 1, "uid": 0, "user": "root", "label": "M", "jvm": {"version": "17"}}
     head = {
         **{

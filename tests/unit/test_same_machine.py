@@ -9,27 +9,38 @@ import pytest
 from hprofiler.cli.doctor import verdict
 from hprofiler.cli.exits import Exit
 from hprofiler.collect import check_only, find_only
-from hprofiler.collect.machines import Machines
+from hprofiler.collect.machines import Machines, Visitor
 from hprofiler.model import HostFacts, Process, Status
 from hprofiler.run import coverage_of
 from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
 
+AGENT = {"label": f"agent-{'0' * 64}"}
+"""What a machine tells of the agent of another visit to it."""
+ASKED = f"""
+def asked():
+    agent = {AGENT!r}
+    while (request := read())["type"] in ("find", "put"):
+        if request["type"] == "put":
+            say("stored", sha256=LIBRARY)
+            continue
+        assert request["native"] and request["selector"] == {{"kind": "pids", "pids": [70]}}, request
+        say("found", searched=9, processes=[process(70, jvm=None, **agent)] if agent else [], ignored=[])
+    return request
+"""
 RECORD = """
-request = read()
-while request["type"] == "put":
-    say("stored", sha256=LIBRARY)
-    request = read()
+request = asked()
 if request["type"] == "prepare":
     say("ready", processes=[{"pid": 7}]); recording(7)
     profile(7, b"p"); outcome(7); say("done", left=[]); read()
 """
-NODE = 'hello(host={**HOST, "boot_id": "b"}); found(7)' + RECORD
+NODE = f"""{ASKED}
+hello(host={{**HOST, "boot_id": "b"}}, session="70-1"); found(7){RECORD}"""
 CHECKED = """
     good = dict(status="ok", stage="record", reason="", remedy="", findings=[], engine="perf", sources={})
     checked = [{"pid": one["pid"], **good} for one in request["processes"]]
     say("checked", time=time.time(), findings=[], processes=checked); read()
 """
-CHECK = f"\nif (request := read())['type'] == 'check':{CHECKED}"
+CHECK = f"\nif (request := asked())['type'] == 'check':{CHECKED}"
 FACTS = HostFacts("n", "x86_64", "6.1", 2, 1 << 30, "root", boot_id="b", pid_namespace="p")
 PROCESS = Process("n1", 7, 1, 1000, "alice", "M")
 
@@ -81,16 +92,16 @@ def test_ps_and_doctor_tell_of_it(fleet):
     assert sorted(len(host.processes) for host in found) == [0, 1]
     hosts = fleet(**dict.fromkeys("ab", NODE.replace(RECORD, CHECK)))
     checked = check_only(hosts.hosts, ANY, SAMPLING, hosts.reach)
-    assert sorted(len(host.verdicts) for host in checked) == [0, 1] and verdict(checked) is Exit.PARTIAL
-    (note,) = [line for host in checked for line in host.outcomes if line.status is Status.DEGRADED]
-    assert note.remedy == "name each machine once"
+    assert sorted(len(host.verdicts) for host in checked) == [0, 1] and verdict(checked) is Exit.OK
+    (note,) = [one for host in checked for one in host.findings]
+    assert (note.severity, note.about) == ("info", "host") and "which is the same machine" in note.text
 
 
 def test_who_may_not_record_a_process_leaves_it_to_who_may(fleet, tmp_path):
     """Though the one who may not was the first to find it."""
     first = tmp_path / "first"
     alice = f"""
-hello(host={{**HOST, "boot_id": "b", "uid": 1000}}); found(7); request = prepare_request()
+hello(host={{**HOST, "boot_id": "b", "uid": 1000}}, session="71-1"); found(7); request = prepare_request()
 open({str(first)!r}, "w").close()
 say("outcome", pid=7, status="failed", stage="prepare", reason="it is root's", remedy="")
 say("ready", processes=[]); read()
@@ -105,11 +116,11 @@ say("ready", processes=[]); read()
 
 def test_ps_and_doctor_name_the_one_who_may(fleet, tmp_path):
     first = tmp_path / "first"
-    look = f"""
-hello(host={{**HOST, "boot_id": "b", "uid": UID}})
+    look = f"""{ASKED}
+hello(host={{**HOST, "boot_id": "b", "uid": UID}}, session="70-1")
 if UID == 0:
     while not os.path.exists({str(first)!r}): time.sleep(0.01)
-found(7); request = read(); open({str(first)!r}, "w").close()
+found(7); request = asked(); open({str(first)!r}, "w").close()
 if request["type"] != "bye":
 {CHECKED}
 """
@@ -135,11 +146,36 @@ if request["type"] != "bye":
 def test_who_of_several_users_has_a_process(visits, has):
     machines = Machines()
     for name, uid in visits:
-        machines.take(FACTS, uid, [replace(PROCESS, host=name)])
+        machines.take(FACTS, Visitor(name, uid, "70-1"), [replace(PROCESS, host=name)])
     told = {name: machines.elsewhere(FACTS, [replace(PROCESS, host=name)]) for name, _ in visits}
     assert told == {name: {} if name == has else {7: has} for name, _ in visits}
 
 
-def test_a_host_that_is_visited_again_has_its_processes_yet():
+def test_nobody_has_a_process_by_what_he_says_of_its_user():
     machines = Machines()
-    assert [machines.take(FACTS, 0, [PROCESS]) for _ in range(2)] == [{}, {}]
+    machines.take(FACTS, Visitor("liar", 2000, "70-1"), [replace(PROCESS, host="liar", uid=2000)])
+    assert not machines.take(FACTS, Visitor("n1", 0, "71-1"), [PROCESS])
+
+
+def test_a_host_that_is_visited_again_has_its_processes_yet():
+    """By another agent, where the first one's connection broke."""
+    machines = Machines()
+    visitors = [Visitor("n1", 0, session) for session in ("70-1", "71-1")]
+    assert [machines.take(FACTS, visitor, [PROCESS]) for visitor in visitors] == [set(), set()]
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [{}, {"label": "sshd"}, {"start_time": 2}, {"uid": 1000}],
+    ids=["not there", "another program", "pid that was used again", "another user's"],
+)
+def test_a_host_that_says_that_it_is_another_takes_nothing_from_it(fleet, tmp_path, agent):
+    """What a machine tells of itself its users can read, and any host can repeat."""
+    came = tmp_path / "came"
+    told = repr({**AGENT, **agent} if agent else {})
+    wait = f"while not os.path.exists({str(came)!r}): time.sleep(0.01)\n"
+    good = wait + NODE.replace(repr(AGENT), told)
+    liar = NODE.replace("found(7)", f"found(7); open({str(came)!r}, 'w').close()")
+    results = fleet(liar=liar, good=good).collect()
+    assert len(results["good"].recordings) == 1
+    assert [one.status for one in results["good"].outcomes] == [Status.OK]
