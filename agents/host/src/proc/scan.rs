@@ -16,7 +16,7 @@ use super::users::Users;
 use super::{mask, read_bounded, read_text, stat, status};
 use crate::engine::async_profiler::symbols::jre_version;
 use crate::hsperf;
-use crate::identity::as_its_user;
+use crate::identity::{as_its_user, Unread};
 use crate::protocol::{JvmFacts, Process};
 
 /// A command line, or an environment, is never longer than this in practice; what is over is left out.
@@ -128,18 +128,18 @@ impl Scan {
         let words = command.to_vec();
         let patience = self.patience.get().clamp(MOMENT, PATIENCE);
         let begin = Instant::now();
-        let told = Target::open(pid, start_time).ok().and_then(|target| {
+        let files = Target::open(pid, start_time).ok().and_then(|target| {
             let named = target.named().ok()?;
-            as_its_user(target, patience, move || Told::by(&words, &signs, &named))
+            Some((target, named))
         });
+        let told = match files {
+            Some((target, named)) => {
+                as_its_user(target, patience, move || Told::by(&words, &signs, &named))
+            }
+            None => Err(Unread::NotAllowed),
+        };
         self.patience.set(patience.saturating_sub(begin.elapsed()));
-        told.unwrap_or_else(|| Told {
-            launch: Launch {
-                missing: Some("its files could not be read in time"),
-                ..cmdline::parse(command, |_| None)
-            },
-            version: String::new(),
-        })
+        told.unwrap_or_else(|why| Told::without_files(command, why))
     }
 }
 
@@ -196,6 +196,20 @@ impl Told {
         Self {
             launch: cmdline::parse(command, |name| named.text(name)),
             version: version.unwrap_or_default().chars().take(64).collect(),
+        }
+    }
+
+    /// By the command line alone. Most name no file of arguments, and then all of the launch is known.
+    fn without_files(command: &[String], why: Unread) -> Self {
+        let mut launch = cmdline::parse(command, |_| None);
+        if why == Unread::NotSoon {
+            launch.missing = launch
+                .missing
+                .and(Some("a file of its arguments could not be read soon"));
+        }
+        Self {
+            launch,
+            version: String::new(),
         }
     }
 }
