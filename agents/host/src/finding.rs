@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use rustix::process::geteuid;
+
 use crate::containers::{helper, is_wrapper, Containers, Home, Word};
 use crate::crowd;
 use crate::outcome::Failure;
@@ -134,9 +136,7 @@ impl Finding {
         match container {
             container if self.is_wanted(process) => Verdict::Meant(container),
             Some(id) if process.jvm.is_none() => Verdict::Other(helper(process, &id)),
-            _ if process.jvm.is_some() || self.native => {
-                Verdict::Other(process.launch.missing.map(not_known))
-            }
+            _ if process.jvm.is_some() || self.native => Verdict::Other(not_known(process)),
             _ => Verdict::Other(None),
         }
     }
@@ -171,8 +171,11 @@ fn not_believed(container: &str) -> String {
     format!("it only says that it is in container {container}, which has processes of another user")
 }
 
-fn not_known(missing: &str) -> String {
-    format!("{missing}: it may be one that is meant")
+/// Why a process that does not match may be meant. Of one whose user the agent cannot become nothing could be recorded.
+fn not_known(process: &Seen) -> Option<String> {
+    let own = geteuid().as_raw();
+    let missing = process.launch.missing?;
+    (own == 0 || own == process.uid).then(|| format!("{missing}: it may be one that is meant"))
 }
 
 /// What a process is to a `find`.

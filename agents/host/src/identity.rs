@@ -121,27 +121,37 @@ impl Shoes {
     }
 }
 
-/// What comes of `work` on a thread that has no more rights than the process's user; None where that cannot be, or
-/// takes too long: what it reads may be in a file system that hangs. Where that user has enough such threads already
-/// there is no other.
+/// Why nothing came of `as_its_user`.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// The agent may not, or cannot, act as that user.
+    NotAllowed,
+    /// It takes too long: what is read may be in a file system that hangs. Where that user has enough such threads
+    /// already there is no other.
+    NotSoon,
+}
+
+/// What comes of `work` on a thread that has no more rights than the process's user.
 pub fn as_its_user<T: Send + 'static>(
     target: Target,
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Option<T> {
-    let at_work = AT_WORK.begin(target.status.uid)?;
+) -> Result<T, Unread> {
+    let at_work = AT_WORK.begin(target.status.uid).ok_or(Unread::NotSoon)?;
     let (sender, receiver) = channel();
     let run = move || {
         // The rights of a set-user-ID program are not those of who chose its arguments.
         let own =
             target.status.one_user && (geteuid().as_raw() != 0 || become_user(&target).is_ok());
-        let told = own.then(work);
+        let told = own.then(work).ok_or(Unread::NotAllowed);
         drop(at_work);
         // Nobody may wait any more.
         let _ = sender.send(told);
     };
-    thread::Builder::new().spawn(run).ok()?;
-    receiver.recv_timeout(patience).ok().flatten()
+    let thread = thread::Builder::new().spawn(run);
+    thread.map_err(|_| Unread::NotSoon)?;
+    let told = receiver.recv_timeout(patience);
+    told.unwrap_or(Err(Unread::NotSoon))
 }
 
 static AT_WORK: Workers = Workers(Mutex::new(Vec::new()));
@@ -328,7 +338,8 @@ mod tests {
                 let _ = begins.send(());
                 let _ = until.recv();
             };
-            as_its_user(target, Duration::ZERO, hangs);
+            let told = as_its_user(target, Duration::ZERO, hangs);
+            assert_eq!(told, Err(Unread::NotSoon));
             begun.recv().is_ok()
         };
         assert!(asked());

@@ -89,6 +89,9 @@ pub fn parse(command: &[String], read_file: impl Fn(&str) -> Option<String>) -> 
             }
         }
     }
+    launch.missing = rest
+        .unread
+        .then_some("a file of its arguments could not be read");
     launch.arguments = rest.unexpanded();
     launch
 }
@@ -109,6 +112,8 @@ struct Words<F> {
     read_file: F,
     /// How many may yet come from files.
     left: usize,
+    /// Whether there was a file that could not be read.
+    unread: bool,
 }
 
 struct Word {
@@ -127,6 +132,7 @@ impl<F: Fn(&str) -> Option<String>> Words<F> {
             enabled: true,
             read_file,
             left: MAX_ARGUMENTS,
+            unread: false,
         }
     }
 
@@ -139,7 +145,11 @@ impl<F: Fn(&str) -> Option<String>> Words<F> {
                 .text
                 .strip_prefix('@')
                 .filter(|_| self.enabled && !word.of_file);
-            let Some(text) = name.and_then(|name| (self.read_file)(name)) else {
+            let Some(name) = name else {
+                return Some(word.text);
+            };
+            let Some(text) = (self.read_file)(name) else {
+                self.unread = true;
                 return Some(word.text);
             };
             let words = split_file(&text, self.left);
@@ -323,6 +333,19 @@ mod tests {
                 (options, arguments),
                 "{line}"
             );
+        }
+    }
+
+    #[test]
+    fn what_an_unread_file_may_hide_is_told() {
+        for (line, missing) in [
+            ("java Main", false),
+            ("java @args two", false),
+            ("java @secret p.Main", true),
+            ("java p.Main @secret", false),
+            ("java --disable-@files @secret", false),
+        ] {
+            assert_eq!(launch(line).missing.is_some(), missing, "{line}");
         }
     }
 

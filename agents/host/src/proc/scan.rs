@@ -16,7 +16,7 @@ use super::users::Users;
 use super::{mask, read_bounded, read_text, stat, status};
 use crate::engine::async_profiler::symbols::jre_version;
 use crate::hsperf;
-use crate::identity::as_its_user;
+use crate::identity::{as_its_user, Unread};
 use crate::protocol::{JvmFacts, Process};
 
 /// A command line, or an environment, is never longer than this in practice; what is over is left out.
@@ -80,7 +80,7 @@ impl Scan {
         let dir = format!("/proc/{pid}");
         let before = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
         let status = status::parse(pid, &read_text(format!("{dir}/status"), 1 << 20)?)?;
-        let command = split_zero(&read_bounded(format!("{dir}/cmdline"), MAX_COMMAND)?);
+        let (command, whole) = command(&dir)?;
         if command.is_empty() {
             return None;
         }
@@ -92,7 +92,10 @@ impl Scan {
             version: told.version.clone(),
         });
         let program = program(&dir, &command);
-        let launch = told.map(|told| told.launch).unwrap_or_default();
+        let mut launch = told.map(|told| told.launch).unwrap_or_default();
+        if !whole {
+            launch.missing = Some("its command line is too long");
+        }
         let (command, launch) = self.kept(status.uid, command, launch);
         (before.start_time == after.start_time).then(|| Seen {
             pid,
@@ -128,19 +131,26 @@ impl Scan {
         let words = command.to_vec();
         let patience = self.patience.get().clamp(MOMENT, PATIENCE);
         let begin = Instant::now();
-        let told = Target::open(pid, start_time).ok().and_then(|target| {
+        let files = Target::open(pid, start_time).ok().and_then(|target| {
             let named = target.named().ok()?;
-            as_its_user(target, patience, move || Told::by(&words, &signs, &named))
+            Some((target, named))
         });
+        let told = match files {
+            Some((target, named)) => {
+                as_its_user(target, patience, move || Told::by(&words, &signs, &named))
+            }
+            None => Err(Unread::NotAllowed),
+        };
         self.patience.set(patience.saturating_sub(begin.elapsed()));
-        told.unwrap_or_else(|| Told {
-            launch: Launch {
-                missing: Some("its files could not be read in time"),
-                ..cmdline::parse(command, |_| None)
-            },
-            version: String::new(),
-        })
+        told.unwrap_or_else(|why| Told::without_files(command, why))
     }
+}
+
+/// The words of a command line, and whether that is all of it.
+fn command(dir: &str) -> Option<(Vec<String>, bool)> {
+    let bytes = read_bounded(format!("{dir}/cmdline"), MAX_COMMAND + 1)?;
+    let (words, all) = first_words(&bytes);
+    Some((words, all && bytes.len() as u64 <= MAX_COMMAND))
 }
 
 /// By what a process is known as a JVM.
@@ -198,6 +208,20 @@ impl Told {
             version: version.unwrap_or_default().chars().take(64).collect(),
         }
     }
+
+    /// By the command line alone. Most name no file of arguments, and then all of the launch is known.
+    fn without_files(command: &[String], why: Unread) -> Self {
+        let mut launch = cmdline::parse(command, |_| None);
+        if why == Unread::NotSoon {
+            launch.missing = launch
+                .missing
+                .and(Some("a file of its arguments could not be read soon"));
+        }
+        Self {
+            launch,
+            version: String::new(),
+        }
+    }
 }
 
 /// The version of a JVM with this `libjvm.so`, where it can be told from outside.
@@ -220,15 +244,19 @@ fn version(named: &Named, library: &str) -> Option<String> {
 
 /// Split what the kernel separates by zero bytes; of more words than there are in practice the first.
 pub fn split_zero(bytes: &[u8]) -> Vec<String> {
+    first_words(bytes).0
+}
+
+/// As `split_zero`, and whether these are all.
+fn first_words(bytes: &[u8]) -> (Vec<String>, bool) {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches('\0');
     if text.is_empty() {
-        return Vec::new();
+        return (Vec::new(), true);
     }
-    text.split('\0')
-        .take(MAX_WORDS)
-        .map(str::to_owned)
-        .collect()
+    let mut words = text.split('\0');
+    let first = words.by_ref().take(MAX_WORDS).map(str::to_owned);
+    (first.collect(), words.next().is_none())
 }
 
 /// The environment of a process, empty where it is not ours to read.
