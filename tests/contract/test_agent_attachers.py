@@ -86,6 +86,35 @@ def test_a_jvm_that_stops_at_the_signal_dumps_no_threads_when_it_goes_on(
     assert not any("Full thread dump" in line for line in lines(burner))
 
 
+@pytest.mark.parametrize("goes_on", [True, False], ids=["goes-on", "stands-still"])
+def test_what_is_left_is_told_once_and_goes_as_soon_as_the_jvm_is_met_again(
+    start_agent: StartAgent, library_file: Path, burn: Burn, goes_on: bool
+) -> None:
+    burner, agent = burn(), start_agent()
+    agent.hello()
+    library, processes = agent.put(library_file.read_bytes()), found(agent, burner)
+    trigger, socket = Path(f"/tmp/.attach_pid{burner.pid}"), Path(f"/tmp/.java_pid{burner.pid}")
+    with ThreadPoolExecutor() as pool, still(burner.outer.pid, "Signal Dispatch"):
+        prepared = pool.submit(agent.prepare, library, processes)
+        wait_for("the agent to wait for the JVM", lambda: trigger.exists() and sleeps(agent))
+        burner.outer.suspend()
+        _, refused = prepared.result()
+    assert "is stopped" in refused[burner.outer.pid]["reason"], refused
+    agent.send("start")
+    (left,) = agent.collect().left
+    assert left.startswith(f"{trigger}: process {burner.outer.pid} has yet to look at it")
+    if not goes_on:
+        assert agent.bye() == 0 and "left behind" not in agent.stderr()
+    burner.outer.kill(signal.SIGCONT)
+    wait_for("the socket", socket.exists)
+    if goes_on:
+        ready, refused = agent.prepare(library, processes)
+        assert ready == [burner.outer.pid], refused
+    else:
+        trigger.unlink()
+    assert not trigger.exists()
+
+
 def lines(burner: Burner) -> List[str]:
     """What the JVM has written, up to an answer."""
     burner.counters()

@@ -13,6 +13,7 @@ import pytest
 
 from tests.burners.burner import Burner
 from tests.contract.agent_driver import good
+from tests.contract.asking import chosen, sampling
 from tests.contract.conftest import OTHER_USER, as_user, found, is_profiled
 from tests.lab import attach, procs
 
@@ -94,6 +95,37 @@ def test_somebody_elses_profiler_is_at_work(agent, library, library_file, burn, 
     attach.execute(burner.outer.pid, "load", str(theirs), "true", "stop")
     ready, refused = agent_again(agent, library, burner)
     assert ready == [burner.outer.pid], refused
+
+
+def test_somebody_elses_whose_file_is_gone_only_counts_while_it_samples(agent, library, library_file, burn):
+    """It cannot be asked: anybody could put another one in `/tmp`."""
+    burner = burn()
+    theirs = Path(f"/tmp/libasyncProfiler-theirs-{os.getpid()}.so")
+    shutil.copy(library_file, theirs)
+    try:
+        attach.execute(burner.outer.pid, "load", str(theirs), "true", "start,event=ctimer")
+    finally:
+        theirs.unlink()
+    foreseen = told_by_check(agent, library, burner)
+    reason = refusal(agent, library, *found(agent, burner))["reason"]
+    assert "cannot be asked" in reason and str(theirs) in reason
+    assert foreseen == reason
+    attach.execute(burner.outer.pid, "load", str(theirs), "true", "stop")
+    ready, refused = agent_again(agent, library, burner)
+    assert ready == [burner.outer.pid], refused
+    agent.start()
+    assert good(agent.collect().outcomes[burner.outer.pid])
+
+
+def told_by_check(agent, library, burner):
+    agent.send(
+        "check",
+        sampling=sampling(engine="async-profiler"),
+        blobs={"async-profiler": library},
+        processes=chosen(found(agent, burner)),
+    )
+    (told,) = agent.expect("checked")["processes"]
+    return told["reason"]
 
 
 def agent_again(agent, library, burner):

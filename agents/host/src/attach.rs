@@ -180,6 +180,7 @@ impl<'a> Attach<'a> {
         // Looked at last: while the process lives nobody else has its number. One that has no number in the agent's own
         // pid namespace is not the JVM either, which has one.
         if listener == Some(self.target.pid) && self.target.stat().is_some() {
+            unread::let_go(self.target);
             return Ok(Some(socket));
         }
         Err(self.not_its_own(listener))
@@ -285,13 +286,13 @@ impl<'a> Attach<'a> {
             }
             sleep(LOOK);
         };
+        let tmp = self.tmp().map_err(|error| self.cannot_connect(error))?;
         audit::note("signal", || format!("SIGQUIT to {pid}"));
         self.target.signal(Signal::QUIT).map_err(|error| {
             Failure::plain(format!("cannot send SIGQUIT to process {pid}: {error}"))
         })?;
         let opened = self.wait_for_socket(start, limit);
         if opened.is_err() && self.target.stat().is_some() {
-            let tmp = self.tmp().map_err(|error| self.cannot_connect(error))?;
             unread::keep(self.target, tmp, trigger);
         }
         opened

@@ -56,6 +56,14 @@ impl Over {
             left: Vec::new(),
         }
     }
+
+    /// Whatever it was that failed: of a process that is gone its end explains it.
+    pub fn explained(mut self, pid: i32, start_time: u64) -> Self {
+        if self.outcome.status == Status::Failed && Target::has_ended(pid, start_time) {
+            self.outcome.ended = Some(Ended::Process);
+        }
+        self
+    }
 }
 
 /// A file that an engine loads into processes. Of one that is only told of there are no bytes.
@@ -99,14 +107,9 @@ type Tell<'a> = dyn Fn(Report) + Sync + 'a;
 /// Record one process with the first engine that can be made ready for it.
 pub fn run(job: &Job, orders: &mut Receiver<Order>, tell: &Tell) {
     let over = whole(|| ways(job).and_then(|ways| first_that_works(job, ways, orders, tell)));
-    let mut over =
-        over.unwrap_or_else(|failure| Over::failed(failure.at(job.chosen.pid, Stage::Prepare)));
-    let failed = over.outcome.status == Status::Failed;
-    // Whatever it was that failed: of a process that is gone its end explains it.
-    if failed && Target::has_ended(job.chosen.pid, job.chosen.start_time) {
-        over.outcome.ended = Some(Ended::Process);
-    }
-    tell(Report::Over(over));
+    let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
+    let over = over.unwrap_or_else(|failure| Over::failed(failure.at(pid, Stage::Prepare)));
+    tell(Report::Over(over.explained(pid, start_time)));
 }
 
 /// What breaks on the way is a failure like others: whoever waits for the process must hear of it.
@@ -216,8 +219,11 @@ fn attempt(
     tell: &Tell,
 ) -> Result<Over, Failure> {
     let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
+    // What was found holds descriptors, of which many processes have few each.
     let findings = preflight::look(&target);
-    let mut engine = (way.prepare)(job, target, &findings)?;
+    let prepared = (way.prepare)(job, target, &findings);
+    drop(findings);
+    let mut engine = prepared?;
     tell(Report::Prepared);
     let mut recording = Recording {
         job,

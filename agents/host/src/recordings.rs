@@ -52,6 +52,7 @@ enum Step {
 
 struct Recording {
     pid: i32,
+    start_time: u64,
     phase: Phase,
     orders: Sender<Order>,
     /// Its thread has cleaned up and ended.
@@ -239,7 +240,8 @@ impl Recordings {
             recording.phase = Phase::Over;
             let _ = recording.orders.send(Order::Abort);
             let hangs = threads::hangs(recording.pid);
-            audience.result(Over::failed(hangs.at(recording.pid, stage)));
+            let over = Over::failed(hangs.at(recording.pid, stage));
+            audience.result(over.explained(recording.pid, recording.start_time));
         }
     }
 
@@ -387,7 +389,7 @@ pub fn too_many(processes: usize) -> Failure {
 /// Prepare one process on a thread of its own.
 fn launch(job: Job, inbox: &Inbox) -> Recording {
     let (orders, to_follow) = channel();
-    let pid = job.chosen.pid;
+    let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
     let tell = recording::tagged(pid, inbox.sender.clone());
     let thread = thread::Builder::new()
         .name(format!("process {pid}"))
@@ -403,6 +405,7 @@ fn launch(job: Job, inbox: &Inbox) -> Recording {
     }
     Recording {
         pid,
+        start_time,
         phase: Phase::Preparing,
         orders,
         ended: false,

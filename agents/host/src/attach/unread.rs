@@ -1,10 +1,10 @@
 //! Triggers that JVMs have yet to look at: such a JVM was sent SIGQUIT, and stands still or is slow.
 //!
 //! Whenever it gets to the signal it dumps its threads on the application's output, unless its trigger is there. So
-//! that stays until the socket is open or the process has ended; at the latest the end of the session tells of it.
+//! that stays until the socket is seen to be open, or the process to have ended; the end of the session tells of it.
 
 use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -30,6 +30,8 @@ struct Unread {
     /// The JVM's `/tmp`, in which it opens its socket.
     tmp: OwnedFd,
     trigger: Trigger,
+    /// Whether somebody was told that it is left.
+    told: bool,
 }
 
 /// Keep the trigger of a JVM that was sent SIGQUIT.
@@ -43,28 +45,27 @@ pub fn keep(target: &Target, tmp: OwnedFd, trigger: Trigger) {
             gid: target.status.gid,
             tmp,
             trigger,
+            told: false,
         })
     });
 }
 
 /// Whether a JVM has a SIGQUIT to get to yet. At a second one it would dump its threads.
 pub fn has(target: &Target) -> bool {
-    let its = |one: &Unread| (one.pid, one.start_time) == (target.pid, target.start_time);
-    change(|all| all.iter().any(its))
+    change(|all| all.iter().any(|one| one.is_of(target)))
 }
 
-/// Delete those that are needed no more. What is left, and why.
+/// Delete that of a JVM whose socket is open. To be called by a thread that has the JVM's user.
+pub fn let_go(target: &Target) {
+    change(|all| all.retain(|one| !one.is_of(target)));
+}
+
+/// Delete those that are needed no more. What is left, and why; each is told once.
 pub fn left() -> Vec<String> {
     change(|all| {
         let unread = std::mem::take(all).into_iter();
         all.extend(unread.filter_map(Unread::unless_over));
-        let own = all
-            .iter()
-            .filter_map(|one| Some((one.trigger.path()?, one.pid)));
-        own.map(|(path, pid)| {
-            format!("{path}: process {pid} has yet to look at it, and would dump its threads without it")
-        })
-        .collect()
+        all.iter_mut().filter_map(Unread::tell).collect()
     })
 }
 
@@ -73,18 +74,39 @@ fn change<T>(work: impl FnOnce(&mut Vec<Unread>) -> T) -> T {
 }
 
 impl Unread {
-    /// Itself, unless the JVM needs it no more: then it is deleted, as the JVM's user.
+    fn is_of(&self, target: &Target) -> bool {
+        (self.pid, self.start_time) == (target.pid, target.start_time)
+    }
+
+    /// What is left and why, unless somebody was told before.
+    fn tell(&mut self) -> Option<String> {
+        let path = self.trigger.path().filter(|_| !self.told)?;
+        self.told = true;
+        let pid = self.pid;
+        Some(format!(
+            "{path}: process {pid} has yet to look at it, and would dump its threads without it"
+        ))
+    }
+
+    /// Itself, unless the JVM needs it no more: then it is deleted, as the JVM's user. Where there is no thread for that
+    /// it stays.
     fn unless_over(self) -> Option<Self> {
-        let run = move || {
-            audit::about(self.pid);
-            let over = Shoes::of_user(self.uid, self.gid).is_ok() && self.is_over();
-            (!over).then_some(self)
+        let mut kept = Some(self);
+        let run = || {
+            kept = kept.take().filter(|one| {
+                audit::about(one.pid);
+                Shoes::of_user(one.uid, one.gid).is_err() || !one.is_over()
+            });
         };
-        thread::spawn(run).join().ok().flatten()
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().spawn_scoped(scope, run);
+            let _ = thread.map(ScopedJoinHandle::join);
+        });
+        kept
     }
 
     fn is_over(&self) -> bool {
-        Target::open(self.pid, self.start_time).is_err() || self.listens()
+        Target::has_ended(self.pid, self.start_time) || self.listens()
     }
 
     /// Whether the JVM itself listens at its socket: that of an earlier process may lie there.

@@ -14,6 +14,11 @@ pub struct Stat {
 }
 
 impl Stat {
+    /// Whether it has not ended; that of which nobody has heard yet is a zombie.
+    pub fn lives(&self) -> bool {
+        !matches!(self.state, 'Z' | 'X')
+    }
+
     /// By a signal or a debugger: nothing of it runs.
     pub fn is_stopped(&self) -> bool {
         matches!(self.state, 'T' | 't')

@@ -1,7 +1,7 @@
 //! One process, held fast: later steps cannot hit another one that was given the same pid.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{openat, readlinkat, Mode, OFlags, CWD};
@@ -62,9 +62,10 @@ impl Target {
         }
     }
 
-    /// Whether the process that had this pid and this start time is there no more.
+    /// Whether the process that had this pid and this start time is there no more; false where that cannot be seen.
     pub fn has_ended(pid: i32, start_time: u64) -> bool {
-        refuse_foreign_numbers().is_ok() && Self::open(pid, start_time).is_err()
+        let stat = std::fs::read(format!("/proc/{pid}/stat"));
+        refuse_foreign_numbers().is_ok() && tells_of_end(stat, start_time)
     }
 
     /// What files of this process are called: unlike those of any other process, in whatever pid namespace that is, and
@@ -81,8 +82,7 @@ impl Target {
 
     /// State and times now; None once the process has ended.
     pub fn stat(&self) -> Option<Stat> {
-        stat::parse(&read_at(&self.dir, "stat", 4096)?)
-            .filter(|stat| !matches!(stat.state, 'Z' | 'X'))
+        stat::parse(&read_at(&self.dir, "stat", 4096)?).filter(Stat::lives)
     }
 
     /// A file of `/proc/PID`, at most `limit` bytes of it.
@@ -173,6 +173,19 @@ fn refuse_foreign_numbers() -> Result<(), Failure> {
     ))
 }
 
+/// What reading `/proc/PID/stat` tells of the process that had this start time. (An agent without descriptors, say, reads
+/// nothing.)
+fn tells_of_end(stat: io::Result<Vec<u8>>, start_time: u64) -> bool {
+    match stat {
+        Ok(text) => stat::parse(&String::from_utf8_lossy(&text))
+            .is_some_and(|stat| stat.start_time != start_time || !stat.lives()),
+        Err(error) => {
+            let error = Errno::from_io_error(&error);
+            matches!(error, Some(Errno::NOENT | Errno::SRCH))
+        }
+    }
+}
+
 /// From `pid:[4026531836]`.
 fn pid_namespace(dir: &OwnedFd) -> Option<u64> {
     let link = readlinkat(dir, "ns/pid", Vec::new())
@@ -222,5 +235,25 @@ mod tests {
         let (pid, start_time) = (std::process::id() as i32, stat::own().unwrap().start_time);
         assert!(!Target::has_ended(pid, start_time));
         assert!(Target::has_ended(pid, start_time + 1));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_has_not_ended() {
+        let start_time = stat::own().unwrap().start_time;
+        let stat = read_text("/proc/self/stat", 4096).unwrap();
+        let mut zombie = stat.clone();
+        let state = zombie.rfind(") ").unwrap() + 2;
+        zombie.replace_range(state..=state, "Z");
+        for (stat, want) in [
+            (Ok(stat), false),
+            (Ok(zombie), true),
+            (Err(Errno::MFILE), false),
+            (Err(Errno::NOENT), true),
+            (Err(Errno::SRCH), true),
+        ] {
+            let read = stat.clone().map(String::into_bytes);
+            let ended = tells_of_end(read.map_err(io::Error::from), start_time);
+            assert_eq!(ended, want, "{stat:?}");
+        }
     }
 }

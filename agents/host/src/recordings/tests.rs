@@ -2,11 +2,14 @@
 
 use super::*;
 use crate::limits::Asked;
+use crate::outcome::Ended;
 use crate::output::Output;
+use crate::proc::stat;
 
 fn recordings(step: Step, phases: &[Phase]) -> Recordings {
     let recording = |(pid, &phase)| Recording {
         pid,
+        start_time: 0,
         phase,
         orders: channel().0,
         ended: phase == Phase::Over,
@@ -83,6 +86,28 @@ fn what_hangs_does_not_hold_up_the_others() {
         );
         assert_eq!(recordings.step, next);
     }
+}
+
+/// Hears how processes ended.
+struct Ends(Vec<Option<Ended>>);
+
+impl Audience for Ends {
+    fn tell(&mut self, _: &Event) {}
+
+    fn result(&mut self, over: Over) {
+        self.0.push(over.outcome.ended);
+    }
+}
+
+#[test]
+fn of_one_that_hangs_and_is_gone_its_end_is_told() {
+    let mut recordings = recordings(Step::Record, &[Phase::Running; 2]);
+    recordings.all[0].pid = std::process::id() as i32;
+    recordings.all[0].start_time = stat::own().unwrap().start_time;
+    recordings.all[1].pid = i32::MAX;
+    let mut ends = Ends(Vec::new());
+    recordings.give_up(&mut ends);
+    assert_eq!(ends.0, [None, Some(Ended::Process)]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a recording would come to, seen from outside: the decisions of `prepare` and `start`, and nothing is touched.
 
 use super::jvm::{no_folder, recording_file, start_failure};
-use super::loading::{already_profiled, bases, cannot_load, others_profile};
+use super::loading::{already_profiled, bases, cannot_load, others_profile, out_of_reach};
 use super::plan::{Choice, Plan};
 use super::rate::Rate;
 use super::{look, place, plan, Looked};
@@ -23,12 +23,11 @@ const BY_CPU_TIME: &str = "ClockID: -";
 
 /// What `prepare` and `start` would make of a JVM. Err where it cannot be made ready.
 pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foreseen, Failure> {
-    // Some of this is only root's to see.
-    let at_work = is_sampled(&target);
+    // Only root's to see.
     let agent_filtered = Target::own_status().is_some_and(|own| own.filtered);
     let looked = look(job, &target, findings)?;
     let rate = Rate::begin(&looked.shoes.named, &findings.performance_data);
-    could_enter(&looked, &target, findings, &job.session, at_work)?;
+    could_enter(&looked, &target, findings, &job.session)?;
     let perf_events = PerfEvents::of(&target, findings.privileged, agent_filtered);
     let threads = target.status.threads;
     let named = looked.shoes.named;
@@ -67,7 +66,6 @@ fn could_enter(
     target: &Target,
     findings: &Findings,
     session: &str,
-    at_work: bool,
 ) -> Result<(), Failure> {
     let (shoes, library) = (&looked.shoes, looked.library);
     let bases = bases(shoes, findings, library);
@@ -83,21 +81,25 @@ fn could_enter(
         return Err(cannot_load(target.pid, &tried));
     }
     Attach::new(target, shoes).foresee()?;
-    if at_work {
+    if looked.sampled {
         if let Some(theirs) = findings.foreign(&shoes.named).first() {
-            return Err(others_profile(target.pid, theirs));
+            return Err(match findings.loaded.may_be_named(shoes, theirs) {
+                true => others_profile(target.pid, theirs),
+                false => out_of_reach(target.pid, theirs),
+            });
         }
     }
     // What cannot be seen now the recording itself asks the JVM for.
     let in_use = is_in_use(shoes, &recording_file(target)).unwrap_or(false);
-    match at_work && !findings.ours.is_empty() || in_use {
+    match looked.sampled && !findings.ours.is_empty() || in_use {
         true => Err(already_profiled(target.pid)),
         false => Ok(()),
     }
 }
 
-/// Whether a profiler samples the process: by perf events of its own, or by timers of its threads.
-fn is_sampled(target: &Target) -> bool {
+/// Whether a profiler samples the process: by perf events of its own, or by timers of its threads. To be called before
+/// the thread takes the process's user: some of this is only root's to see.
+pub fn is_sampled(target: &Target) -> bool {
     let timers = target.read("timers", 1 << 20).unwrap_or_default();
     has_profilers_timer(&timers) || holds_perf_events(target)
 }

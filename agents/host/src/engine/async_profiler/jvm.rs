@@ -65,11 +65,13 @@ pub struct Jvm {
 }
 
 impl Jvm {
-    /// Put the library beside the JVM, load it and see that nobody is profiling.
+    /// Put the library beside the JVM, load it and see that nobody is profiling. `sampled`: whether somebody seems to,
+    /// from outside.
     pub fn enter(
         target: Target,
         shoes: Shoes,
         findings: &Findings,
+        sampled: bool,
         library: &Library,
         job: &Job,
     ) -> Result<Self, Failure> {
@@ -81,7 +83,7 @@ impl Jvm {
             .map_err(|tried| no_folder(target.pid, &tried))?;
         let run = &place.run;
         let folder = library_folder(&ASYNC_PROFILER, "", &library.sha256, shoes.uid);
-        let staged = refuse_others(&target, &shoes, findings, run, &folder)
+        let staged = refuse_others(&target, &shoes, findings, sampled, run, &folder)
             .and_then(|()| stage_and_load(&target, &shoes, findings, &bases, library, run));
         match staged {
             Ok(library) => Ok(Self {

@@ -35,11 +35,12 @@ pub fn bases(shoes: &Shoes, findings: &Findings, library: &Library) -> Vec<Strin
 
 /// Another async-profiler may be loaded and idle; while it records, ours must not. `folder` is the
 /// name of that which the library to be loaded has: where its file is a new one, the JVM may load it beside the old one,
-/// and then it tells nothing of that.
+/// and then it tells nothing of that. `sampled` decides of those that cannot be asked.
 pub fn refuse_others(
     target: &Target,
     shoes: &Shoes,
     findings: &Findings,
+    sampled: bool,
     run: &Held,
     folder: &str,
 ) -> Result<(), Failure> {
@@ -52,13 +53,16 @@ pub fn refuse_others(
         .map(|path| (path, true))
         .chain(foreign.iter().map(|path| (path, false)))
     {
-        let answer = match findings.loaded.may_be_named(shoes, library) {
-            true => status(target, shoes, library, run),
-            false => Err(Load::Refused(format!("{library} is gone"))),
-        };
-        match answer {
+        if !findings.loaded.may_be_named(shoes, library) {
+            // One of ours would have its recording open.
+            match sampled && !ours {
+                true => return Err(out_of_reach(target.pid, library)),
+                false => continue,
+            }
+        }
+        match status(target, shoes, library, run) {
             Ok(text) if commands::is_idle(&text) => {}
-            // Of musl's, one that is gone: it would have its recording open.
+            // Its file is gone: it, too, would have its recording open.
             Err(Load::Refused(_)) if ours => {}
             Ok(_) if ours => return Err(already_profiled(target.pid)),
             Ok(_) | Err(Load::Refused(_)) => return Err(others_profile(target.pid, library)),
@@ -128,6 +132,13 @@ pub fn others_profile(pid: i32, library: &str) -> Failure {
     Failure::new(
         format!("another async-profiler ({library}) is at work in process {pid}"),
         "stop it first (asprof stop), or wait for its end",
+    )
+}
+
+pub fn out_of_reach(pid: i32, library: &str) -> Failure {
+    Failure::new(
+        format!("process {pid} is sampled, it seems by another async-profiler, which cannot be asked: {library} is gone, or another file by now"),
+        "wait for its end, or restart the JVM",
     )
 }
 

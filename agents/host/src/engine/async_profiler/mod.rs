@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 pub use self::foresee::foresee;
 
+use self::foresee::is_sampled;
 use self::jvm::Jvm;
 use self::plan::{Choice, Intervals, Plan};
 use self::rate::Rate;
@@ -39,6 +40,8 @@ pub const NAME: &str = "async-profiler";
 struct Looked<'a> {
     library: &'a Library,
     shoes: Shoes,
+    /// Whether a profiler samples it, whose-ever.
+    sampled: bool,
     events: Vec<String>,
     left_out: Vec<Failure>,
 }
@@ -56,6 +59,7 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     if events.is_empty() {
         return Err(Failure::all(left_out));
     }
+    let sampled = is_sampled(target);
     let shoes = Shoes::put_on(target)?;
     let (named, data) = (&shoes.named, &findings.performance_data);
     refuse_disabled(target.pid, &findings.launched.options(named))?;
@@ -70,6 +74,7 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
         false => Ok(Looked {
             library,
             shoes,
+            sampled,
             events,
             left_out,
         }),
@@ -82,7 +87,8 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
     let data = &findings.performance_data;
     let rate = Rate::begin(&looked.shoes.named, data);
     let threads = target.status.threads;
-    let jvm = Jvm::enter(target, looked.shoes, findings, looked.library, job)?;
+    let (shoes, sampled) = (looked.shoes, looked.sampled);
+    let jvm = Jvm::enter(target, shoes, findings, sampled, looked.library, job)?;
     let alloc = || rate.interval(jvm.named(), data);
     let (plan, notes) = plan(
         job,
