@@ -4,8 +4,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// One process has the turn at a time. One that keeps it too long, as in a file system that hangs, has it no more: the
-/// next begins beside it. Nobody begins while too much of what was folded waits to be received: recorded it takes none of
-/// the memory that its fold needs, or less (perf's).
+/// next begins beside it. Nobody begins while too much of what was folded waits to be received: a fold takes memory, and what
+/// was recorded takes no more of it by waiting. It outlives its process; but where that took its files with it, native code
+/// that perf saw has no names.
 pub struct Folding {
     longest: Duration,
     /// How many bytes may wait to be received while the next is folded.
