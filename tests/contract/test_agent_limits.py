@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Set, Tuple
 
 import pytest
 
 from tests.burners.counting import Truth
 from tests.contract.agent_driver import Agent, Event, good, wait_for
 from tests.contract.asking import audited, chosen, sampling
-from tests.contract.conftest import found, is_profiled
+from tests.contract.conftest import as_burnt, found, is_profiled
 from tests.contract.kept import own_folders
 from tests.contract.perf_engine import FRAME_POINTERS, perfmap
 from tests.lab import procs
@@ -91,6 +92,37 @@ def test_too_much_processor_time_ends_it_in_good_order(agent, library, burn):
     agent.process.send_signal(signal.SIGXCPU)
     assert agent.wait() == 128 + signal.SIGXCPU
     assert not own_folders(agent) and not is_profiled(burner.outer.pid)
+
+
+def recordings(pid: int) -> Set[str]:
+    """The recordings that a process has open."""
+    links = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            links.add(os.readlink(link))
+    return {link for link in links if link.endswith(".jfr")}
+
+
+def test_what_waits_to_be_folded_outlives_its_jvm_and_the_files_of_that(agent, library, burn):
+    """The agent rests before it folds, for what it was asked while it recorded."""
+    burners = [burn(), burn()]
+    pids, own = [burner.outer.pid for burner in burners], agent.process.pid
+    wanted = sampling(engine="async-profiler", duration=300)
+    prepare(agent, library, found(agent, *burners), wanted, agent_cpu=0.1)
+    agent.start()
+    before = procs.cpu_seconds(own)
+    while procs.cpu_seconds(own) - before < 1:
+        agent.send("list")
+        agent.expect("processes")
+    agent.send("stop")
+    # It folds one at a time.
+    wait_for("both are held", lambda: not any(map(recordings, pids)) and len(recordings(own)) == 2)
+    for burner in burners:
+        burner.kill()
+    for folder in own_folders(agent):
+        shutil.rmtree(folder)
+    result = agent.collect()
+    assert all(good(result.outcomes[pid]) and as_burnt(result.profiles[pid]) for pid in pids)
 
 
 @contextmanager

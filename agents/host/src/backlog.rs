@@ -24,17 +24,9 @@ enum Chunk {
 impl Chunk {
     fn size(&self) -> u64 {
         match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Result(bytes) => bytes.as_ref().len() as u64,
             Self::File(_, size) => *size,
-            in_memory => in_memory.memory() as u64,
-        }
-    }
-
-    /// The memory that it takes.
-    fn memory(&self) -> usize {
-        match self {
-            Self::Bytes(bytes) => bytes.len(),
-            Self::Result(bytes) => bytes.as_ref().len(),
-            Self::File(..) => 0,
         }
     }
 
@@ -64,11 +56,6 @@ impl Backlog {
     /// Whether what stands from there on is here.
     pub fn reaches(&self, at: u64) -> bool {
         (self.begin..=self.end).contains(&at)
-    }
-
-    /// The memory that it takes, in bytes.
-    pub fn memory(&self) -> usize {
-        self.chunks.iter().map(Chunk::memory).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -160,7 +147,7 @@ mod tests {
         for at in 0..=all.len() {
             assert_eq!(all_from(&backlog, at as u64), all[at..], "{at}");
         }
-        assert_eq!((backlog.end(), backlog.memory()), (18, 9));
+        assert_eq!(backlog.end(), 18);
     }
 
     #[test]
@@ -175,7 +162,7 @@ mod tests {
         assert!(!backlog.reaches(11));
         assert_eq!(all_from(&backlog, 6), b"gain");
         backlog.forget(u64::MAX);
-        assert_eq!((backlog.memory(), backlog.end()), (0, 10));
+        assert_eq!((backlog.is_empty(), backlog.end()), (true, 10));
     }
 
     #[test]

@@ -92,6 +92,11 @@ pub fn open_regular(
 ) -> io::Result<(File, u64)> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(dir, name, flags, Mode::empty())?;
+    regular(File::from(file), name, owner, limit)
+}
+
+/// The same of a file that was opened so before, whatever its name leads to by now.
+pub fn regular(file: File, name: &str, owner: Option<u32>, limit: u64) -> io::Result<(File, u64)> {
     let stat = fstat(&file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(io::Error::other(format!("{name} is not a regular file")));
@@ -104,7 +109,7 @@ pub fn open_regular(
     }
     let size = u64::try_from(stat.st_size).unwrap_or(0);
     within(name, size, limit)?;
-    Ok((File::from(file), size))
+    Ok((file, size))
 }
 
 fn within(name: &str, size: u64, limit: u64) -> io::Result<()> {

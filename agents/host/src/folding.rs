@@ -4,12 +4,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// One process has the turn at a time. One that keeps it too long, as in a file system that hangs, has it no more: the
-/// next begins beside it. Nobody begins while too much of what was folded waits to be received: a recording is safe
-/// where it lies, and its fold needs the memory.
+/// next begins beside it. Nobody begins while too much of what was folded waits to be received: a fold takes memory, and what
+/// was recorded takes no more of it by waiting. It outlives its process; but where that took its files with it, native code
+/// that perf saw has no names.
 pub struct Folding {
     longest: Duration,
     /// How many bytes may wait to be received while the next is folded.
     room: usize,
+    /// The same while nobody is there to receive any.
+    unheard_room: usize,
     holder: Mutex<Holder>,
     freed: Condvar,
 }
@@ -48,14 +51,19 @@ impl Folding {
         Self {
             longest,
             room: usize::MAX,
+            unheard_room: usize::MAX,
             holder: Mutex::default(),
             freed: Condvar::new(),
         }
     }
 
-    /// The same, where no more than so many bytes may wait.
-    pub fn with_room(self, room: usize) -> Self {
-        Self { room, ..self }
+    /// The same, where no more than so many bytes may wait; `unheard`: while nobody is there to receive any.
+    pub fn with_room(self, room: usize, unheard: usize) -> Self {
+        Self {
+            room,
+            unheard_room: unheard,
+            ..self
+        }
     }
 
     /// Wait for a turn; None once nobody wants what is folded any more.
@@ -99,10 +107,9 @@ impl Folding {
         }
     }
 
-    /// Whether somebody is there to receive what is folded: for nobody nothing waits.
+    /// Whether somebody is there to receive what is folded. For who may come back more is kept.
     pub fn set_heard(&self, heard: bool) {
-        self.holder().unheard = !heard;
-        self.freed.notify_all();
+        self.change(|holder| holder.unheard = !heard);
     }
 
     /// Until when nobody could begin, for all that waited: until now, where it still does. None where it never was
@@ -115,10 +122,11 @@ impl Folding {
         }
     }
 
-    fn received(&self, bytes: usize) {
+    /// Change what may leave room again.
+    fn change(&self, what: impl FnOnce(&mut Holder)) {
         let mut holder = self.holder();
         let was_full = self.is_full(&holder);
-        holder.waiting -= bytes;
+        what(&mut holder);
         if was_full && !self.is_full(&holder) {
             holder.freed = Some(Instant::now());
             self.freed.notify_all();
@@ -126,7 +134,11 @@ impl Folding {
     }
 
     fn is_full(&self, holder: &Holder) -> bool {
-        holder.waiting > self.room && !holder.unheard
+        let room = match holder.unheard {
+            true => self.unheard_room,
+            false => self.room,
+        };
+        holder.waiting > room
     }
 
     /// How long to wait before the next look; None where whoever looks may begin: the turn is free, or kept too long.
@@ -166,7 +178,7 @@ impl Drop for Waiting {
         let bytes = std::mem::take(&mut self.bytes);
         let size = bytes.len();
         drop(bytes);
-        self.folding.received(size);
+        self.folding.change(|holder| holder.waiting -= size);
     }
 }
 
@@ -253,7 +265,7 @@ mod tests {
 
     #[test]
     fn nobody_begins_while_too_much_waits_to_be_received() {
-        let folding = Arc::new(Folding::new(LONG).with_room(10));
+        let folding = Arc::new(Folding::new(LONG).with_room(10, usize::MAX));
         let (one, other) = (folding.wait(vec![0; 10]), folding.wait(vec![0; 10]));
         assert!(folding.held_up().is_some());
         waits_for(&folding, || drop(one));
@@ -262,9 +274,26 @@ mod tests {
         drop(other);
         assert_eq!(folding.held_up(), Some(freed));
         let _more_than_there_is_room_for = folding.wait(vec![0; 100]);
-        waits_for(&folding, || folding.set_heard(false));
-        folding.set_heard(true);
         folding.end();
         assert!(folding.turn().is_none());
+    }
+
+    #[test]
+    fn for_one_who_is_lost_more_waits_but_not_all() {
+        let folding = Arc::new(Folding::new(LONG).with_room(10, 100));
+        let _more_than_he_takes_at_once = folding.wait(vec![0; 20]);
+        waits_for(&folding, || folding.set_heard(false));
+        let more = folding.wait(vec![0; 100]);
+        waits_for(&folding, || drop(more));
+    }
+
+    #[test]
+    fn a_loss_that_leaves_room_is_when_the_next_could_begin() {
+        let folding = Arc::new(Folding::new(LONG).with_room(10, 100));
+        let _more_than_he_takes_at_once = folding.wait(vec![0; 20]);
+        let lost = Instant::now();
+        folding.set_heard(false);
+        let freed = folding.held_up();
+        assert!(freed >= Some(lost) && freed == folding.held_up());
     }
 }

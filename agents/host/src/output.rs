@@ -13,7 +13,6 @@ use crate::audit;
 use crate::backlog::Backlog;
 use crate::folding::Waiting;
 use crate::lease;
-use crate::outcome::{Failure, Stage};
 use crate::protocol::Event;
 use crate::recording::Over;
 use crate::recordings::Audience;
@@ -26,8 +25,6 @@ const LOOK: Duration = Duration::from_millis(200);
 const SHOWING: Duration = Duration::from_secs(1);
 /// How long a coordinator that reads nothing is waited for when all is done.
 const LAST_WORD: Duration = Duration::from_secs(1);
-/// Results that are kept for a coordinator that is lost take no more memory than this.
-const MOST_KEPT: usize = 256 << 20;
 
 /// Writes events. Once the coordinator is gone nothing is written any more; what it has not received is kept where it
 /// may come back.
@@ -41,8 +38,6 @@ pub struct Output {
     backlog: Backlog,
     written: u64,
     keeps: bool,
-    /// How many bytes of results are kept at most while the coordinator is lost.
-    room: usize,
     /// Another connection is about to take the place of this one.
     wanted: Arc<AtomicBool>,
 }
@@ -57,7 +52,6 @@ impl Output {
             backlog: Backlog::default(),
             written: 0,
             keeps: false,
-            room: MOST_KEPT,
             wanted: Arc::default(),
         }
     }
@@ -78,10 +72,8 @@ impl Output {
     }
 
     /// From now on what is sent is kept until it was received. Gives what ends a wait for a reader that is gone.
-    /// `room`: of its memory, in bytes.
-    pub fn keep(&mut self, room: usize) -> Arc<AtomicBool> {
+    pub fn keep(&mut self) -> Arc<AtomicBool> {
         self.keeps = true;
-        self.room = room.min(MOST_KEPT);
         self.wanted.clone()
     }
 
@@ -233,11 +225,6 @@ impl Audience for Output {
     }
 
     fn result(&mut self, over: Over) {
-        let size: usize = over.profiles.iter().map(|(head, _)| head.size).sum();
-        let over = match self.gone && self.keeps && self.backlog.memory() + size > self.room {
-            true => no_room(over, self.room),
-            false => over,
-        };
         for (head, bytes) in over.profiles {
             self.send_with(&Event::Profile(head), bytes);
         }
@@ -246,17 +233,6 @@ impl Audience for Output {
         }
         self.send(&Event::Outcome(over.outcome));
     }
-}
-
-fn no_room(over: Over, room: usize) -> Over {
-    let why = Failure::new(
-        format!(
-            "it was not kept while the connection was lost: {} MiB of others were",
-            room >> 20
-        ),
-        "record again",
-    );
-    Over::failed(why.at(over.outcome.pid.unwrap_or(0), Stage::Fetch))
 }
 
 fn line(event: &Event) -> Option<Vec<u8>> {
@@ -295,7 +271,6 @@ impl Output {
 mod tests {
     use super::*;
     use crate::folding::Folding;
-    use crate::outcome::{Outcome, Status};
     use std::io::Read;
     use std::os::unix::net::UnixStream;
 
@@ -319,7 +294,7 @@ mod tests {
     #[test]
     fn what_was_not_received_is_told_again() {
         let mut output = Output::unheard();
-        output.keep(MOST_KEPT);
+        output.keep();
         output.send(&event("one"));
         output.send_with(&event("two"), folded(b"payload\n".to_vec()));
         let all = "{\"type\":\"stored\",\"sha256\":\"one\"}\n{\"type\":\"stored\",\"sha256\":\"two\"}\npayload\n";
@@ -371,33 +346,6 @@ mod tests {
     fn what_nobody_may_fetch_is_not_kept() {
         let mut output = Output::unheard();
         output.send(&event("one"));
-        assert!(!output.reaches(0) && output.backlog.memory() == 0);
-    }
-
-    #[test]
-    fn results_are_kept_as_long_as_there_is_room() {
-        let over = || Over {
-            profiles: Vec::new(),
-            ..Over::failed(Outcome {
-                status: Status::Ok,
-                ..Failure::plain("good").at(7, Stage::Record)
-            })
-        };
-        let mut output = Output::unheard();
-        let room = 1 << 20;
-        output.keep(room);
-        output.result(over());
-        output.backlog.add(vec![0; room]);
-        let before = output.backlog.end();
-        output.result(over());
-        let mut piece = [0; PIECE];
-        let count = output.backlog.read(before, &mut piece);
-        let told = String::from_utf8_lossy(&piece[..count]);
-        assert!(
-            told.contains("failed") && told.contains("not kept"),
-            "{told}"
-        );
-        let count = output.backlog.read(0, &mut piece);
-        assert!(String::from_utf8_lossy(&piece[..count]).contains("good"));
+        assert!(!output.reaches(0) && output.backlog.is_empty());
     }
 }

@@ -279,7 +279,7 @@ impl Recording<'_> {
 
     fn result(&mut self, engine: &'static str, mut clock: Clock) -> Result<Over, Outcome> {
         let pid = self.job.chosen.pid;
-        // All are stopped at once, and folded one after the other.
+        // All are stopped at once, and folded one after the other. Until then the engine keeps what was recorded.
         let stopped = self.engine.stop();
         let stopped = stopped.map_err(|failure| failure.at(pid, Stage::Record))?;
         clock.stopped(self.engine.target());

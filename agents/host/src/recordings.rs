@@ -29,6 +29,9 @@ const STEP_TIME: Duration = Duration::from_secs(26);
 const HOLD: Duration = Duration::from_secs(5);
 /// The part of the agent's memory that results may take which wait to be received, while the next is folded.
 const WAITING: u64 = 8;
+/// The same while the coordinator is lost; and no more than so many bytes.
+const KEPT: u64 = 2;
+const MOST_KEPT: u64 = 256 << 20;
 /// Who has used less of a processor in the time of a step hangs.
 const LITTLE: Duration = Duration::from_millis(300);
 
@@ -104,9 +107,10 @@ impl Recordings {
         request.limits.check()?;
         let asked = request.processes.len();
         let shared = Arc::new(Shared::within(&request.limits));
-        let room = shared.limits.memory_part(WAITING) as usize;
-        let folding = Folding::new(shared.limits.stretch(HOLD)).with_room(room);
-        let folding = Arc::new(folding);
+        let waiting = shared.limits.memory_part(WAITING) as usize;
+        let kept = shared.limits.memory_part(KEPT).min(MOST_KEPT) as usize;
+        let folding = Folding::new(shared.limits.stretch(HOLD));
+        let folding = Arc::new(folding.with_room(waiting, kept));
         let mut pids = HashSet::new();
         let chosen = request
             .processes
@@ -186,12 +190,7 @@ impl Recordings {
         self.deadline
     }
 
-    /// How many bytes of results may be kept while nobody takes them.
-    pub fn room(&self) -> usize {
-        self.shared.limits.memory_part(2) as usize
-    }
-
-    /// Whether somebody is there to take results. What nobody takes is kept where there is room.
+    /// Whether somebody is there to take results. What nobody takes is kept, and folded no further than there is room.
     pub fn set_heard(&self, heard: bool) {
         self.folding.set_heard(heard);
     }

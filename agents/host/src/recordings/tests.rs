@@ -41,9 +41,10 @@ impl Recordings {
         recordings
     }
 
-    /// Have the next wait to be folded until all that was is received.
-    pub fn without_room(&mut self) -> Arc<Folding> {
-        let folding = Folding::new(Duration::from_secs(600)).with_room(0);
+    /// Have the next wait to be folded until all that was is received; `unheard`: how many bytes may wait for somebody
+    /// who is lost.
+    pub fn without_room(&mut self, unheard: usize) -> Arc<Folding> {
+        let folding = Folding::new(Duration::from_secs(600)).with_room(0, unheard);
         self.folding = Arc::new(folding);
         self.folding.clone()
     }
@@ -134,7 +135,7 @@ fn each_that_is_folded_gives_time_to_the_next() {
 #[test]
 fn who_waits_for_others_to_be_received_is_not_given_up() {
     let mut recordings = recordings(Step::Record, &[Phase::Running]);
-    let others = recordings.without_room().wait(vec![0]);
+    let others = recordings.without_room(0).wait(vec![0]);
     recordings.give_up(&mut Output::unheard());
     assert_eq!(phases(&recordings), [Phase::Running]);
     drop(others);
@@ -145,6 +146,15 @@ fn who_waits_for_others_to_be_received_is_not_given_up() {
     assert_eq!(phases(&recordings), [Phase::Running]);
     assert!(recordings.limit <= now + STEP_TIME);
     assert!(recordings.deadline() > Some(now + PATIENCE / 2));
+}
+
+#[test]
+fn who_may_begin_by_a_loss_has_its_time_from_then_on() {
+    let mut recordings = recordings(Step::Record, &[Phase::Running]);
+    let _others = recordings.without_room(1).wait(vec![0]);
+    recordings.set_heard(false);
+    recordings.give_up(&mut Output::unheard());
+    assert_eq!(phases(&recordings), [Phase::Running]);
 }
 
 /// A recording that waits for another to be folded, and tells the inbox once it need not any more.

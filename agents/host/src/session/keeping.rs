@@ -20,8 +20,7 @@ impl Session {
         let Some(token) = &self.token else {
             return;
         };
-        let room = self.recordings.as_ref().map_or(0, Recordings::room);
-        let wanted = self.output.keep(room);
+        let wanted = self.output.keep();
         if self.listens {
             return;
         }

@@ -5,11 +5,13 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fd::AsFd;
+use rustix::process::{getrlimit, Resource};
 
 use super::commands;
 use super::events::counted;
@@ -19,7 +21,7 @@ use super::place::Place;
 use super::plan::{Choice, Plan};
 use crate::attach::{Attach, Reply};
 use crate::engine::{Shared, Stopped};
-use crate::files::{open_regular, read_regular};
+use crate::files::{open_regular, read_regular, regular};
 use crate::foothold::{let_library_go, library_folder, Held, ASYNC_PROFILER};
 use crate::identity::Shoes;
 use crate::lease::since_boot;
@@ -29,6 +31,7 @@ use crate::preflight::Findings;
 use crate::proc::named::Named;
 use crate::proc::target::Target;
 use crate::recording::{Job, Library};
+use crate::recordings::MAX_PROCESSES;
 
 /// How long a JVM may take to answer.
 pub const ANSWER: Duration = Duration::from_secs(10);
@@ -62,6 +65,8 @@ pub struct Jvm {
     /// When one has ended by itself, whatever became of the agent meanwhile; since boot.
     ends: Option<Duration>,
     pieces: Pieces,
+    /// What was recorded, once that is over.
+    recorded: Option<File>,
 }
 
 impl Jvm {
@@ -98,6 +103,7 @@ impl Jvm {
                 attached: began.elapsed(),
                 ends: None,
                 pieces: Pieces::begin(SystemTime::now()),
+                recorded: None,
             }),
             Err(failure) => {
                 // What cannot be deleted now is found by `clean`.
@@ -266,19 +272,26 @@ impl Jvm {
         unread.or_else(|| self.place.too_much(size))
     }
 
-    /// The recording as it lies there, and its size: at most `limit` bytes.
+    /// Keep what was recorded open: it may wait long to be folded, and a JVM that ends meanwhile may take its files with it,
+    /// as with its container. Where that is not possible it is found by its name.
+    pub fn hold_recording(&mut self) {
+        let recorded = self.recording(u64::MAX).ok().map(|(file, _)| file);
+        self.recorded = recorded.filter(leaves_descriptors);
+    }
+
+    /// The recording, and its size: at most `limit` bytes.
     pub fn recording(&self, limit: u64) -> io::Result<(File, u64)> {
-        let name = recording_file(&self.target);
-        open_regular(
-            self.place.run.dir.as_fd(),
-            &name,
-            Some(self.shoes.uid),
-            limit,
-        )
+        let (name, owner) = (recording_file(&self.target), Some(self.shoes.uid));
+        match &self.recorded {
+            Some(file) => regular(file.try_clone()?, &name, owner, limit),
+            None => open_regular(self.place.run.dir.as_fd(), &name, owner, limit),
+        }
     }
 
     /// Stop what may still run and delete what was put here. The paths that could not be deleted.
     pub fn leave(mut self) -> Vec<String> {
+        // NFS keeps the name of a file that is open, and so its folder.
+        self.recorded = None;
         self.end();
         // On musl a library that is gone cannot be told to stop any more, and the next run would load one more beside it.
         let library = match self.running && self.musl {
@@ -307,6 +320,13 @@ impl Jvm {
             self.close_log();
         }
     }
+}
+
+/// Whether there are descriptors enough without this one: each process of a session may yet need one to be stopped. The
+/// kernel gives the lowest that is free.
+fn leaves_descriptors(file: &File) -> bool {
+    let most = getrlimit(Resource::Nofile).current;
+    most.is_none_or(|most| file.as_raw_fd() as u64 + MAX_PROCESSES as u64 <= most)
 }
 
 pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {

@@ -185,7 +185,9 @@ impl Engine for AsyncProfiler {
 
     fn stop(&mut self) -> Result<Stopped, Failure> {
         self.seconds = self.begin.elapsed().as_secs_f64();
-        self.jvm.stop(self.plan.time_limit())
+        let stopped = self.jvm.stop(self.plan.time_limit())?;
+        self.jvm.hold_recording();
+        Ok(stopped)
     }
 
     fn attached(&self) -> Option<Duration> {
