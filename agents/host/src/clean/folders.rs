@@ -298,8 +298,9 @@ fn judge(
             None => entry.judged(State::Left, format!("cache, kept for the next run{also}")),
         };
     }
-    if let Some(pid) = cleaning.needed_by((stat.st_dev, stat.st_ino)) {
-        let why = format!("process {pid} has its library and may record");
+    let id = (stat.st_dev, stat.st_ino);
+    let library = (named == Named::Library).then(|| cleaning.needs.of(id, stat.st_uid));
+    if let Some(why) = library.flatten() {
         return entry.judged(State::Used, why);
     }
     if is_free(dir) {

@@ -7,6 +7,7 @@ mod entry;
 mod folders;
 mod locks;
 mod names;
+mod needs;
 mod profilers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -23,11 +24,8 @@ pub use entry::{Entry, Found, Order};
 pub use profilers::is_in_use;
 
 use crate::audit;
-use crate::engine::async_profiler::writing::writes_recording;
 use crate::foothold::USUAL;
 use crate::identity::Shoes;
-use crate::loaded::Loaded;
-use crate::preflight;
 use crate::proc::scan::{self, Seen};
 use crate::proc::target::Target;
 use crate::proc::users::{homes, Users};
@@ -35,10 +33,14 @@ use entry::{Agent, OutOfReach, State};
 use folders::Base;
 use locks::Locks;
 use names::Named;
+use needs::Needs;
 
 /// So many JVMs are asked at a time, as many as are attached to for a recording, and all of them within this time.
 const AT_ONCE: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(25);
+/// All together are read, and their folders looked through, within these: a list has to come before nobody waits for it.
+const TO_READ: Duration = Duration::from_secs(5);
+const TO_LOOK_THROUGH: Duration = Duration::from_secs(15);
 const MOST_USERS: usize = 100;
 
 /// What is the same for everything that is looked at.
@@ -60,8 +62,7 @@ pub struct Cleaning {
     met: Mutex<HashSet<(u64, u64)>>,
     looked: Mutex<HashSet<((u64, u64), u32)>>,
     strangers: Mutex<HashMap<(u64, u64), Stranger>>,
-    /// Folders of libraries, and the JVMs whose profilers may record: without its file none can be told to stop any more.
-    needed: Mutex<HashSet<((u64, u64), i32)>>,
+    needs: Needs,
 }
 
 /// Something of another user than the one who looked.
@@ -104,21 +105,6 @@ impl Cleaning {
     /// What has another owner than who looks at it: told at the end, unless its owner was seen to.
     fn stranger(&self, id: (u64, u64), stranger: Stranger) {
         lock(&self.strangers).insert(id, stranger);
-    }
-
-    fn needs(&self, folder: (u64, u64), pid: i32) {
-        lock(&self.needed).insert((folder, pid));
-    }
-
-    fn needs_no_more(&self, folder: (u64, u64), pid: i32) {
-        lock(&self.needed).remove(&(folder, pid));
-    }
-
-    /// A JVM whose profiler may record by the library in this folder.
-    fn needed_by(&self, folder: (u64, u64)) -> Option<i32> {
-        let needed = lock(&self.needed);
-        let its = needed.iter().filter(|(its, _)| *its == folder);
-        its.map(|&(_, pid)| pid).min()
     }
 
     /// Whether an agent runs from this folder or file.
@@ -168,7 +154,7 @@ impl Cleaning {
             met: Mutex::default(),
             looked: Mutex::default(),
             strangers: Mutex::default(),
-            needed: Mutex::default(),
+            needs: Needs::default(),
         }
     }
 }
@@ -179,25 +165,36 @@ fn reaches(uid: u32) -> bool {
     own == 0 || own == uid
 }
 
-/// All profilers first: what one JVM needs, a look at another one's folders would remove.
+/// What one JVM needs, a look at another one's folders would remove: so before anything is asked it is known of all what
+/// they need, and their profilers come before all folders.
 fn clean_jvms(cleaning: &Arc<Cleaning>, found: &mut Found) {
-    let end = Instant::now() + PATIENCE;
     let seen = scan::processes(&cleaning.excluded).into_iter();
     let jvms = seen.filter(|process| process.jvm.is_some());
     let (jvms, others): (Vec<Seen>, Vec<Seen>) = jvms.partition(|process| reaches(process.uid));
     found.out_of_reach = out_of_reach(others);
-    for clean in [clean_profilers, clean_folders] {
+    let expected = jvms.iter().map(|jvm| (jvm.pid, jvm.uid));
+    cleaning.needs.expect(expected);
+    let steps: [(Step, Duration); 3] = [
+        (read_needs, TO_READ),
+        (clean_profilers, PATIENCE),
+        (clean_folders, TO_LOOK_THROUGH),
+    ];
+    for (step, patience) in steps {
+        let end = Instant::now() + patience;
         for some in jvms.chunks(AT_ONCE) {
             let works = some.iter().map(|process| {
                 let (pid, start_time) = (process.pid, process.start_time);
                 let cleaning = cleaning.clone();
-                let work = move || clean(&cleaning, pid, start_time);
+                let work = move || step(&cleaning, pid, start_time);
                 (format!("process {pid}"), work)
             });
             at_once(works, end, found);
         }
     }
 }
+
+/// What is done about a JVM, by its pid and start time.
+type Step = fn(&Cleaning, i32, u64) -> Found;
 
 /// Whose they are; at most so many users.
 fn out_of_reach(others: Vec<Seen>) -> Vec<OutOfReach> {
@@ -211,28 +208,33 @@ fn out_of_reach(others: Vec<Seen>) -> Vec<OutOfReach> {
         .collect()
 }
 
+/// Which folders of libraries a JVM needs, until it is known that its profilers do not record.
+fn read_needs(cleaning: &Cleaning, pid: i32, start_time: u64) -> Found {
+    match Target::open(pid, start_time) {
+        Ok(target) => {
+            let libraries = profilers::Libraries::of(&target);
+            if libraries.paths.is_empty() {
+                cleaning.needs.are_known(pid);
+            } else if let Ok(shoes) = Shoes::put_on(&target) {
+                profilers::need(cleaning, &target, &shoes, &libraries);
+            }
+        }
+        Err(_) => cleaning.needs.settle_all(pid),
+    }
+    Found::default()
+}
+
 /// The profilers that earlier sessions left running in a JVM.
 fn clean_profilers(cleaning: &Cleaning, pid: i32, start_time: u64) -> Found {
     let mut found = Found::default();
     let Ok(target) = Target::open(pid, start_time) else {
+        cleaning.needs.settle_all(pid);
         return found;
     };
-    let loaded = Loaded::of(&target).unwrap_or_default();
-    let paths: Vec<String> = loaded
-        .paths()
-        .into_iter()
-        .filter(|path| preflight::is_ours(path))
-        .collect();
-    if paths.is_empty() {
-        return found;
-    }
-    let writing = writes_recording(&target);
-    if let Ok(shoes) = Shoes::put_on(&target) {
-        let libraries = profilers::Libraries {
-            paths,
-            writing,
-            loaded,
-        };
+    let libraries = profilers::Libraries::of(&target);
+    if libraries.paths.is_empty() {
+        cleaning.needs.settle_all(pid);
+    } else if let Ok(shoes) = Shoes::put_on(&target) {
         profilers::look(cleaning, &target, &shoes, libraries, &mut found);
     }
     found
@@ -348,7 +350,8 @@ fn tell_strangers(cleaning: &Cleaning, found: &mut Found) {
     }
 }
 
-/// Work on threads of its own, which take other users' identities and end with it. What takes too long is told.
+/// Work on threads of its own, which take other users' identities and end with it. What takes too long is told, and what
+/// there is no time left for is not begun: nobody would wait for it, and what comes next relies on its being over.
 fn at_once<W: FnOnce() -> Found + Send + 'static>(
     works: impl Iterator<Item = (String, W)>,
     end: Instant,
@@ -357,6 +360,10 @@ fn at_once<W: FnOnce() -> Found + Send + 'static>(
     let (sender, receiver) = channel();
     let mut waiting: HashMap<usize, String> = HashMap::new();
     for (number, (what, work)) in works.enumerate() {
+        if Instant::now() >= end {
+            too_late(what, found);
+            continue;
+        }
         let sender = sender.clone();
         let run = move || drop(sender.send((number, work())));
         match thread::Builder::new().spawn(run) {
@@ -376,6 +383,36 @@ fn at_once<W: FnOnce() -> Found + Send + 'static>(
         }
     }
     for what in waiting.into_values() {
+        too_late(what, found);
+    }
+}
+
+/// Told once of each, however often it was too late.
+fn too_late(what: String, found: &mut Found) {
+    if !found.cleaned.failed.iter().any(|told| told.what == what) {
         found.fail(what, "it could not be looked at in time: try again");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_there_is_no_time_for_is_not_begun_and_told_once() {
+        let mut found = Found::default();
+        let (sender, begun) = channel::<()>();
+        for _ in 0..2 {
+            let sender = sender.clone();
+            let work = move || {
+                sender.send(()).unwrap();
+                Found::default()
+            };
+            let works = [("process 7".to_owned(), work)];
+            at_once(works.into_iter(), Instant::now(), &mut found);
+        }
+        drop(sender);
+        assert!(begun.recv().is_err());
+        assert_eq!(found.cleaned.failed.len(), 1);
     }
 }

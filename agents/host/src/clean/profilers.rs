@@ -12,11 +12,13 @@ use super::Cleaning;
 use crate::attach::{Attach, Reply};
 use crate::engine::async_profiler::commands;
 use crate::engine::async_profiler::jvm::status_file;
+use crate::engine::async_profiler::writing::writes_recording;
 use crate::files::{could_make_files, open_private, read_regular};
 use crate::foothold::{is_free, run_folder, Held, RUN_FOLDER, USUAL};
 use crate::identity::Shoes;
 use crate::loaded::Loaded;
 use crate::outcome::Failure;
+use crate::preflight;
 use crate::proc::target::Target;
 
 const ANSWER: Duration = Duration::from_secs(10);
@@ -43,6 +45,18 @@ pub struct Libraries {
     pub loaded: Loaded,
 }
 
+impl Libraries {
+    pub fn of(target: &Target) -> Self {
+        let loaded = Loaded::of(target).unwrap_or_default();
+        let paths = loaded.paths().into_iter();
+        Self {
+            paths: paths.filter(|path| preflight::is_ours(path)).collect(),
+            writing: writes_recording(target),
+            loaded,
+        }
+    }
+}
+
 /// What came of asking a JVM for one of our libraries.
 enum Asked {
     Idle,
@@ -54,6 +68,24 @@ enum Asked {
     Active(String),
 }
 
+/// Note which folders a JVM needs: from before it is asked, for whoever does not answer in time may record.
+pub fn need(cleaning: &Cleaning, target: &Target, shoes: &Shoes, libraries: &Libraries) {
+    let wanted = |library: &&String| {
+        let entry = entry(cleaning, target, shoes, library);
+        cleaning.order.wants(&entry)
+    };
+    let folders = libraries.paths.iter().filter(wanted);
+    for folder in folders.filter_map(|library| folder_of(shoes, library)) {
+        cleaning.needs.add(folder, target.pid);
+    }
+    cleaning.needs.are_known(target.pid);
+}
+
+fn entry(cleaning: &Cleaning, target: &Target, shoes: &Shoes, library: &str) -> Entry {
+    let user = cleaning.users.name(shoes.uid);
+    Entry::of_profiler(target.pid, target.start_time, library.to_owned(), user)
+}
+
 /// Meet the profilers of a JVM, each by its library, and stop those that are to be stopped.
 pub fn look(
     cleaning: &Cleaning,
@@ -62,21 +94,18 @@ pub fn look(
     libraries: Libraries,
     found: &mut Found,
 ) {
+    // Those of one that was not read in time as well.
+    need(cleaning, target, shoes, &libraries);
     for library in &libraries.paths {
-        let user = cleaning.users.name(shoes.uid);
-        let entry = Entry::of_profiler(target.pid, target.start_time, library.clone(), user);
+        let entry = entry(cleaning, target, shoes, library);
         // To ask a JVM is to attach to it.
         if !cleaning.order.wants(&entry) {
             continue;
         }
         let folder = folder_of(shoes, library);
-        // From before it is asked: whoever does not answer in time may record.
-        if let Some(folder) = folder {
-            cleaning.needs(folder, target.pid);
-        }
         let settled = || {
             if let Some(folder) = folder {
-                cleaning.needs_no_more(folder, target.pid);
+                cleaning.needs.settle(folder, target.pid);
             }
         };
         let entry = match ask(cleaning, target, shoes, &libraries, library) {
