@@ -266,7 +266,7 @@ impl Asked<'_> {
             Ok((false, _)) => self.by_command_in_tmp(attach, &run, &mut late),
         };
         match late {
-            Some(placeholder) => answer.late = Some(Late { placeholder, run }),
+            Some(placeholder) => answer.late = Some(Late::new(placeholder, run)),
             None => drop(run.release(|_| true)),
         }
         map

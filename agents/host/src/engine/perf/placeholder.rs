@@ -105,23 +105,41 @@ impl Drop for Placeholder {
     }
 }
 
-/// A file that the JVM was told to write a map to, and has not in time.
+/// A file that the JVM was told to write a map to, and has not in time. Whoever drops it does not know whether the JVM
+/// still comes to it: then it is left as to one that does.
 pub struct Late {
-    pub placeholder: Placeholder,
-    pub run: Held,
+    /// None once it is seen to.
+    kept: Option<(Placeholder, Held)>,
 }
 
 impl Late {
+    pub fn new(placeholder: Placeholder, run: Held) -> Self {
+        let kept = Some((placeholder, run));
+        Self { kept }
+    }
+
     /// Delete it, unless the JVM `lives` and has not come to it: then it stays, so that the JVM writes to nothing else.
     /// What is left.
-    pub fn leave(self, lives: bool) -> Option<String> {
-        if lives && self.placeholder.is_empty() {
-            self.run.keep();
-            let path = self.placeholder.stay();
+    pub fn leave(mut self, lives: bool) -> Option<String> {
+        self.see_to(lives)
+    }
+
+    fn see_to(&mut self, lives: bool) -> Option<String> {
+        let (placeholder, run) = self.kept.take()?;
+        if lives && placeholder.is_empty() {
+            run.keep();
+            let path = placeholder.stay();
             return Some(format!("{path}, to which the JVM may yet write"));
         }
-        drop(self.placeholder);
-        self.run.release(|_| true).err()
+        drop(placeholder);
+        run.release(|_| true).err()
+    }
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        // Nobody asks any more what is left; `clean` finds it.
+        let _ = self.see_to(true);
     }
 }
 
@@ -211,7 +229,7 @@ mod tests {
         let dir = File::open(&run.path).unwrap();
         let other = Shoes::of_user(geteuid().as_raw(), getegid().as_raw()).unwrap();
         let other = run_folder_in(&other, tmp.to_str().unwrap(), "1-2").unwrap();
-        let left = Late { placeholder, run }.leave(true);
+        let left = Late::new(placeholder, run).leave(true);
         assert!(left.unwrap().starts_with("/tmp/perf-7.map"));
         // Others of the session delete what is theirs.
         assert!(other.release(|_| true).is_err());
@@ -229,9 +247,23 @@ mod tests {
             let (tmp, run) = tmp(&format!("late-{lives}"));
             let placeholder = make(&tmp, &run).unwrap();
             write(tmp.join("perf-7.map"), written).unwrap();
-            assert_eq!(Late { placeholder, run }.leave(lives), None);
+            assert_eq!(Late::new(placeholder, run).leave(lives), None);
             // Nothing is in it any more.
             std::fs::remove_dir(tmp).unwrap();
+        }
+    }
+
+    #[test]
+    fn one_that_nobody_asks_for_is_left_to_the_jvm() {
+        for written in ["", "1000 10 a.b\n"] {
+            let (tmp, run) = tmp(&format!("dropped-{}", written.len()));
+            let path = run.path.clone();
+            let placeholder = make(&tmp, &run).unwrap();
+            write(tmp.join("perf-7.map"), written).unwrap();
+            drop(Late::new(placeholder, run));
+            assert_eq!(tmp.join("perf-7.map").exists(), written.is_empty());
+            assert_eq!(Path::new(&path).exists(), written.is_empty());
+            remove_dir_all(tmp).unwrap();
         }
     }
 }
