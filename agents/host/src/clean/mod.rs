@@ -21,7 +21,7 @@ use rustix::fs::{stat, Stat};
 use rustix::process::{getegid, geteuid};
 
 pub use entry::{Entry, Found, Order};
-pub use profilers::is_in_use;
+pub use profilers::{is_in_use, runs_of};
 
 use crate::audit;
 use crate::foothold::USUAL;

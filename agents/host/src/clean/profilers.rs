@@ -213,7 +213,7 @@ fn users_of(shoes: &Shoes, file: &str) -> (Vec<u64>, Option<String>) {
     let (mut users, mut unseen) = (Vec::new(), None);
     for base in usual.chain(shoes.cwd_path.clone()) {
         let seen_as = shoes.path(&base);
-        let names = runs(&seen_as, shoes.uid, MOST_RUNS).unwrap_or_else(|why| {
+        let names = runs_of(&seen_as, shoes.uid).unwrap_or_else(|why| {
             unseen.get_or_insert(format!(
                 "whether a session is at work on it is not known: {base} {why}"
             ));
@@ -230,6 +230,11 @@ fn held(shoes: &Shoes, folder: &str, file: &str) -> Option<u64> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(&dir, file, flags, Mode::empty()).ok()?;
     (!is_free(&dir)).then(|| fstat(&dir).ok().map(|stat| stat.st_ino))?
+}
+
+/// The folders of this user's runs. Err says why they are not known.
+pub fn runs_of(base: &str, owner: u32) -> Result<Vec<String>, String> {
+    runs(base, owner, MOST_RUNS)
 }
 
 /// The folders of this user's runs, if there are no more than that. Others may make as many as they like that are called

@@ -6,11 +6,15 @@
 use std::io;
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{linkat, openat, statat, unlinkat, AtFlags, Mode, OFlags};
+use rustix::fs::{
+    flock, linkat, openat, statat, unlinkat, AtFlags, Dir, FlockOperation, Mode, OFlags,
+};
 use rustix::io::Errno;
 
 use super::written::{Form, Written};
 use crate::audit;
+use crate::clean::runs_of;
+use crate::files::open_private;
 use crate::foothold::{Held, PLACEHOLDER};
 use crate::outcome::Failure;
 
@@ -143,6 +147,35 @@ impl Drop for Late {
     }
 }
 
+/// Delete what an earlier session left under this name, as `clean` does: nobody holds the folder with its other name.
+/// `base`: the path of `tmp`, in which the folders are of which it may have a name.
+pub fn remove_left(base: &str, tmp: &OwnedFd, name: &str, owner: u32) {
+    // What a JVM or its user made has one name, and then no folder is looked into.
+    let there = statat(tmp, name, AtFlags::SYMLINK_NOFOLLOW);
+    if !there.is_ok_and(|there| there.st_nlink > 1) {
+        return;
+    }
+    for folder in runs_of(base, owner).unwrap_or_default() {
+        let path = format!("{base}/{folder}");
+        let Ok(dir) = open_private(&path, owner) else {
+            continue;
+        };
+        if flock(&dir, FlockOperation::NonBlockingLockExclusive).is_err() {
+            continue;
+        }
+        let files = Dir::read_from(&dir).into_iter().flatten().flatten();
+        let marks = files.filter_map(|file| Some(file.file_name().to_str().ok()?.to_owned()));
+        let is_its = |mark: &String| usual_name(mark).is_some_and(|its| its == name);
+        for mark in marks.filter(is_its) {
+            if is_same(&dir, &mark, tmp, name) && unlinkat(tmp, name, AtFlags::empty()).is_ok() {
+                audit::note("removed", || format!("{base}/{name}"));
+                let _ = unlinkat(&dir, &mark, AtFlags::empty());
+                audit::note("removed", || format!("{path}/{mark}"));
+            }
+        }
+    }
+}
+
 /// The name in `/tmp` of what has this name in the folder of a run.
 pub fn usual_name(mark: &str) -> Option<String> {
     let stem = mark.strip_suffix(PLACEHOLDER)?;
@@ -251,6 +284,28 @@ mod tests {
             // Nothing is in it any more.
             std::fs::remove_dir(tmp).unwrap();
         }
+    }
+
+    #[test]
+    fn what_an_earlier_session_left_is_taken_away_once_nobody_holds_it() {
+        let (tmp, run) = tmp("earlier");
+        let base = tmp.to_str().unwrap();
+        let (open, map) = (
+            OwnedFd::from(File::open(&tmp).unwrap()),
+            tmp.join("perf-7.map"),
+        );
+        let mark = PathBuf::from(&run.path).join(format!("4-7-9{PLACEHOLDER}"));
+        let remove = || remove_left(base, &open, "perf-7.map", geteuid().as_raw());
+        write(&map, "theirs").unwrap();
+        remove();
+        remove_file(&map).unwrap();
+        make(&tmp, &run).unwrap().stay();
+        remove();
+        assert!(map.exists() && mark.exists(), "it is held");
+        run.keep();
+        remove();
+        assert!(!map.exists() && !mark.exists());
+        remove_dir_all(tmp).unwrap();
     }
 
     #[test]
