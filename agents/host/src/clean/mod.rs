@@ -24,8 +24,10 @@ pub use entry::{Entry, Found, Order};
 pub use profilers::{is_in_use, runs_of};
 
 use crate::audit;
+use crate::engine::async_profiler::writing::writes_recording;
 use crate::foothold::USUAL;
 use crate::identity::Shoes;
+use crate::loaded::Loaded;
 use crate::proc::scan::{self, Seen};
 use crate::proc::target::Target;
 use crate::proc::users::{homes, Users};
@@ -174,27 +176,31 @@ fn clean_jvms(cleaning: &Arc<Cleaning>, found: &mut Found) {
     found.out_of_reach = out_of_reach(others);
     let expected = jvms.iter().map(|jvm| (jvm.pid, jvm.uid));
     cleaning.needs.expect(expected);
-    let steps: [(Step, Duration); 3] = [
-        (read_needs, TO_READ),
-        (clean_profilers, PATIENCE),
-        (clean_folders, TO_LOOK_THROUGH),
-    ];
-    for (step, patience) in steps {
-        let end = Instant::now() + patience;
-        for some in jvms.chunks(AT_ONCE) {
-            let works = some.iter().map(|process| {
-                let (pid, start_time) = (process.pid, process.start_time);
-                let cleaning = cleaning.clone();
-                let work = move || step(&cleaning, pid, start_time);
-                (format!("process {pid}"), work)
-            });
-            at_once(works, end, found);
-        }
-    }
+    // Who is not read in time is asked all the same, and told of then.
+    with_all(cleaning, &jvms, read_needs, TO_READ, &mut Found::default());
+    with_all(cleaning, &jvms, clean_profilers, PATIENCE, found);
+    with_all(cleaning, &jvms, clean_folders, TO_LOOK_THROUGH, found);
 }
 
-/// What is done about a JVM, by its pid and start time.
-type Step = fn(&Cleaning, i32, u64) -> Found;
+/// One step of the work, some JVMs at a time.
+fn with_all(
+    cleaning: &Arc<Cleaning>,
+    jvms: &[Seen],
+    step: fn(&Cleaning, i32, u64) -> Found,
+    patience: Duration,
+    found: &mut Found,
+) {
+    let end = Instant::now() + patience;
+    for some in jvms.chunks(AT_ONCE) {
+        let works = some.iter().map(|process| {
+            let (pid, start_time) = (process.pid, process.start_time);
+            let cleaning = cleaning.clone();
+            let work = move || step(&cleaning, pid, start_time);
+            (format!("process {pid}"), work)
+        });
+        at_once(works, end, found);
+    }
+}
 
 /// Whose they are; at most so many users.
 fn out_of_reach(others: Vec<Seen>) -> Vec<OutOfReach> {
@@ -210,16 +216,15 @@ fn out_of_reach(others: Vec<Seen>) -> Vec<OutOfReach> {
 
 /// Which folders of libraries a JVM needs, until it is known that its profilers do not record.
 fn read_needs(cleaning: &Cleaning, pid: i32, start_time: u64) -> Found {
-    match Target::open(pid, start_time) {
-        Ok(target) => {
-            let libraries = profilers::Libraries::of(&target);
-            if libraries.paths.is_empty() {
-                cleaning.needs.are_known(pid);
-            } else if let Ok(shoes) = Shoes::put_on(&target) {
-                profilers::need(cleaning, &target, &shoes, &libraries);
-            }
+    if let Ok(target) = Target::open(pid, start_time) {
+        let ours = profilers::ours(&Loaded::of(&target).unwrap_or_default());
+        if ours.is_empty() {
+            cleaning.needs.settle_all(pid);
+        } else if let Ok(shoes) = Shoes::put_on(&target) {
+            profilers::need(cleaning, &target, &shoes, &ours);
         }
-        Err(_) => cleaning.needs.settle_all(pid),
+    } else {
+        cleaning.needs.settle_all(pid);
     }
     Found::default()
 }
@@ -231,10 +236,19 @@ fn clean_profilers(cleaning: &Cleaning, pid: i32, start_time: u64) -> Found {
         cleaning.needs.settle_all(pid);
         return found;
     };
-    let libraries = profilers::Libraries::of(&target);
-    if libraries.paths.is_empty() {
+    let loaded = Loaded::of(&target).unwrap_or_default();
+    let paths = profilers::ours(&loaded);
+    if paths.is_empty() {
         cleaning.needs.settle_all(pid);
-    } else if let Ok(shoes) = Shoes::put_on(&target) {
+        return found;
+    }
+    let writing = writes_recording(&target);
+    if let Ok(shoes) = Shoes::put_on(&target) {
+        let libraries = profilers::Libraries {
+            paths,
+            writing,
+            loaded,
+        };
         profilers::look(cleaning, &target, &shoes, libraries, &mut found);
     }
     found

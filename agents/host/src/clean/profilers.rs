@@ -12,7 +12,6 @@ use super::Cleaning;
 use crate::attach::{Attach, Reply};
 use crate::engine::async_profiler::commands;
 use crate::engine::async_profiler::jvm::status_file;
-use crate::engine::async_profiler::writing::writes_recording;
 use crate::files::{could_make_files, open_private, read_regular};
 use crate::foothold::{is_free, run_folder, Held, RUN_FOLDER, USUAL};
 use crate::identity::Shoes;
@@ -45,16 +44,10 @@ pub struct Libraries {
     pub loaded: Loaded,
 }
 
-impl Libraries {
-    pub fn of(target: &Target) -> Self {
-        let loaded = Loaded::of(target).unwrap_or_default();
-        let paths = loaded.paths().into_iter();
-        Self {
-            paths: paths.filter(|path| preflight::is_ours(path)).collect(),
-            writing: writes_recording(target),
-            loaded,
-        }
-    }
+/// Those paths that our libraries have.
+pub fn ours(loaded: &Loaded) -> Vec<String> {
+    let paths = loaded.paths().into_iter();
+    paths.filter(|path| preflight::is_ours(path)).collect()
 }
 
 /// What came of asking a JVM for one of our libraries.
@@ -69,12 +62,12 @@ enum Asked {
 }
 
 /// Note which folders a JVM needs: from before it is asked, for whoever does not answer in time may record.
-pub fn need(cleaning: &Cleaning, target: &Target, shoes: &Shoes, libraries: &Libraries) {
+pub fn need(cleaning: &Cleaning, target: &Target, shoes: &Shoes, ours: &[String]) {
     let wanted = |library: &&String| {
         let entry = entry(cleaning, target, shoes, library);
         cleaning.order.wants(&entry)
     };
-    let folders = libraries.paths.iter().filter(wanted);
+    let folders = ours.iter().filter(wanted);
     for folder in folders.filter_map(|library| folder_of(shoes, library)) {
         cleaning.needs.add(folder, target.pid);
     }
@@ -95,7 +88,7 @@ pub fn look(
     found: &mut Found,
 ) {
     // Those of one that was not read in time as well.
-    need(cleaning, target, shoes, &libraries);
+    need(cleaning, target, shoes, &libraries.paths);
     for library in &libraries.paths {
         let entry = entry(cleaning, target, shoes, library);
         // To ask a JVM is to attach to it.
