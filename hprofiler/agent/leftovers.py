@@ -17,7 +17,8 @@ CLEANING_SECONDS = 90.0
 @dataclass(frozen=True)
 class Leftover:
     """One thing. `state` is "left" (to be removed), "used" (by a session that lives), "foreign", "unknown" or
-    "ending" (used by an agent that is stopped or should have ended: left over in `ends` seconds).
+    "ending" (used by an agent that is stopped or should have ended, or perhaps by other hosts: left over in
+    `ends` seconds).
 
     `id` is unlike that of whatever may come in its place. Of a process `path` is its program, of a profiler
     its library. `seconds` is its age, where that is known. `own` is the folder the agent was started from.

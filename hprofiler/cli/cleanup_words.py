@@ -54,6 +54,12 @@ def _age(seconds: int) -> str:
     return f"{seconds // length} {unit}"
 
 
+def _wait(seconds: int) -> str:
+    """Not less: who comes back after that finds it left over."""
+    length, unit = next((pair for pair in _UNITS if seconds > 2 * pair[0]), _UNITS[-1])
+    return f"{-(-seconds // length)} {unit}"
+
+
 # After
 
 
@@ -100,7 +106,7 @@ def summary(left: Sequence[HostLeft], cleaned: Sequence[HostCleaned]) -> str:
         parts.append(f"{_things(states['used'])} in use: clean up again when no session goes on there")
     if states["ending"]:
         wait = max(one.ends or 0 for one in entries if one.state == "ending")
-        parts.append(f"{_things(states['ending'])} left over in {wait} s: clean up again then")
+        parts.append(f"{_things(states['ending'])} left over in {_wait(wait)}: clean up again then")
     if states["unknown"]:
         parts.append(f"{counted(states['unknown'], 'things')} could not be judged")
     if len(looked) < len(left):

@@ -126,6 +126,14 @@ def test_what_is_left_over_soon_is_neither_nothing_nor_removed(run):
     ]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(120, "120 s"), (121, "3 min"), (7201, "3 h"), (172_800, "48 h"), (172_801, "3 d")]
+)
+def test_when_to_clean_up_again_is_said_in_units_and_never_too_early(run, seconds, told):
+    out = run(a=host({**PRIVATE, "state": "ending", "ends": seconds}))[1]
+    assert out.endswith(f"1 thing is left over in {told}: clean up again then\n"), out
+
+
 def test_what_only_others_may_look_into(run):
     code, out, _ = run(a=host(others=OTHERS), b=host(others=OTHERS[:1]))
     assert code is Exit.OK and out == (

@@ -5,8 +5,8 @@ use rustix::fs::fstatfs;
 
 /// A recording lasts a day at most, and what follows it far less than another one, in seconds.
 const LONGEST_USE: u64 = 2 * 86_400;
-/// File systems of networks, and FUSE, which may be one, by the numbers of `statfs(2)`.
-const SHARED: [u32; 16] = [
+/// File systems of networks, by the numbers of `statfs(2)`.
+const SHARED: [u32; 14] = [
     0x6969,      // NFS
     0x517b,      // SMB
     0xfe53_4d42, // SMB 2
@@ -21,21 +21,24 @@ const SHARED: [u32; 16] = [
     0x7375_7245, // Coda
     0x7461_636f, // OCFS2
     0x0116_1970, // GFS2
+];
+/// Those that may be one of a network. Containers and small virtual machines have all their files on them, so in a
+/// folder for temporary files they are nobody else's.
+const MAY_BE_SHARED: [u32; 2] = [
     0x0102_1997, // 9P
     0x6573_5546, // FUSE
 ];
 
-/// Why other hosts may run agents from a folder that was used so many seconds ago; None where they cannot.
-pub fn may_run(folder: impl AsFd, seconds: u64) -> Option<String> {
-    let hours = hours_left(fstatfs(folder).ok()?.f_type as u32, seconds)?;
-    Some(format!(
-        "its file system may be other hosts' too, and agents run from it there: unless it is used it is left over in {hours} h"
-    ))
+/// In how many seconds no other host runs agents any more from a folder that was used so many seconds ago, unless it is
+/// used again; None where none does. `temporary`: it is in a folder for temporary files.
+pub fn may_run(folder: impl AsFd, seconds: u64, temporary: bool) -> Option<u64> {
+    seconds_left(fstatfs(folder).ok()?.f_type as u32, seconds, temporary)
 }
 
-fn hours_left(file_system: u32, seconds: u64) -> Option<u64> {
-    let left = LONGEST_USE.saturating_sub(seconds).div_ceil(3600);
-    (SHARED.contains(&file_system) && left > 0).then_some(left)
+fn seconds_left(file_system: u32, seconds: u64, temporary: bool) -> Option<u64> {
+    let may_be = !temporary && MAY_BE_SHARED.contains(&file_system);
+    let left = LONGEST_USE.saturating_sub(seconds);
+    ((may_be || SHARED.contains(&file_system)) && left > 0).then_some(left)
 }
 
 #[cfg(test)]
@@ -44,20 +47,25 @@ mod tests {
 
     #[test]
     fn other_hosts_run_nothing_from_a_disk() {
-        for (file_system, seconds, want) in [
-            (0x6969, 0, Some(48)),
-            (0xff53_4d42, 3601, Some(47)),
-            (0x6573_5546, LONGEST_USE - 1, Some(1)),
-            (0x6969, LONGEST_USE, None),
-            (0xef53, 0, None),
-            (0x0102_1994, 0, None),
+        for (file_system, seconds, temporary, want) in [
+            (0x6969, 0, false, Some(LONGEST_USE)),
+            (0x6969, 0, true, Some(LONGEST_USE)),
+            (0xff53_4d42, 3600, false, Some(LONGEST_USE - 3600)),
+            (0x6573_5546, LONGEST_USE - 1, false, Some(1)),
+            (0x6573_5546, 0, true, None),
+            (0x0102_1997, 0, true, None),
+            (0x6969, LONGEST_USE, false, None),
+            (0xef53, 0, false, None),
+            (0x0102_1994, 0, false, None),
         ] {
-            assert_eq!(hours_left(file_system, seconds), want, "{file_system:x}");
+            let left = seconds_left(file_system, seconds, temporary);
+            assert_eq!(left, want, "{file_system:x}");
         }
     }
 
     #[test]
     fn what_the_kernel_makes_is_this_hosts_own() {
-        assert_eq!(may_run(std::fs::File::open("/proc").unwrap(), 0), None);
+        let proc = std::fs::File::open("/proc").unwrap();
+        assert_eq!(may_run(proc, 0, false), None);
     }
 }

@@ -48,7 +48,8 @@ pub enum State {
     Left,
     /// A session that lives uses it.
     Used,
-    /// That of an agent that is stopped, or that should have ended: it is left over soon.
+    /// That of an agent that is stopped, or that should have ended, or a cache that other hosts may have used: it is left
+    /// over after a time.
     Ending,
     /// Not ours, or not this user's to remove.
     Foreign,
@@ -128,15 +129,19 @@ impl Entry {
         format!("it is {user}'s: clean up as that user (--user {user}{by_sudo})")
     }
 
+    /// Left over in so many seconds.
+    pub fn ending(self, seconds: u64, reason: impl Into<String>) -> Self {
+        Self {
+            ends: Some(seconds),
+            ..self.judged(State::Ending, reason)
+        }
+    }
+
     /// Judged by the agent whose it is.
     pub fn of_agent(self, agent: &Agent, reason: impl Into<String>) -> Self {
-        let state = match agent.ends {
-            None => State::Left,
-            Some(_) => State::Ending,
-        };
-        Self {
-            ends: agent.ends,
-            ..self.judged(state, reason)
+        match agent.ends {
+            None => self.judged(State::Left, reason),
+            Some(seconds) => self.ending(seconds, reason),
         }
     }
 }

@@ -18,7 +18,7 @@ use super::{Cleaning, Stranger};
 use crate::audit;
 use crate::engine::perf::placeholder;
 use crate::files::check_private;
-use crate::foothold::is_free;
+use crate::foothold::{is_free, is_usual};
 use crate::identity::Shoes;
 
 /// A folder of ours has no more files, and one with more is not read to its end.
@@ -291,15 +291,17 @@ fn judge(
     let also = strange.map_or(String::new(), |it| format!("; it holds {it}, which stays"));
     if named == Named::Private {
         let age = cleaning.now.saturating_sub(held.newest);
-        return match elsewhere::may_run(dir, age) {
+        let base = entry.path.rsplit_once('/').map_or("", |(base, _)| base);
+        return match elsewhere::may_run(dir, age, is_usual(base)) {
             _ if cleaning.runs(stat) => entry.judged(State::Used, "an agent runs from it"),
             _ if held.comes => entry.judged(State::Used, "a file in it is on its way to the host"),
-            Some(reason) => entry.judged(State::Used, reason),
+            Some(seconds) => entry.ending(seconds, "agents of other hosts may run from it"),
             None => entry.judged(State::Left, format!("cache, kept for the next run{also}")),
         };
     }
-    if let Some(pid) = cleaning.needed_by((stat.st_dev, stat.st_ino)) {
-        let why = format!("process {pid} has its library and may record");
+    let id = (stat.st_dev, stat.st_ino);
+    let library = (named == Named::Library).then(|| cleaning.needs.of(id, stat.st_uid));
+    if let Some(why) = library.flatten() {
         return entry.judged(State::Used, why);
     }
     if is_free(dir) {

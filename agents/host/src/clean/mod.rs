@@ -7,6 +7,7 @@ mod entry;
 mod folders;
 mod locks;
 mod names;
+mod needs;
 mod profilers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -20,14 +21,13 @@ use rustix::fs::{stat, Stat};
 use rustix::process::{getegid, geteuid};
 
 pub use entry::{Entry, Found, Order};
-pub use profilers::is_in_use;
+pub use profilers::{is_in_use, runs_of};
 
 use crate::audit;
 use crate::engine::async_profiler::writing::writes_recording;
 use crate::foothold::USUAL;
 use crate::identity::Shoes;
 use crate::loaded::Loaded;
-use crate::preflight;
 use crate::proc::scan::{self, Seen};
 use crate::proc::target::Target;
 use crate::proc::users::{homes, Users};
@@ -35,10 +35,14 @@ use entry::{Agent, OutOfReach, State};
 use folders::Base;
 use locks::Locks;
 use names::Named;
+use needs::Needs;
 
 /// So many JVMs are asked at a time, as many as are attached to for a recording, and all of them within this time.
 const AT_ONCE: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(25);
+/// All together are read, and their folders looked through, within these: a list has to come before nobody waits for it.
+const TO_READ: Duration = Duration::from_secs(5);
+const TO_LOOK_THROUGH: Duration = Duration::from_secs(15);
 const MOST_USERS: usize = 100;
 
 /// What is the same for everything that is looked at.
@@ -60,8 +64,7 @@ pub struct Cleaning {
     met: Mutex<HashSet<(u64, u64)>>,
     looked: Mutex<HashSet<((u64, u64), u32)>>,
     strangers: Mutex<HashMap<(u64, u64), Stranger>>,
-    /// Folders of libraries, and the JVMs whose profilers may record: without its file none can be told to stop any more.
-    needed: Mutex<HashSet<((u64, u64), i32)>>,
+    needs: Needs,
 }
 
 /// Something of another user than the one who looked.
@@ -104,21 +107,6 @@ impl Cleaning {
     /// What has another owner than who looks at it: told at the end, unless its owner was seen to.
     fn stranger(&self, id: (u64, u64), stranger: Stranger) {
         lock(&self.strangers).insert(id, stranger);
-    }
-
-    fn needs(&self, folder: (u64, u64), pid: i32) {
-        lock(&self.needed).insert((folder, pid));
-    }
-
-    fn needs_no_more(&self, folder: (u64, u64), pid: i32) {
-        lock(&self.needed).remove(&(folder, pid));
-    }
-
-    /// A JVM whose profiler may record by the library in this folder.
-    fn needed_by(&self, folder: (u64, u64)) -> Option<i32> {
-        let needed = lock(&self.needed);
-        let its = needed.iter().filter(|(its, _)| *its == folder);
-        its.map(|&(_, pid)| pid).min()
     }
 
     /// Whether an agent runs from this folder or file.
@@ -168,7 +156,7 @@ impl Cleaning {
             met: Mutex::default(),
             looked: Mutex::default(),
             strangers: Mutex::default(),
-            needed: Mutex::default(),
+            needs: Needs::default(),
         }
     }
 }
@@ -179,23 +167,38 @@ fn reaches(uid: u32) -> bool {
     own == 0 || own == uid
 }
 
-/// All profilers first: what one JVM needs, a look at another one's folders would remove.
+/// What one JVM needs, a look at another one's folders would remove: so before anything is asked it is known of all what
+/// they need, and their profilers come before all folders.
 fn clean_jvms(cleaning: &Arc<Cleaning>, found: &mut Found) {
-    let end = Instant::now() + PATIENCE;
     let seen = scan::processes(&cleaning.excluded).into_iter();
     let jvms = seen.filter(|process| process.jvm.is_some());
     let (jvms, others): (Vec<Seen>, Vec<Seen>) = jvms.partition(|process| reaches(process.uid));
     found.out_of_reach = out_of_reach(others);
-    for clean in [clean_profilers, clean_folders] {
-        for some in jvms.chunks(AT_ONCE) {
-            let works = some.iter().map(|process| {
-                let (pid, start_time) = (process.pid, process.start_time);
-                let cleaning = cleaning.clone();
-                let work = move || clean(&cleaning, pid, start_time);
-                (format!("process {pid}"), work)
-            });
-            at_once(works, end, found);
-        }
+    let expected = jvms.iter().map(|jvm| (jvm.pid, jvm.uid));
+    cleaning.needs.expect(expected);
+    // Who is not read in time is asked all the same, and told of then.
+    with_all(cleaning, &jvms, read_needs, TO_READ, &mut Found::default());
+    with_all(cleaning, &jvms, clean_profilers, PATIENCE, found);
+    with_all(cleaning, &jvms, clean_folders, TO_LOOK_THROUGH, found);
+}
+
+/// One step of the work, some JVMs at a time.
+fn with_all(
+    cleaning: &Arc<Cleaning>,
+    jvms: &[Seen],
+    step: fn(&Cleaning, i32, u64) -> Found,
+    patience: Duration,
+    found: &mut Found,
+) {
+    let end = Instant::now() + patience;
+    for some in jvms.chunks(AT_ONCE) {
+        let works = some.iter().map(|process| {
+            let (pid, start_time) = (process.pid, process.start_time);
+            let cleaning = cleaning.clone();
+            let work = move || step(&cleaning, pid, start_time);
+            (format!("process {pid}"), work)
+        });
+        at_once(works, end, found);
     }
 }
 
@@ -211,19 +214,32 @@ fn out_of_reach(others: Vec<Seen>) -> Vec<OutOfReach> {
         .collect()
 }
 
+/// Which folders of libraries a JVM needs, until it is known that its profilers do not record.
+fn read_needs(cleaning: &Cleaning, pid: i32, start_time: u64) -> Found {
+    if let Ok(target) = Target::open(pid, start_time) {
+        let ours = profilers::ours(&Loaded::of(&target).unwrap_or_default());
+        if ours.is_empty() {
+            cleaning.needs.settle_all(pid);
+        } else if let Ok(shoes) = Shoes::put_on(&target) {
+            profilers::need(cleaning, &target, &shoes, &ours);
+        }
+    } else {
+        cleaning.needs.settle_all(pid);
+    }
+    Found::default()
+}
+
 /// The profilers that earlier sessions left running in a JVM.
 fn clean_profilers(cleaning: &Cleaning, pid: i32, start_time: u64) -> Found {
     let mut found = Found::default();
     let Ok(target) = Target::open(pid, start_time) else {
+        cleaning.needs.settle_all(pid);
         return found;
     };
     let loaded = Loaded::of(&target).unwrap_or_default();
-    let paths: Vec<String> = loaded
-        .paths()
-        .into_iter()
-        .filter(|path| preflight::is_ours(path))
-        .collect();
+    let paths = profilers::ours(&loaded);
     if paths.is_empty() {
+        cleaning.needs.settle_all(pid);
         return found;
     }
     let writing = writes_recording(&target);
@@ -348,7 +364,8 @@ fn tell_strangers(cleaning: &Cleaning, found: &mut Found) {
     }
 }
 
-/// Work on threads of its own, which take other users' identities and end with it. What takes too long is told.
+/// Work on threads of its own, which take other users' identities and end with it. What takes too long is told, and what
+/// there is no time left for is not begun: nobody would wait for it, and what comes next relies on its being over.
 fn at_once<W: FnOnce() -> Found + Send + 'static>(
     works: impl Iterator<Item = (String, W)>,
     end: Instant,
@@ -357,6 +374,10 @@ fn at_once<W: FnOnce() -> Found + Send + 'static>(
     let (sender, receiver) = channel();
     let mut waiting: HashMap<usize, String> = HashMap::new();
     for (number, (what, work)) in works.enumerate() {
+        if Instant::now() >= end {
+            too_late(what, found);
+            continue;
+        }
         let sender = sender.clone();
         let run = move || drop(sender.send((number, work())));
         match thread::Builder::new().spawn(run) {
@@ -376,6 +397,36 @@ fn at_once<W: FnOnce() -> Found + Send + 'static>(
         }
     }
     for what in waiting.into_values() {
+        too_late(what, found);
+    }
+}
+
+/// Told once of each, however often it was too late.
+fn too_late(what: String, found: &mut Found) {
+    if !found.cleaned.failed.iter().any(|told| told.what == what) {
         found.fail(what, "it could not be looked at in time: try again");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_there_is_no_time_for_is_not_begun_and_told_once() {
+        let mut found = Found::default();
+        let (sender, begun) = channel::<()>();
+        for _ in 0..2 {
+            let sender = sender.clone();
+            let work = move || {
+                sender.send(()).unwrap();
+                Found::default()
+            };
+            let works = [("process 7".to_owned(), work)];
+            at_once(works.into_iter(), Instant::now(), &mut found);
+        }
+        drop(sender);
+        assert!(begun.recv().is_err());
+        assert_eq!(found.cleaned.failed.len(), 1);
     }
 }

@@ -17,6 +17,7 @@ use crate::foothold::{is_free, run_folder, Held, RUN_FOLDER, USUAL};
 use crate::identity::Shoes;
 use crate::loaded::Loaded;
 use crate::outcome::Failure;
+use crate::preflight;
 use crate::proc::target::Target;
 
 const ANSWER: Duration = Duration::from_secs(10);
@@ -43,6 +44,12 @@ pub struct Libraries {
     pub loaded: Loaded,
 }
 
+/// Those paths that our libraries have.
+pub fn ours(loaded: &Loaded) -> Vec<String> {
+    let paths = loaded.paths().into_iter();
+    paths.filter(|path| preflight::is_ours(path)).collect()
+}
+
 /// What came of asking a JVM for one of our libraries.
 enum Asked {
     Idle,
@@ -54,6 +61,24 @@ enum Asked {
     Active(String),
 }
 
+/// Note which folders a JVM needs: from before it is asked, for whoever does not answer in time may record.
+pub fn need(cleaning: &Cleaning, target: &Target, shoes: &Shoes, ours: &[String]) {
+    let wanted = |library: &&String| {
+        let entry = entry(cleaning, target, shoes, library);
+        cleaning.order.wants(&entry)
+    };
+    let folders = ours.iter().filter(wanted);
+    for folder in folders.filter_map(|library| folder_of(shoes, library)) {
+        cleaning.needs.add(folder, target.pid);
+    }
+    cleaning.needs.are_known(target.pid);
+}
+
+fn entry(cleaning: &Cleaning, target: &Target, shoes: &Shoes, library: &str) -> Entry {
+    let user = cleaning.users.name(shoes.uid);
+    Entry::of_profiler(target.pid, target.start_time, library.to_owned(), user)
+}
+
 /// Meet the profilers of a JVM, each by its library, and stop those that are to be stopped.
 pub fn look(
     cleaning: &Cleaning,
@@ -62,21 +87,18 @@ pub fn look(
     libraries: Libraries,
     found: &mut Found,
 ) {
+    // Those of one that was not read in time as well.
+    need(cleaning, target, shoes, &libraries.paths);
     for library in &libraries.paths {
-        let user = cleaning.users.name(shoes.uid);
-        let entry = Entry::of_profiler(target.pid, target.start_time, library.clone(), user);
+        let entry = entry(cleaning, target, shoes, library);
         // To ask a JVM is to attach to it.
         if !cleaning.order.wants(&entry) {
             continue;
         }
         let folder = folder_of(shoes, library);
-        // From before it is asked: whoever does not answer in time may record.
-        if let Some(folder) = folder {
-            cleaning.needs(folder, target.pid);
-        }
         let settled = || {
             if let Some(folder) = folder {
-                cleaning.needs_no_more(folder, target.pid);
+                cleaning.needs.settle(folder, target.pid);
             }
         };
         let entry = match ask(cleaning, target, shoes, &libraries, library) {
@@ -184,7 +206,7 @@ fn users_of(shoes: &Shoes, file: &str) -> (Vec<u64>, Option<String>) {
     let (mut users, mut unseen) = (Vec::new(), None);
     for base in usual.chain(shoes.cwd_path.clone()) {
         let seen_as = shoes.path(&base);
-        let names = runs(&seen_as, shoes.uid, MOST_RUNS).unwrap_or_else(|why| {
+        let names = runs_of(&seen_as, shoes.uid).unwrap_or_else(|why| {
             unseen.get_or_insert(format!(
                 "whether a session is at work on it is not known: {base} {why}"
             ));
@@ -201,6 +223,11 @@ fn held(shoes: &Shoes, folder: &str, file: &str) -> Option<u64> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(&dir, file, flags, Mode::empty()).ok()?;
     (!is_free(&dir)).then(|| fstat(&dir).ok().map(|stat| stat.st_ino))?
+}
+
+/// The folders of this user's runs. Err says why they are not known.
+pub fn runs_of(base: &str, owner: u32) -> Result<Vec<String>, String> {
+    runs(base, owner, MOST_RUNS)
 }
 
 /// The folders of this user's runs, if there are no more than that. Others may make as many as they like that are called

@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::time::{Duration, SystemTime};
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{openat, readlinkat, Mode, OFlags, CWD};
 use rustix::io::Errno;
+use rustix::param::clock_ticks_per_second;
 use rustix::process::{kill_process, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 
 use super::maps::{self, Mapped};
@@ -14,6 +16,7 @@ use super::open_files;
 use super::read_text;
 use super::stat::{self, Stat};
 use super::status::{self, Status};
+use crate::lease::since_boot;
 use crate::outcome::Failure;
 
 /// A descriptor of `/proc/PID` goes on meaning the same process; once that has ended, reads through it fail.
@@ -73,6 +76,12 @@ impl Target {
     pub fn file_stem(&self) -> String {
         let number = self.status.namespace_pid;
         format!("{}-{number}-{}", self.pid_namespace, self.start_time)
+    }
+
+    /// When it began, by the clock that files are dated by.
+    pub fn began(&self) -> SystemTime {
+        let ticks = Duration::from_secs(self.start_time) / clock_ticks_per_second() as u32;
+        SystemTime::now() - since_boot().saturating_sub(ticks)
     }
 
     #[cfg(test)]

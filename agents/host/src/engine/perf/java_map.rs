@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::fd::OwnedFd;
 use rustix::fs::{openat, Mode, OFlags, CWD};
 
-use super::placeholder::{Late, Placeholder};
+use super::placeholder::{self, Late, Placeholder};
 use super::written::{Form, Written};
 use crate::attach::{Attach, Reply};
 use crate::audit;
@@ -266,7 +266,7 @@ impl Asked<'_> {
             Ok((false, _)) => self.by_command_in_tmp(attach, &run, &mut late),
         };
         match late {
-            Some(placeholder) => answer.late = Some(Late { placeholder, run }),
+            Some(placeholder) => answer.late = Some(Late::new(placeholder, run)),
             None => drop(run.release(|_| true)),
         }
         map
@@ -280,6 +280,7 @@ impl Asked<'_> {
         late: &mut Option<Placeholder>,
     ) -> Result<Written, Failure> {
         let tmp = self.tmp().map_err(Failure::plain)?;
+        self.remove_left(&tmp);
         let stem = self.target.file_stem();
         let placeholder = Placeholder::make(run, &stem, tmp, self.usual_name())?;
         match attach.command("Compiler.perfmap", ANSWER) {
@@ -296,8 +297,17 @@ impl Asked<'_> {
         }
     }
 
+    /// One that was there before the process is of another one that had its number.
     fn existing(&self) -> Option<Written> {
-        self.text(&self.tmp().ok()?, &self.usual_name()).ok()
+        let tmp = self.tmp().ok()?;
+        self.remove_left(&tmp);
+        let map = self.text(&tmp, &self.usual_name()).ok()?;
+        map.is_since(self.target.began()).then_some(map)
+    }
+
+    fn remove_left(&self, tmp: &OwnedFd) {
+        let base = self.shoes.path("/tmp");
+        placeholder::remove_left(&base, tmp, &self.usual_name(), self.shoes.uid);
     }
 
     fn text(&self, dir: &OwnedFd, name: &str) -> Result<Written, String> {

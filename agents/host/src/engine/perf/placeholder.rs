@@ -6,11 +6,15 @@
 use std::io;
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{linkat, openat, statat, unlinkat, AtFlags, Mode, OFlags};
+use rustix::fs::{
+    flock, linkat, openat, statat, unlinkat, AtFlags, Dir, FlockOperation, Mode, OFlags,
+};
 use rustix::io::Errno;
 
 use super::written::{Form, Written};
 use crate::audit;
+use crate::clean::runs_of;
+use crate::files::open_private;
 use crate::foothold::{Held, PLACEHOLDER};
 use crate::outcome::Failure;
 
@@ -105,23 +109,70 @@ impl Drop for Placeholder {
     }
 }
 
-/// A file that the JVM was told to write a map to, and has not in time.
+/// A file that the JVM was told to write a map to, and has not in time. Whoever drops it does not know whether the JVM
+/// still comes to it: then it is left as to one that does.
 pub struct Late {
-    pub placeholder: Placeholder,
-    pub run: Held,
+    /// None once it is seen to.
+    kept: Option<(Placeholder, Held)>,
 }
 
 impl Late {
+    pub fn new(placeholder: Placeholder, run: Held) -> Self {
+        let kept = Some((placeholder, run));
+        Self { kept }
+    }
+
     /// Delete it, unless the JVM `lives` and has not come to it: then it stays, so that the JVM writes to nothing else.
     /// What is left.
-    pub fn leave(self, lives: bool) -> Option<String> {
-        if lives && self.placeholder.is_empty() {
-            self.run.keep();
-            let path = self.placeholder.stay();
+    pub fn leave(mut self, lives: bool) -> Option<String> {
+        self.see_to(lives)
+    }
+
+    fn see_to(&mut self, lives: bool) -> Option<String> {
+        let (placeholder, run) = self.kept.take()?;
+        if lives && placeholder.is_empty() {
+            run.keep();
+            let path = placeholder.stay();
             return Some(format!("{path}, to which the JVM may yet write"));
         }
-        drop(self.placeholder);
-        self.run.release(|_| true).err()
+        drop(placeholder);
+        run.release(|_| true).err()
+    }
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        // Nobody asks any more what is left; `clean` finds it.
+        let _ = self.see_to(true);
+    }
+}
+
+/// Delete what an earlier session left under this name, as `clean` does: nobody holds the folder with its other name.
+/// `base`: the path of `tmp`, in which the folders are of which it may have a name.
+pub fn remove_left(base: &str, tmp: &OwnedFd, name: &str, owner: u32) {
+    // What a JVM or its user made has one name, and then no folder is looked into.
+    let there = statat(tmp, name, AtFlags::SYMLINK_NOFOLLOW);
+    if !there.is_ok_and(|there| there.st_nlink > 1) {
+        return;
+    }
+    for folder in runs_of(base, owner).unwrap_or_default() {
+        let path = format!("{base}/{folder}");
+        let Ok(dir) = open_private(&path, owner) else {
+            continue;
+        };
+        if flock(&dir, FlockOperation::NonBlockingLockExclusive).is_err() {
+            continue;
+        }
+        let files = Dir::read_from(&dir).into_iter().flatten().flatten();
+        let marks = files.filter_map(|file| Some(file.file_name().to_str().ok()?.to_owned()));
+        let is_its = |mark: &String| usual_name(mark).is_some_and(|its| its == name);
+        for mark in marks.filter(is_its) {
+            if is_same(&dir, &mark, tmp, name) && unlinkat(tmp, name, AtFlags::empty()).is_ok() {
+                audit::note("removed", || format!("{base}/{name}"));
+                let _ = unlinkat(&dir, &mark, AtFlags::empty());
+                audit::note("removed", || format!("{path}/{mark}"));
+            }
+        }
     }
 }
 
@@ -211,7 +262,7 @@ mod tests {
         let dir = File::open(&run.path).unwrap();
         let other = Shoes::of_user(geteuid().as_raw(), getegid().as_raw()).unwrap();
         let other = run_folder_in(&other, tmp.to_str().unwrap(), "1-2").unwrap();
-        let left = Late { placeholder, run }.leave(true);
+        let left = Late::new(placeholder, run).leave(true);
         assert!(left.unwrap().starts_with("/tmp/perf-7.map"));
         // Others of the session delete what is theirs.
         assert!(other.release(|_| true).is_err());
@@ -229,9 +280,45 @@ mod tests {
             let (tmp, run) = tmp(&format!("late-{lives}"));
             let placeholder = make(&tmp, &run).unwrap();
             write(tmp.join("perf-7.map"), written).unwrap();
-            assert_eq!(Late { placeholder, run }.leave(lives), None);
+            assert_eq!(Late::new(placeholder, run).leave(lives), None);
             // Nothing is in it any more.
             std::fs::remove_dir(tmp).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_an_earlier_session_left_is_taken_away_once_nobody_holds_it() {
+        let (tmp, run) = tmp("earlier");
+        let base = tmp.to_str().unwrap();
+        let (open, map) = (
+            OwnedFd::from(File::open(&tmp).unwrap()),
+            tmp.join("perf-7.map"),
+        );
+        let mark = PathBuf::from(&run.path).join(format!("4-7-9{PLACEHOLDER}"));
+        let remove = || remove_left(base, &open, "perf-7.map", geteuid().as_raw());
+        write(&map, "theirs").unwrap();
+        remove();
+        remove_file(&map).unwrap();
+        make(&tmp, &run).unwrap().stay();
+        remove();
+        assert!(map.exists() && mark.exists(), "it is held");
+        run.keep();
+        remove();
+        assert!(!map.exists() && !mark.exists());
+        remove_dir_all(tmp).unwrap();
+    }
+
+    #[test]
+    fn one_that_nobody_asks_for_is_left_to_the_jvm() {
+        for written in ["", "1000 10 a.b\n"] {
+            let (tmp, run) = tmp(&format!("dropped-{}", written.len()));
+            let path = run.path.clone();
+            let placeholder = make(&tmp, &run).unwrap();
+            write(tmp.join("perf-7.map"), written).unwrap();
+            drop(Late::new(placeholder, run));
+            assert_eq!(tmp.join("perf-7.map").exists(), written.is_empty());
+            assert_eq!(Path::new(&path).exists(), written.is_empty());
+            remove_dir_all(tmp).unwrap();
         }
     }
 }

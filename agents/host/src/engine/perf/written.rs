@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::time::SystemTime;
 
 use flamegraph::perf_data::JitMap;
 use rustix::fd::AsFd;
@@ -38,6 +39,12 @@ impl Written {
         }
     }
 
+    /// Whether it was last written to at that time or later.
+    pub fn is_since(&self, time: SystemTime) -> bool {
+        let written = self.file.metadata().and_then(|file| file.modified());
+        written.is_ok_and(|written| written >= time)
+    }
+
     /// What it says by now; its owner may have changed it.
     pub fn read(mut self) -> Result<JitMap, String> {
         self.file.rewind().map_err(|error| unreadable(&error))?;
@@ -60,8 +67,28 @@ fn unreadable(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proc::target::Target;
     use rustix::process::geteuid;
     use std::fs::{create_dir, remove_dir_all, remove_file, write};
+    use std::time::Duration;
+
+    #[test]
+    fn a_map_of_before_the_process_is_told_from_its_own() {
+        let folder = std::env::temp_dir().join(format!("hprofiler-since-{}", std::process::id()));
+        create_dir(&folder).unwrap();
+        let (dir, path) = (File::open(&folder).unwrap(), folder.join("map"));
+        write(&path, "1000 10 a.b\n").unwrap();
+        let began = Target::own().began();
+        let is_since = || {
+            let map = Written::open(&dir, "map", geteuid().as_raw(), Form::Text);
+            map.unwrap().is_since(began)
+        };
+        assert!(is_since());
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(began - Duration::from_millis(1)).unwrap();
+        assert!(!is_since());
+        remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn a_map_is_read_once_its_turn_has_come() {
