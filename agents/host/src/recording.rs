@@ -219,11 +219,10 @@ fn attempt(
     tell: &Tell,
 ) -> Result<Over, Failure> {
     let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
-    // What was found holds descriptors, of which many processes have few each.
     let findings = preflight::look(&target);
-    let prepared = (way.prepare)(job, target, &findings);
+    let mut engine = (way.prepare)(job, target, &findings)?;
+    // It holds descriptors, of which many processes have few each.
     drop(findings);
-    let mut engine = prepared?;
     tell(Report::Prepared);
     let mut recording = Recording {
         job,
