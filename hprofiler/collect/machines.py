@@ -60,7 +60,8 @@ class Machines:
 
     def _take(self, key: _Key, by: _Holder) -> None:
         held = self._holders.get(key)
-        if held is None or (by.rightful and not held.rightful):
+        again = held is not None and held.visitor.host == by.visitor.host
+        if held is None or again or (by.rightful and not held.rightful):
             self._holders[key] = by
 
     def doubt(self, host: str, others: Iterable[Visitor]) -> None:

@@ -88,6 +88,7 @@ class _RecordingVisit(Visit):
     """One host of the main job."""
 
     interrupted = "interrupted before anything was recorded"
+    gives_up = True
 
     def __init__(
         self,

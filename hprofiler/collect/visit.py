@@ -35,6 +35,8 @@ class Visit(ABC):
 
     interrupted = "interrupted"
     """What is told of a host where the user ended the run before its work was done."""
+    gives_up = False
+    """Whether it costs something to leave to another visit what that one has not."""
 
     def __init__(self, host: Host, crew: Crew, selector: Optional[Selector] = None) -> None:
         self.host = host
@@ -215,7 +217,8 @@ class Visit(ABC):
     def _without_others(self, session: AgentSession, found: Found) -> Found:
         """What this visit is to have where the machine is visited under another name as well."""
         me = Visitor(self.host.name, session.hello.uid, session.hello.session)
-        if others := self._crew.machines.take(self.facts, me, found.processes):
+        others = self._crew.machines.take(self.facts, me, found.processes)
+        if others and self.gives_up:
             self._crew.machines.doubt(me.host, others - self._seen(session, others))
         self.left = self._crew.machines.elsewhere(self.facts, found.processes)
         ignored = (Ignored(pid, f"{name} is the same machine and has it") for pid, name in self.left.items())

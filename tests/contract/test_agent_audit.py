@@ -88,6 +88,8 @@ def take(seen: Seen, call: str, words: str, pid: str) -> None:
         seen.signals.append(words)
     elif call in ("execve", "execveat"):
         seen.programs.append(names[0])
+    elif touched := re.fullmatch(r"\d+<([^>]*)>, NULL, .*UTIME_NOW.*", words):
+        seen.folders.add(touched[1])  # a cache that is used
     elif not (call == "bind" and "sun_path=@" in words):  # no file, gone with the process
         seen.other.append(f"{call}({words})")
 

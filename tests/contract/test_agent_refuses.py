@@ -97,24 +97,36 @@ def test_somebody_elses_profiler_is_at_work(agent, library, library_file, burn, 
     assert ready == [burner.outer.pid], refused
 
 
-def test_somebody_elses_whose_file_is_gone_only_counts_while_it_samples(agent, library, library_file, burn):
-    """It cannot be asked: anybody could put another one in `/tmp`."""
+@pytest.mark.parametrize("event", ["ctimer", "itimer", "wall"])
+def test_somebody_elses_whose_file_is_gone_and_that_samples(agent, library, library_file, burn, event):
+    """It cannot be asked: anybody could put another one in `/tmp`. That it was stopped is not to be seen."""
     burner = burn()
-    theirs = Path(f"/tmp/libasyncProfiler-theirs-{os.getpid()}.so")
-    shutil.copy(library_file, theirs)
-    try:
-        attach.execute(burner.outer.pid, "load", str(theirs), "true", "start,event=ctimer")
-    finally:
-        theirs.unlink()
+    theirs = loaded_and_gone(burner, library_file, f"start,event={event}")
     foreseen = told_by_check(agent, library, burner)
     reason = refusal(agent, library, *found(agent, burner))["reason"]
     assert "cannot be asked" in reason and str(theirs) in reason
     assert foreseen == reason
-    attach.execute(burner.outer.pid, "load", str(theirs), "true", "stop")
-    ready, refused = agent_again(agent, library, burner)
+
+
+def test_somebody_elses_whose_file_is_gone_and_that_never_sampled(agent, library, library_file, burn):
+    burner = burn()
+    loaded_and_gone(burner, library_file, "version")
+    assert told_by_check(agent, library, burner) == ""
+    ready, refused = agent.prepare(library, found(agent, burner))
     assert ready == [burner.outer.pid], refused
     agent.start()
     assert good(agent.collect().outcomes[burner.outer.pid])
+
+
+def loaded_and_gone(burner, library_file, command):
+    """As the profiler's own interface for Java has it: its file is deleted once it is loaded."""
+    theirs = Path(f"/tmp/libasyncProfiler-theirs-{os.getpid()}.so")
+    shutil.copy(library_file, theirs)
+    try:
+        attach.execute(burner.outer.pid, "load", str(theirs), "true", command)
+    finally:
+        theirs.unlink()
+    return theirs
 
 
 def told_by_check(agent, library, burner):

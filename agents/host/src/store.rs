@@ -82,14 +82,14 @@ impl Store {
                 tv_sec: 0,
                 tv_nsec: UTIME_NOW,
             };
+            let times = Timestamps {
+                last_access: now,
+                last_modification: now,
+            };
             // Root may not where the folder is over a network.
-            let _ = futimens(
-                &folder.dir,
-                &Timestamps {
-                    last_access: now,
-                    last_modification: now,
-                },
-            );
+            if futimens(&folder.dir, &times).is_ok() {
+                audit::note("folder", || folder.path.clone());
+            }
         }
     }
 

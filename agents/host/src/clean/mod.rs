@@ -182,7 +182,7 @@ fn clean_jvms(cleaning: &Arc<Cleaning>, found: &mut Found) {
     with_all(cleaning, &jvms, clean_folders, TO_LOOK_THROUGH, found);
 }
 
-/// One step of the work, some JVMs at a time.
+/// One step of the work, some JVMs at a time. Those that hang keep the others waiting for half of the time at most.
 fn with_all(
     cleaning: &Arc<Cleaning>,
     jvms: &[Seen],
@@ -198,7 +198,7 @@ fn with_all(
             let work = move || step(&cleaning, pid, start_time);
             (format!("process {pid}"), work)
         });
-        at_once(works, end, found);
+        at_once(works, end.min(Instant::now() + patience / 2), found);
     }
 }
 

@@ -12,6 +12,8 @@ const OF_ROOT: [(u64, &str); 6] = [
 ];
 const CAP_PERFMON: u64 = 1 << 38;
 const SIGQUIT: u64 = 1 << (3 - 1);
+const SIGVTALRM: u64 = 1 << (26 - 1);
+const SIGPROF: u64 = 1 << (27 - 1);
 /// The mode of seccomp in which a program filters system calls.
 const FILTER: &str = "2";
 
@@ -35,6 +37,11 @@ impl Status {
     /// Whether SIGQUIT has a handler; without one it would kill the process.
     pub fn catches_quit(&self) -> bool {
         self.caught & SIGQUIT != 0
+    }
+
+    /// Whether it catches a signal by which profilers have threads sampled. Once it has sampled so it always does.
+    pub fn catches_profilers_signals(&self) -> bool {
+        self.caught & (SIGPROF | SIGVTALRM) != 0
     }
 
     /// The capabilities that an agent makes use of where it is root, and that it has not.

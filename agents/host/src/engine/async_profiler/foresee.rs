@@ -81,12 +81,13 @@ fn could_enter(
         return Err(cannot_load(target.pid, &tried));
     }
     Attach::new(target, shoes).foresee()?;
-    if looked.sampled {
-        if let Some(theirs) = findings.foreign(&shoes.named).first() {
-            return Err(match findings.loaded.may_be_named(shoes, theirs) {
-                true => others_profile(target.pid, theirs),
-                false => out_of_reach(target.pid, theirs),
-            });
+    for theirs in findings.foreign(&shoes.named) {
+        match findings.loaded.may_be_named(shoes, &theirs) {
+            true if looked.sampled => return Err(others_profile(target.pid, &theirs)),
+            false if looked.sampled || target.status.catches_profilers_signals() => {
+                return Err(out_of_reach(target.pid, &theirs))
+            }
+            _ => {}
         }
     }
     // What cannot be seen now the recording itself asks the JVM for.

@@ -54,8 +54,9 @@ pub fn refuse_others(
         .chain(foreign.iter().map(|path| (path, false)))
     {
         if !findings.loaded.may_be_named(shoes, library) {
-            // One of ours would have its recording open.
-            match sampled && !ours {
+            // One of ours would have its recording open. Of timers of the process nothing is to be seen but their signals.
+            let may_sample = sampled || target.status.catches_profilers_signals();
+            match may_sample && !ours {
                 true => return Err(out_of_reach(target.pid, library)),
                 false => continue,
             }
@@ -137,7 +138,7 @@ pub fn others_profile(pid: i32, library: &str) -> Failure {
 
 pub fn out_of_reach(pid: i32, library: &str) -> Failure {
     Failure::new(
-        format!("process {pid} is sampled, it seems by another async-profiler, which cannot be asked: {library} is gone, or another file by now"),
+        format!("process {pid} is sampled, or was, it seems by another async-profiler, which cannot be asked: {library} is gone, or another file by now"),
         "wait for its end, or restart the JVM",
     )
 }
