@@ -130,7 +130,8 @@ def _lines(*lines: str) -> str:
 
 # Going into the folder first and looking at `.` afterwards leaves nobody the chance to swap it in between;
 # `pwd -P` shows a symlink. What must not stay is removed as the shell ends, by exec: where no more processes
-# may be started a shell ends at its next command, and could start no rm. Braces are doubled for str.format.
+# may be started a shell ends at its next command, and could start no rm. One that a signal ends does not come
+# to that, so those of a connection that is gone are caught. Braces are doubled for str.format.
 _START = _lines(
     'umask 077; trap "exec rm -f ./probe-$$" 0; a=$(uname -m);',
     "case $a in {arms}*) echo {mark} need $a -; exit 0;; esac;",
@@ -155,7 +156,7 @@ _START = _lines(
 
 _PUSH = _lines(
     'umask 077; cd -P {folder} && [ -O . ] || exit 1; t=agent-{sha256}.$$; trap "exec rm -f $t" 0;',
-    "cat >$t; h=;",
+    'trap "" 13; trap "exit 1" 1 2 15; cat >$t; h=;',
     "if [ $(wc -c <$t) = {size} ]; then",
     "if command -v sha256sum >/dev/null 2>&1;",
     "then h=$(sha256sum <$t); h=${{h%% *}}; else h={sha256}; fi; fi;",

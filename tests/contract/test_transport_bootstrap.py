@@ -8,15 +8,17 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from hprofiler.agent import AgentSession
+from hprofiler.agent import AgentSession, bootstrap
 from hprofiler.errors import HostError
 from hprofiler.transports import LocalTransport
 from tests.contract import real
+from tests.contract.agent_driver import wait_for
 from tests.unit.stand_in import HERE
 
 pytestmark = [
@@ -246,3 +248,19 @@ def test_become_root_by_sudo(machine):
     with AgentSession.open(machine.transport(become="sudo"), real.binaries()) as session:
         assert session.hello.uid == 0
         session.bye()
+
+
+@pytest.mark.parametrize("ends", ["gone", signal.SIGHUP, signal.SIGTERM])
+def test_a_push_that_breaks_off_leaves_no_half_of_an_agent(tmp_path, ends):
+    """Where nobody reads what the shell says any more, and where the end of the connection ends the shell."""
+    script = bootstrap._PUSH.format(folder=f"'{tmp_path}'", sha256="0" * 64, size=10, mark="MARK")
+    shell = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    shell.stdout.close()
+    shell.stdin.write(b"half")
+    shell.stdin.flush()
+    wait_for("what came so far", lambda: any(path.stat().st_size for path in tmp_path.iterdir()))
+    if ends != "gone":
+        shell.send_signal(ends)
+    shell.stdin.close()
+    shell.wait(60)
+    assert not list(tmp_path.iterdir())
