@@ -11,7 +11,7 @@ from hprofiler.errors import HostError
 
 
 class LastLimit:
-    """Of one host; from any thread. `expired` is told why the host is given up, unless `excuses` it.
+    """Of one host; from any thread. `expired` is told why it is given up, unless `excuses` is true then.
 
     What is our own doing puts it off, by as much again at most: how dear it is to keep what a host sends is
     the host's to choose.

@@ -6,7 +6,7 @@ import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import List
+from typing import List, Tuple
 
 import pytest
 
@@ -58,12 +58,8 @@ def test_what_a_tool_left_serves_as_well(agent: Agent, library: str, burn: Burn)
     trigger.unlink()
 
 
-@pytest.mark.parametrize("goes_on", [True, False], ids=["in-time", "too-late"])
-def test_a_jvm_that_stops_at_the_signal_dumps_no_threads_when_it_goes_on(
-    start_agent: StartAgent, library_file: Path, burn: Burn, goes_on: bool
-) -> None:
-    """What tells it what the signal means is there for as long as it has yet to look."""
-    burner, agent = burn(), start_agent()
+def stop_at_the_signal(agent: Agent, library_file: Path, burner: Burner) -> Tuple[Path, Path]:
+    """The JVM is stopped before it looks at what the signal means; where that, and its socket, are to be."""
     agent.hello()
     library, processes = agent.put(library_file.read_bytes()), found(agent, burner)
     trigger, socket = Path(f"/tmp/.attach_pid{burner.pid}"), Path(f"/tmp/.java_pid{burner.pid}")
@@ -73,6 +69,16 @@ def test_a_jvm_that_stops_at_the_signal_dumps_no_threads_when_it_goes_on(
         burner.outer.suspend()
         _, refused = prepared.result()
     assert "is stopped" in refused[burner.outer.pid]["reason"], refused
+    return trigger, socket
+
+
+@pytest.mark.parametrize("goes_on", [True, False], ids=["in-time", "too-late"])
+def test_a_jvm_that_stops_at_the_signal_dumps_no_threads_when_it_goes_on(
+    start_agent: StartAgent, library_file: Path, burn: Burn, goes_on: bool
+) -> None:
+    """What tells it what the signal means is there for as long as it has yet to look."""
+    burner, agent = burn(), start_agent()
+    trigger, socket = stop_at_the_signal(agent, library_file, burner)
     if not goes_on:
         assert agent.bye() == 0
         assert f"left behind: {trigger}: process {burner.outer.pid} has yet to look at it" in agent.stderr()
@@ -91,15 +97,7 @@ def test_what_is_left_is_told_once_and_goes_as_soon_as_the_jvm_is_met_again(
     start_agent: StartAgent, library_file: Path, burn: Burn, goes_on: bool
 ) -> None:
     burner, agent = burn(), start_agent()
-    agent.hello()
-    library, processes = agent.put(library_file.read_bytes()), found(agent, burner)
-    trigger, socket = Path(f"/tmp/.attach_pid{burner.pid}"), Path(f"/tmp/.java_pid{burner.pid}")
-    with ThreadPoolExecutor() as pool, still(burner.outer.pid, "Signal Dispatch"):
-        prepared = pool.submit(agent.prepare, library, processes)
-        wait_for("the agent to wait for the JVM", lambda: trigger.exists() and sleeps(agent))
-        burner.outer.suspend()
-        _, refused = prepared.result()
-    assert "is stopped" in refused[burner.outer.pid]["reason"], refused
+    trigger, socket = stop_at_the_signal(agent, library_file, burner)
     agent.send("start")
     (left,) = agent.collect().left
     assert left.startswith(f"{trigger}: process {burner.outer.pid} has yet to look at it")
@@ -108,7 +106,8 @@ def test_what_is_left_is_told_once_and_goes_as_soon_as_the_jvm_is_met_again(
     burner.outer.kill(signal.SIGCONT)
     wait_for("the socket", socket.exists)
     if goes_on:
-        ready, refused = agent.prepare(library, processes)
+        library = agent.put(library_file.read_bytes())
+        ready, refused = agent.prepare(library, found(agent, burner))
         assert ready == [burner.outer.pid], refused
     else:
         trigger.unlink()
