@@ -34,6 +34,7 @@ def by_hand() -> Iterator[Seed]:
     yield "symbols", "map", b"7f10 20 Interpreter\n7f18 30 over\n7f30 10 int a.B.c(int)\n"
     yield "mangled", "names", NAMES
     yield "rules", "ours", (CHECKOUT / "flamegraph/src/ops/names.rules").read_bytes()
+    yield "rules", "growing", b"[names]\n" + b"() => aaaa\n" * 20
     yield "rules", "colours", b"a.B.c_[j]->rgb(1,2,3)\nb->c->rgb(4, 5, 6)\n"
 
 

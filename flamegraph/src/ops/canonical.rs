@@ -3,12 +3,18 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 
 use crate::error::{Error, Result};
 use crate::ops::rebuild::Rebuild;
 use crate::profile::Profile;
 use crate::tree::{Node, ROOT};
+
+/// A rule that would make a name longer leaves it as it is: rules of which each adds to what the one before it
+/// added would never end.
+const LONGEST: usize = 4096;
+/// Bytes that one rule's pattern may take, compiled: a hundred of `\w` are more.
+const MOST_COMPILED: usize = 1 << 20;
 
 /// How names are made canonical; `names.rules` beside this file says how such a file is written.
 #[derive(Clone, Debug, Default)]
@@ -77,8 +83,11 @@ impl Rule {
         let (pattern, replacement) = line
             .split_once(" =>")
             .ok_or("a rule is written REGEX => REPLACEMENT")?;
+        let pattern = RegexBuilder::new(pattern.trim())
+            .size_limit(MOST_COMPILED)
+            .build();
         Ok(Rule {
-            pattern: Regex::new(pattern.trim()).map_err(|error| error.to_string())?,
+            pattern: pattern.map_err(|error| error.to_string())?,
             replacement: replacement.trim().to_string(),
         })
     }
@@ -87,8 +96,11 @@ impl Rule {
 fn replaced<'a>(rules: &[Rule], name: &'a str) -> Cow<'a, str> {
     let mut name = Cow::Borrowed(name);
     for rule in rules {
-        if let Cow::Owned(changed) = rule.pattern.replace_all(&name, rule.replacement.as_str()) {
-            name = Cow::Owned(changed);
+        match rule.pattern.replace_all(&name, rule.replacement.as_str()) {
+            Cow::Owned(changed) if changed.len() <= LONGEST.max(name.len()) => {
+                name = Cow::Owned(changed);
+            }
+            _ => {}
         }
     }
     name
@@ -234,5 +246,31 @@ mod tests {
         ] {
             assert_eq!(group(name), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn names_do_not_grow_without_end() {
+        let adds_to_itself = format!("[names]\n{}", "() => aaaa\n".repeat(100));
+        let rules = NameRules::parse(&adds_to_itself).expect("these are rules");
+        let longest = rules.canonical("name").len();
+        assert!((LONGEST / 5..=LONGEST).contains(&longest), "{longest}");
+    }
+
+    #[test]
+    fn a_long_name_is_made_canonical_all_the_same() {
+        let package = "a/".repeat(LONGEST);
+        let canonical = NameRules::builtin()
+            .canonical(&format!("{package}Job$$Lambda$12/34.run"))
+            .into_owned();
+        assert_eq!(canonical, format!("{package}Job$$Lambda.run"));
+    }
+
+    #[test]
+    fn a_pattern_that_takes_much_memory_is_refused_with_its_line() {
+        let refused = NameRules::parse("[names]\n(?:\\w{99}){9} => w\n").expect_err("it is large");
+        assert!(
+            refused.to_string().contains("name rules, line 2: "),
+            "{refused}"
+        );
     }
 }
