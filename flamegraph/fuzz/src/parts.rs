@@ -36,12 +36,17 @@ fn last_entry(bytes: &[u8]) -> Option<(u64, u64)> {
         .next()?
         .split_once(' ')?;
     let (size, name) = rest.split_once(' ')?;
-    let number =
-        |digits: &str| u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16);
-    let (start, size) = (number(start).ok()?, number(size).ok()?);
+    let (start, size) = (number(start)?, number(size)?);
     let last = start.checked_add(size.checked_sub(1)?)?;
     let is_told = !name.trim_end_matches('\r').is_empty() && last < u64::MAX;
     is_told.then_some((start, last))
+}
+
+/// As maps have them: no sign, and no more digits than an address needs.
+fn number(written: &str) -> Option<u64> {
+    let digits = written.strip_prefix("0x").unwrap_or(written);
+    let is_number = digits.len() <= 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u64::from_str_radix(is_number.then_some(digits)?, 16).ok()
 }
 
 /// A file of symbols, or one of the two texts that have some.
