@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Dict, Iterator, Mapping, Tuple
+from typing import Callable, ContextManager, Dict, Iterator, Mapping, Tuple, Union
 
 from hprofiler._flamegraph import Profile
 from hprofiler.errors import HostError, ProfileError
 from hprofiler.measures import measure_of
 from hprofiler.model import Host, Process, Recording
 from hprofiler.store import RunFolder, replacing
+
+Queue = Callable[[], ContextManager[None]]  # as `collect` has it
 
 # Hosts send at the same time; profiles are taken apart by few, so that memory does not grow with hosts.
 _CONVERSIONS = min(8, max(2, os.cpu_count() or 1))
@@ -39,14 +41,16 @@ class FolderSink:
         self._counting = threading.Lock()
         self._sums: Dict[Tuple[str, str], int] = {}
 
-    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
+    def profile(
+        self, host: Host, recording: Recording, pieces: Iterator[bytes], queue: Queue = nullcontext
+    ) -> Mapping[str, int]:
         """`collect.ProfileSink.profile`; ProfileError for what is no profile of the event."""
         path = self._folder.profile_path(host.name, recording.process.pid, recording.event)
         arrived = path.with_name(f".{path.name}.arrived")
         try:
             with _writing(path):
                 self._write(arrived, pieces)
-                return self._convert(arrived, path, host, recording)
+                return self._convert(arrived, path, host, recording, queue)
         finally:
             with contextlib.suppress(OSError):  # what went wrong before is the better word
                 arrived.unlink(missing_ok=True)
@@ -57,13 +61,15 @@ class FolderSink:
         with _writing(path):
             self._write(path, pieces, mode=0o600)
 
-    def _convert(self, arrived: Path, path: Path, host: Host, recording: Recording) -> Dict[str, int]:
-        with self._turns:
+    def _convert(
+        self, arrived: Path, path: Path, host: Host, recording: Recording, queue: Queue
+    ) -> Dict[str, int]:
+        with _turn(self._turns, queue):
             try:
                 return self._converted(arrived, path, host, recording, _USUAL_CELLS)
             except _TooLarge:
                 pass
-        with self._large:
+        with _turn(self._large, queue):
             return self._converted(arrived, path, host, recording, _MOST_CELLS)
 
     def _converted(
@@ -108,6 +114,17 @@ class FolderSink:
         with replacing(path, mode) as file:
             for piece in pieces:
                 file.write(piece)
+
+
+@contextmanager
+def _turn(turns: Union[threading.Lock, threading.Semaphore], queue: Queue) -> Iterator[None]:
+    """One of the turns, for which is waited in the queue."""
+    with queue():
+        turns.acquire()
+    try:
+        yield
+    finally:
+        turns.release()
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from hprofiler.collect.care import AGENT_CPU, USUAL, Care
 from hprofiler.collect.checking import HostChecked, check_only, kinds
 from hprofiler.collect.cleaning import HostCleaned, HostLeft, clean, look_for_leftovers
 from hprofiler.collect.crew import HostProgress, Listener, Reach
-from hprofiler.collect.fetching import ProfileSink
+from hprofiler.collect.fetching import ProfileSink, Queue
 from hprofiler.collect.ledger import with_causes
 from hprofiler.collect.looking import HostFound, find_only
 from hprofiler.collect.recording import collect
@@ -23,6 +23,7 @@ __all__ = [
     "HostProgress",
     "Listener",
     "ProfileSink",
+    "Queue",
     "Reach",
     "Stop",
     "check_only",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Callable, Iterator, Mapping, Optional, Protocol, Union
+from typing import Callable, ContextManager, Iterator, Mapping, Optional, Protocol, Union
 
 from hprofiler.agent import AgentSession, ProfileHeader, RawHeader
 from hprofiler.collect.ledger import Ledger
@@ -22,6 +22,7 @@ MOST_RAW = 4 << 30
 _FEWER = "record fewer processes (-j) or events (-e) at once, or for a shorter time"
 
 Header = Union[ProfileHeader, RawHeader]
+Queue = Callable[[], ContextManager[None]]
 
 
 class ProfileSink(Protocol):
@@ -31,10 +32,13 @@ class ProfileSink(Protocol):
     through, and keep nothing of what came.
     """
 
-    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
+    def profile(
+        self, host: Host, recording: Recording, pieces: Iterator[bytes], queue: Queue
+    ) -> Mapping[str, int]:
         """Keep one compact profile (`flamegraph/FORMAT.md`); gives its sums by value name.
 
-        Raises HprofilerError for a profile that is none, or not the event's.
+        Whatever it waits for while other hosts have their turns, it waits for in `queue`. Raises
+        HprofilerError for a profile that is none, or not the event's.
         """
 
     def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
@@ -111,7 +115,7 @@ class Fetching:
             bytes_received=header.size,
             timeline=header.timeline,
         )
-        totals = self._sink.profile(self._host, recording, pieces)
+        totals = self._sink.profile(self._host, recording, pieces, self._our_time.queue)
         ledger.recorded(replace(recording, totals=totals))
 
     def _count(self, header: Header) -> None:

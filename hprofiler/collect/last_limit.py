@@ -6,23 +6,22 @@ import threading
 import time
 from typing import Callable, Optional
 
+from hprofiler.collect.our_time import OurTime
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.errors import HostError
 
 
 class LastLimit:
-    """Of one host; from any thread. `expired` is told why it is given up, unless `excuses` is true then.
+    """Of one host; from any thread. `expired` is told why it is given up, unless `our_time` excuses it then.
 
     What is our own doing puts it off, by as much again at most: how dear it is to keep what a host sends is
-    the host's to choose.
+    the host's to choose. How long the queue is, is not: what was waited for there has no such end.
     """
 
-    def __init__(
-        self, watchdog: Watchdog, expired: Callable[[HostError], None], excuses: Callable[[], bool]
-    ) -> None:
+    def __init__(self, watchdog: Watchdog, expired: Callable[[HostError], None], our_time: OurTime) -> None:
         self._watchdog = watchdog
         self._expired = expired
-        self._excuses = excuses
+        self._our_time = our_time
         self._lock = threading.Lock()
         self._number: Optional[int] = None
         self._due = float("inf")
@@ -37,13 +36,13 @@ class LastLimit:
                 self._to_give = seconds
                 self._set(due, why)
 
-    def put_off(self, seconds: float) -> None:
-        """So much of the time until now was not the host's."""
+    def put_off(self, seconds: float, queued: float) -> None:
+        """So much of the time until now was not the host's, the queue's part included."""
         with self._lock:
             if self._why is not None:
-                given = min(seconds, self._to_give)
+                given = min(seconds - queued, self._to_give)
                 self._to_give -= given
-                self._set(self._due + given, self._why)
+                self._set(self._due + queued + given, self._why)
 
     def _set(self, due: float, why: HostError) -> None:
         self._watchdog.cancel(self._number)
@@ -54,8 +53,8 @@ class LastLimit:
         with self._lock:
             if due != self._due:
                 return  # all came, or another limit, in the very moment
-            may_be_put_off = self._to_give > 0
-        if not (may_be_put_off and self._excuses()):
+            all_given = self._to_give <= 0
+        if not self._our_time.excuses(only_queue=all_given):
             self._expired(why)
 
     def cancel(self) -> None:

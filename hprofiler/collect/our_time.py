@@ -13,25 +13,38 @@ _LITTLE = 1.0  # seconds that are not worth a word
 class OurTime:
     """Of one host; limits are asked about from any thread.
 
-    `give_back` is told how many seconds of its limits were ours, once that is more than little, or a limit
-    was over meanwhile.
+    `give_back` is told how many seconds of its limits were ours, and how many of these in the queue, once
+    that is more than little, or a limit was over meanwhile.
     """
 
-    def __init__(self, give_back: Callable[[float], None]) -> None:
+    def __init__(self, give_back: Callable[[float, float], None]) -> None:
         self._give_back = give_back
         self._lock = threading.Lock()
         self._since: Optional[float] = None
+        self._queues = False
         self._spent = 0.0
+        self._queued = 0.0
         self._excused = False
 
     @contextmanager
     def ours(self) -> Iterator[None]:
-        """In the block we are waited for: for a turn to convert, or for our own disk."""
+        """In the block we are waited for: to convert, or for our own disk."""
         self._begin()
         try:
             yield
         finally:
             self._end()
+
+    @contextmanager
+    def queue(self) -> Iterator[None]:
+        """In the block, inside one of ours, what other hosts sent has its turn first."""
+        self._end()
+        self._begin(queues=True)
+        try:
+            yield
+        finally:
+            self._end()
+            self._begin()
 
     @contextmanager
     def theirs(self) -> Iterator[None]:
@@ -42,22 +55,26 @@ class OurTime:
         finally:
             self._begin()
 
-    def excuses(self) -> bool:
+    def excuses(self, only_queue: bool = False) -> bool:
         """Whether a limit that is over now is none of the host's doing; then its time is given back."""
         with self._lock:
-            self._excused = self._since is not None
-            return self._excused
+            excused = self._queues if only_queue else self._since is not None
+            self._excused |= excused
+            return excused
 
-    def _begin(self) -> None:
+    def _begin(self, queues: bool = False) -> None:
         with self._lock:
-            self._since = time.monotonic()
+            self._since, self._queues = time.monotonic(), queues
 
     def _end(self) -> None:
         with self._lock:
             assert self._since is not None
-            self._spent += time.monotonic() - self._since
-            self._since = None
+            seconds = time.monotonic() - self._since
+            self._spent += seconds
+            self._queued += seconds if self._queues else 0.0
+            self._since, self._queues = None, False
             if self._spent < _LITTLE and not self._excused:
                 return
-            seconds, self._spent, self._excused = self._spent, 0.0, False
-        self._give_back(seconds)
+            spent, queued = self._spent, self._queued
+            self._spent, self._queued, self._excused = 0.0, 0.0, False
+        self._give_back(spent, queued)

@@ -114,7 +114,7 @@ class _RecordingVisit(Visit):
         self._over = 0.0
         self._sought = False
         self._comeback = Comeback(self, crew)
-        self._last_limit = LastLimit(crew.watchdog, self.abort, self._our_time.excuses)
+        self._last_limit = LastLimit(crew.watchdog, self.abort, self._our_time)
 
     def work(self) -> None:
         try:
@@ -316,9 +316,9 @@ class _RecordingVisit(Visit):
         if not self._our_time.excuses():
             self.abort(why)
 
-    def _give_back(self, seconds: float) -> None:
+    def _give_back(self, seconds: float, queued: float) -> None:
         """So long we were at it ourselves: the host has that much more for all of it, and its part anew."""
-        self._last_limit.put_off(seconds)
+        self._last_limit.put_off(seconds, queued)
         self.limit(self._fetching.time_for(PART))
 
     def _lost(self, why: HostError) -> None:

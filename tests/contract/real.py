@@ -34,7 +34,7 @@ class Profiles:
     def __init__(self) -> None:
         self.kept: Dict[str, bytes] = {}
 
-    def profile(self, host: Host, recording: Recording, pieces) -> Dict[str, int]:
+    def profile(self, host: Host, recording: Recording, pieces, queue) -> Dict[str, int]:
         self.kept[host.name] = b"".join(pieces)
         return {}
 

@@ -213,11 +213,11 @@ def test_a_sink_that_cannot_write_loses_that_profile_only(fleet):
     )
     take = hosts.sink.profile
 
-    def full(host, recording, pieces):
+    def full(host, recording, pieces, queue):
         if recording.process.pid == 7:
             next(pieces)
             raise RunFolderError("the disk is full", "make room")
-        return take(host, recording, pieces)
+        return take(host, recording, pieces, queue)
 
     hosts.sink.profile = full
     result = hosts.collect()["one"]

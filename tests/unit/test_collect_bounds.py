@@ -111,13 +111,13 @@ def test_a_machine_that_is_slow_to_keep_what_came_gives_no_host_up(
     hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"))
     keep, over = hosts.sink.profile, heard_of(monkeypatch)
 
-    def slow(host, recording, pieces):
+    def slow(host, recording, pieces, queue):
         some = list(islice(pieces, taken))
         if recording.event == "cpu":
             limits.pass_time(10_000)
             for _ in range(SHORT_AND_LAST):
                 assert over.acquire(timeout=30)
-        return keep(host, recording, chain(some, pieces))
+        return keep(host, recording, chain(some, pieces), queue)
 
     hosts.sink.profile = slow  # type: ignore[method-assign]
     result = hosts.collect()["one"]
@@ -129,9 +129,9 @@ def test_a_host_that_falls_silent_while_its_first_piece_is_kept_is_given_up(
     fleet: MakeFleet, limits: Limits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hosts = fleet(f"{BEGIN}profile(7, b'a', size=2)\nwhile True: read()")
-    give_back, over = OurTime._end, heard_of(monkeypatch)
+    end, over = OurTime._end, heard_of(monkeypatch)
 
-    def keep(host, recording, pieces):
+    def keep(host, recording, pieces, queue):
         next(pieces)
         limits.pass_time(10_000)
         for _ in range(SHORT_AND_LAST):
@@ -140,7 +140,7 @@ def test_a_host_that_falls_silent_while_its_first_piece_is_kept_is_given_up(
         return {"bytes": len(next(pieces))}
 
     def given_back(ours):
-        give_back(ours)
+        end(ours)
         limits.pass_time(61)
 
     hosts.sink.profile = keep  # type: ignore[method-assign]
@@ -176,8 +176,8 @@ def test_what_was_sent_before_the_end_is_not_kept_after_it(
         abort(visit, why)
         aborted.set()
 
-    def slow(host, recording, pieces):
-        totals = keep(host, recording, pieces)
+    def slow(host, recording, pieces, queue):
+        totals = keep(host, recording, pieces, queue)
         if recording.event == "cpu":
             hosts.stop.request()
             hosts.stop.request()
@@ -233,15 +233,38 @@ class Waiting:
 
 def test_what_is_our_own_doing_gives_a_host_as_much_again_at_most():
     """It chooses how dear it is to keep what it sends."""
-    dog, given_up = Waiting(), []
-    last = LastLimit(dog, given_up.append, lambda: True)
+    dog, given_up, our_time = Waiting(), [], OurTime(lambda seconds, queued: None)
+    last = LastLimit(dog, given_up.append, our_time)
     last.within(30.0, HostError("fetch", "too slow"))
-    dog.set[-1][1]()
-    last.put_off(25.0)
-    dog.set[-1][1]()
-    assert not given_up, "it was our doing"
-    last.put_off(25.0)
-    seconds, action = dog.set[-1]
-    assert 59 < seconds <= 60
-    action()
+    with our_time.ours():
+        dog.set[-1][1]()
+        last.put_off(25.0, 0.0)
+        dog.set[-1][1]()
+        assert not given_up, "it was our doing"
+        last.put_off(25.0, 0.0)
+        seconds, action = dog.set[-1]
+        assert 59 < seconds <= 60
+        action()
+    assert [why.reason for why in given_up] == ["too slow"]
+
+
+def test_what_other_hosts_have_their_turns_for_is_given_back_without_end():
+    """Of a thousand hosts the last one waits longest, and would lose what it recorded."""
+    dog, given_up = Waiting(), []
+    our_time = OurTime(lambda seconds, queued: last.put_off(seconds, queued))
+    last = LastLimit(dog, given_up.append, our_time)
+    last.within(30.0, HostError("fetch", "too slow"))
+    last.put_off(100.0, 0.0)
+    assert 59 < dog.set[-1][0] <= 60, "that was all"
+    with our_time.ours():
+        for _ in range(10):
+            with our_time.queue():
+                dog.set[-1][1]()
+                assert not given_up
+        seconds, action = dog.set[-1]
+        assert 59 < seconds <= 60.1, "all that was ours was the queue's"
+        last.put_off(60.0, 50.0)
+        seconds, action = dog.set[-1]
+        assert 109 < seconds <= 110.1
+        action()
     assert [why.reason for why in given_up] == ["too slow"]

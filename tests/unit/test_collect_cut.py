@@ -65,7 +65,7 @@ def test_who_claims_much_and_sends_little_is_waited_for_as_long_as_a_part_may_ta
     fleet = Fleet(stand_ins, 60.0, {name: CLAIMS + then for name, then in SLOW.items()})
     sizes, next_at = dict.fromkeys(SLOW, 0), [3000]
 
-    def keep(host, recording, pieces):
+    def keep(host, recording, pieces, queue):
         for piece in pieces:
             sizes[host.name] += len(piece)
             if sizes["mute"] == 3000 and sizes["drips"] >= next_at[0]:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Iterator, List, Mapping, Sequence, Tuple
 
-from hprofiler.collect import Reach, collect
+from hprofiler.collect import Queue, Reach, collect
 from hprofiler.model import Host, HostResult, Process, Recording, Sampling, Selector, Status
 from hprofiler.transports import LocalTransport
 from tests.burners.burner import Burner
@@ -41,7 +41,9 @@ class Counted:
     def __init__(self) -> None:
         self.profiles = 0
 
-    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
+    def profile(
+        self, host: Host, recording: Recording, pieces: Iterator[bytes], queue: Queue
+    ) -> Mapping[str, int]:
         assert sum(map(len, pieces))
         self.profiles += 1
         return {}
