@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
-# What could move a terminal's cursor, reorder the text around it, or fail to encode (lone surrogates).
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
 
 def printable(text: str) -> str:
-    """`text` with everything replaced that could do more than be read."""
-    return _UNPRINTABLE.sub("\ufffd", text.replace("\n", " ").replace("\t", " "))
+    """`text` with everything replaced that could do more than be read, on one line.
+
+    What moves a terminal's cursor, hides or turns around what stands beside it, or fails to encode (lone
+    surrogates) becomes U+FFFD; line breaks and tabs become spaces.
+    """
+    if text.isprintable():
+        return text
+    return "".join(map(_shown, text))
+
+
+def _shown(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    return " " if letter in "\n\t" else "\ufffd"

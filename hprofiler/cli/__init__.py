@@ -12,6 +12,7 @@ from typing import Optional, Sequence, Tuple
 from hprofiler.cli import signals
 from hprofiler.cli.exits import Exit
 from hprofiler.errors import HprofilerError, PicturesError, UsageError
+from hprofiler.text import printable
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
@@ -94,12 +95,11 @@ def exit_code(error: HprofilerError) -> Exit:
 
 def print_error(error: HprofilerError) -> None:
     with contextlib.suppress(OSError):  # the exit code says it too
-        print(f"hprofiler: {_printable(error.reason)}", file=sys.stderr)
+        print(f"hprofiler: {_lines(error.reason)}", file=sys.stderr)
         if error.remedy:
-            print(f"  {_printable(error.remedy)}", file=sys.stderr)
+            print(f"  {_lines(error.remedy)}", file=sys.stderr)
 
 
-def _printable(told: str) -> str:
+def _lines(told: str) -> str:
     """Lines without what a terminal would obey; none but the first begins as a message of ours does."""
-    lines = told.expandtabs().split("\n")
-    return "\n  ".join("".join(c if c.isprintable() else "\ufffd" for c in line) for line in lines)
+    return "\n  ".join(map(printable, told.expandtabs().split("\n")))

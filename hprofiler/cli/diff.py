@@ -107,7 +107,7 @@ def _print_grown(told: List[str]) -> None:
 
 
 def _problems(changes: Changes) -> List[str]:
-    from hprofiler.report.words import printable
+    from hprofiler.text import printable
 
     sides = (changes.before, changes.after)
     told = (f"{side.name}: {one.host} pid {one.pid}: {one.reason}" for side in sides for one in side.problems)
@@ -115,7 +115,7 @@ def _problems(changes: Changes) -> List[str]:
 
 
 def _grew(one: MethodChange) -> str:
-    from hprofiler.report.words import printable
+    from hprofiler.text import printable
 
     return f"{printable(one.name)} grew"
 

@@ -66,7 +66,7 @@ def _show(page: Path, options: argparse.Namespace) -> None:
 
 def _print_problems(problems: Sequence[Outcome]) -> None:
     """What the pictures are without; an earlier report may have had it."""
-    from hprofiler.report.words import printable
+    from hprofiler.text import printable
 
     if problems:
         print("not in the pictures:", file=sys.stderr)

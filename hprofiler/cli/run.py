@@ -13,6 +13,7 @@ from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
 from hprofiler.cli.told import host_records, print_degraded, print_failures, print_reasons
 from hprofiler.passwords import hide_in_word
+from hprofiler.text import printable
 
 if TYPE_CHECKING:
     from hprofiler.collect import Reach
@@ -96,7 +97,7 @@ def _print_event(event: EventReport) -> None:
     """What an event came to, what stands out, and its hottest methods."""
     from hprofiler.measures import in_words
     from hprofiler.report import hottest
-    from hprofiler.report.words import plain, printable
+    from hprofiler.report.words import plain
 
     if not event.total:
         print(f"{event.event}: {_why_empty(event)}")

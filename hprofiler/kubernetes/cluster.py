@@ -20,7 +20,7 @@ from hprofiler.kubernetes.configuration import Configuration, configured
 from hprofiler.kubernetes.exchange import SWITCHING, Bounds, Exchange, Packed, TooLong
 from hprofiler.kubernetes.http import httpx
 from hprofiler.kubernetes.login import PluginLogin
-from hprofiler.kubernetes.problems import KubernetesError, Need, printable, refusal, said
+from hprofiler.kubernetes.problems import KubernetesError, Need, in_short, refusal, said
 from hprofiler.kubernetes.websocket import WebSocket, opening_headers, upgraded
 from hprofiler.passwords import HIDDEN, hide_logins
 
@@ -158,9 +158,9 @@ class Cluster:
             if isinstance(cause, ssl.SSLError):
                 why = getattr(cause, "verify_message", "") or cause.reason or str(cause)
                 remedy = "check the kubeconfig's certificate-authority, and that this is the right cluster"
-                return KubernetesError(f"{self.server}: TLS: {printable(str(why))}", remedy)
+                return KubernetesError(f"{self.server}: TLS: {in_short(str(why))}", remedy)
             cause = cause.__cause__ or cause.__context__
-        why = printable(str(error)) or type(error).__name__
+        why = in_short(str(error)) or type(error).__name__
         return KubernetesError(f"{self.server} cannot be reached: {why}", _REACHABLE)
 
     def close(self) -> None:
@@ -195,10 +195,10 @@ def _credentials(configuration: Configuration, timeout: float) -> Dict[str, Any]
             parameters["auth"] = login
         return parameters
     except ConfigError as error:
-        raise UsageError(f"the kubeconfig cannot be used: {printable(str(error))}") from error
+        raise UsageError(f"the kubeconfig cannot be used: {in_short(str(error))}") from error
     except (OSError, ValueError, TypeError) as error:  # certificates and keys that are none, or not there
         where = getattr(error, "filename", None)
-        why = printable(f"{where}: {error.strerror}" if isinstance(error, OSError) and where else str(error))
+        why = in_short(f"{where}: {error.strerror}" if isinstance(error, OSError) and where else str(error))
         raise UsageError(
             f"the kubeconfig's credentials cannot be used: {why}", "see whether kubectl works"
         ) from error
@@ -206,4 +206,4 @@ def _credentials(configuration: Configuration, timeout: float) -> Dict[str, Any]
 
 def _shown(server: str) -> str:
     """An address for people: without what may be a password, and without its query."""
-    return printable(re.split("[?#]", hide_logins(server).replace(HIDDEN, ""))[0].rstrip("/"))
+    return in_short(re.split("[?#]", hide_logins(server).replace(HIDDEN, ""))[0].rstrip("/"))

@@ -8,7 +8,7 @@ from typing import Any, List, Optional, Tuple
 
 from hprofiler import foreign_json
 from hprofiler.kubernetes.cluster import Cluster
-from hprofiler.kubernetes.problems import Need, Said, printable, said
+from hprofiler.kubernetes.problems import Need, Said, in_short, said
 from hprofiler.kubernetes.websocket import HALF_CLOSE, Lost, WebSocket
 
 NEED_VERBS = "get, create"
@@ -130,5 +130,5 @@ def exit_status(status: bytes) -> Tuple[Optional[int], Optional[Said]]:
             with contextlib.suppress(ValueError):
                 return max(-1, min(255, int(found[0][:4]))), None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
-        return None, Said(0, "", printable(status[:500].decode("utf-8", "replace"))) if status else None
+        return None, Said(0, "", in_short(status[:500].decode("utf-8", "replace"))) if status else None
     return None, said(status)

@@ -15,7 +15,7 @@ from typing import Any, Dict, Mapping, Tuple
 
 from hprofiler.kubernetes.cluster import Cluster
 from hprofiler.kubernetes.commands import start
-from hprofiler.kubernetes.problems import Forbidden, Gone, KubernetesError, Need, printable
+from hprofiler.kubernetes.problems import Forbidden, Gone, KubernetesError, Need, in_short
 
 END = "HPROFILER_END"
 """The variable that names the file with the process to be ended when the work is done."""
@@ -110,7 +110,7 @@ def _await(cluster: Cluster, where: Tuple[str, str, str], unwanted: threading.Ev
         reason = str(waiting.get("reason", ""))
         if ended or "Err" in reason or "BackOff" in reason or time.monotonic() > end:
             said = ended or waiting
-            words = printable(": ".join(str(said[key]) for key in ("reason", "message") if key in said))
+            words = in_short(": ".join(str(said[key]) for key in ("reason", "message") if key in said))
             raise KubernetesError(
                 f"the debug container does not run: {words or 'it was not begun'}",
                 "see whether the node can fetch its image, and that it has sh",

@@ -13,7 +13,7 @@ from typing import Any, Dict, Generator, List, Mapping, Optional, Tuple
 from hprofiler import foreign_json
 from hprofiler.errors import UsageError
 from hprofiler.kubernetes.http import httpx
-from hprofiler.kubernetes.problems import KubernetesError, printable
+from hprofiler.kubernetes.problems import KubernetesError, in_short
 
 _GROUP = "client.authentication.k8s.io"
 _VERSIONS = tuple(f"{_GROUP}/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
@@ -103,7 +103,7 @@ class PluginLogin(httpx.Auth):
             reason = f"{program}, by which the kubeconfig logs in, took over {MAX_SECONDS:g} s"
             raise KubernetesError(reason, "see whether kubectl works") from None
         except OSError as error:
-            hint = f": {printable(self._hint)}" if isinstance(self._hint, str) else ""
+            hint = f": {in_short(self._hint)}" if isinstance(self._hint, str) else ""
             raise KubernetesError(
                 f"cannot run {program}, by which the kubeconfig logs in: {error.strerror}",
                 f"install it{hint}",

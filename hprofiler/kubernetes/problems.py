@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 from hprofiler import foreign_json
 from hprofiler.errors import HprofilerError
+from hprofiler.text import printable
 
 _LONGEST = 500
 # What the API server says of roles, but for whom it means and what comes after is what we say ourselves.
@@ -65,17 +66,18 @@ def said(body: bytes, code: int = 0) -> Said:
     except ValueError:
         status = None
     if not isinstance(status, dict):
-        return Said(code, "", printable(body[:_LONGEST].decode("utf-8", "replace")))
+        return Said(code, "", in_short(body[:_LONGEST].decode("utf-8", "replace")))
     reason, message = (status.get(name) for name in ("reason", "message"))
     return Said(
         code,
         reason if isinstance(reason, str) else "",
-        printable(message) if isinstance(message, str) else "",
+        in_short(message) if isinstance(message, str) else "",
     )
 
 
-def printable(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text[:_LONGEST]).strip()
+def in_short(text: str) -> str:
+    """A server's or a library's words, as many as can be told."""
+    return printable(text[:_LONGEST]).strip()
 
 
 def refusal(words: Said, server: str, need: Need) -> KubernetesError:

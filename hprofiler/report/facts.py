@@ -6,20 +6,18 @@ type becomes empty, never an exception.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
 from hprofiler.model import Outcome, Samples, Status
 from hprofiler.report.roots import ANY_ROOT
 from hprofiler.store import events_of
+from hprofiler.text import printable
 
 _MOST_ROOTS = 100
 _MOST_LABELS = 20
 _MOST_TIMINGS = 20
 _LONGEST_LABEL = 500
-# What turns the direction of text around as well: not even an isolating element can hold it.
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ def _only(host: HostFacts, event: str) -> HostFacts:
 
 def clean(text: object) -> str:
     """Text without control characters, also of direction, and lone surrogates; "" for what is no text."""
-    return _UNPRINTABLE.sub("\ufffd", text) if isinstance(text, str) else ""
+    return printable(text) if isinstance(text, str) else ""
 
 
 def read_facts(run: Mapping[str, Any]) -> RunFacts:

@@ -8,7 +8,8 @@ from hprofiler._flamegraph import Method, Profile
 from hprofiler.report.gather import Shares
 from hprofiler.report.html import method as method_html
 from hprofiler.report.html import method_link, share_cell, table, text, view_link
-from hprofiler.report.words import percent, plain, printable, stands_out
+from hprofiler.report.words import percent, plain, stands_out
+from hprofiler.text import printable
 
 _LISTED = 12
 _MOST_CELLS = 100

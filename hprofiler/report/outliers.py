@@ -12,8 +12,9 @@ from hprofiler.measures import counted
 from hprofiler.report.comparison import Compared, Unlike
 from hprofiler.report.facts import read_facts
 from hprofiler.report.reading import Names, Reader
-from hprofiler.report.words import percent, plain, printable, short_name
+from hprofiler.report.words import percent, plain, short_name
 from hprofiler.store import RunFolder
+from hprofiler.text import printable
 
 # Rows of a table that are no outliers: more of them tell nothing new.
 _OTHERS_SHOWN = 20

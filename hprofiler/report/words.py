@@ -140,8 +140,3 @@ def followed_by(names: Sequence[Tuple[str, float]]) -> str:
 def plain(share: str) -> str:
     """A share without its narrow space."""
     return share.replace("\u202f", "")
-
-
-def printable(name: str) -> str:
-    """The name without what a terminal would obey."""
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
+from hprofiler.text import printable
+
 LARGEST = 2**53
 
 
@@ -19,9 +21,7 @@ def member(value: object, *path: str) -> Any:
 def text(value: object, *path: str, limit: int = 1000) -> str:
     """Printable text below these keys, cut at `limit` characters; "" where there is none."""
     found = member(value, *path)
-    return (
-        "".join(c if c.isprintable() else "\ufffd" for c in found[:limit]) if isinstance(found, str) else ""
-    )
+    return printable(found[:limit]) if isinstance(found, str) else ""
 
 
 def number(value: object, *path: str) -> int:

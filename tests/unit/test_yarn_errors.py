@@ -231,7 +231,7 @@ def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, monkeypatch: pyte
         (Answer({}, 500), "answered 500"),
         (
             remote_exception(400, "Application id x\x1b[31m is bad"),
-            "answered 400: Application id x [31m is bad",
+            "answered 400: Application id x\ufffd[31m is bad",
         ),
     ],
 )

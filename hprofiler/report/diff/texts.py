@@ -10,7 +10,8 @@ from hprofiler.measures import amount, duration, measure_of
 from hprofiler.report.diff.changes import Changes, MethodChange, Moved
 from hprofiler.report.diff.several import WHY
 from hprofiler.report.diff.sides import Side
-from hprofiler.report.words import percent, plain, printable, short_name
+from hprofiler.report.words import percent, plain, short_name
+from hprofiler.text import printable
 
 _WITHIN_SHOWN = 3
 HEADS = ("before", "after", "change", "noise")

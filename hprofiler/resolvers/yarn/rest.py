@@ -18,6 +18,7 @@ from hprofiler.aside import TooLate, within
 from hprofiler.errors import HprofilerError, UsageError
 from hprofiler.passwords import HIDDEN, hide_logins
 from hprofiler.resolvers.yarn import spnego
+from hprofiler.text import printable
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
@@ -150,7 +151,7 @@ class Rest:
             ) as answer:
                 return answer, b"" if answer.is_redirect else _body(answer, bounds.size)
         except spnego.KerberosError as error:
-            reason = f"{shown(url)} wants Kerberos: {_printable(error.reason)}"
+            reason = f"{shown(url)} wants Kerberos: {_in_short(error.reason)}"
             raise YarnError(reason, error.remedy) from error
         except requests.exceptions.SSLError as error:
             raise YarnError(
@@ -297,7 +298,7 @@ def _check(answer: requests.Response, body: bytes, kerberos: bool) -> None:
         said = _said(body)
         raise NotFound(f"{where}: {said or 'not found'}", "see whether -c names a ResourceManager", said)
     if status in (401, 403) and spnego.was_tried(answer):
-        said = _said(body) or _printable(answer.reason)
+        said = _said(body) or _in_short(answer.reason)
         remedy = "see with klist whose ticket it is, and whether that user may ask there"
         raise YarnError(f"{where} refuses the Kerberos ticket: {said}", remedy)
     if spnego.is_asked(answer):
@@ -309,7 +310,7 @@ def _check(answer: requests.Response, body: bytes, kerberos: bool) -> None:
         raise YarnError(reason, "name a user who may: -c https://user:password@gateway/…, or kinit")
     if status != 200:
         raise YarnError(
-            f"{where} answered {status}: {_said(body) or _printable(answer.reason)}", "see its log"
+            f"{where} answered {status}: {_said(body) or _in_short(answer.reason)}", "see its log"
         )
 
 
@@ -319,11 +320,11 @@ def _said(body: bytes) -> str:
         message = foreign_json.read(body)["RemoteException"]["message"]
     except (ValueError, KeyError, TypeError):
         return ""
-    return _printable(message)
+    return _in_short(message)
 
 
-def _printable(words: object) -> str:
-    return "".join(c if c.isprintable() else " " for c in str(words)[:300])
+def _in_short(words: object) -> str:
+    return printable(str(words)[:300])
 
 
 def _cause(error: BaseException) -> str:
@@ -335,7 +336,7 @@ def _cause(error: BaseException) -> str:
         if deeper is None:
             break
         cause = deeper
-    return _printable(getattr(cause, "strerror", None) or cause)
+    return _in_short(getattr(cause, "strerror", None) or cause)
 
 
 def _of_url(url: str) -> Optional[Tuple[str, str]]:
