@@ -66,7 +66,7 @@ def _latency(engine: str) -> Row:
     with _busy() as jvm, _run(jvm, engine, raised, LATENCY_SECONDS) as run:
         end = run.began + LATENCY_SECONDS
         time.sleep(max(0.0, end - time.monotonic()))
-        path = procs.wait_for(lambda: next(run.folder.glob("hosts/*/*/cpu.pb.gz"), None), 60, "the profile")
+        path = procs.wait_for("the profile", lambda: next(run.folder.glob("hosts/*/*/cpu.pb.gz"), None), 60)
         seconds = time.monotonic() - end
         run.wait()
         profile = Profile.open(path)
@@ -115,7 +115,7 @@ class _Run:
             self._process = start([*COMMAND, *words], folder.parent, output)
         self._watch = threading.Thread(target=self._watch_peaks, daemon=True)
         self._watch.start()
-        procs.wait_for(lambda: b": recording" in said.read_bytes(), 30, "the recording to begin")
+        procs.wait_for("the recording to begin", lambda: b": recording" in said.read_bytes(), 30)
         self.began = time.monotonic()
 
     def agent_cpu(self) -> float:

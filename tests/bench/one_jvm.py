@@ -132,7 +132,7 @@ def _nanos_of(pid: int) -> int:
 def _profiled_rate(jvm: Burner, own: List[float], options: Sequence[str] = ()) -> Rate:
     """The same while hprofiler records, from the moment it says so; its own CPU share is added to `own`."""
     with _recording(jvm, WINDOW + 1, options) as (run, pid):
-        procs.wait_for(lambda: b": recording" in (run / "said").read_bytes(), 30, "the recording to begin")
+        procs.wait_for("the recording to begin", lambda: b": recording" in (run / "said").read_bytes(), 30)
         before, begin = _cpu_of(pid), time.monotonic()
         rate = _rate(jvm)
         own.append((_cpu_of(pid) - before) / (time.monotonic() - begin))

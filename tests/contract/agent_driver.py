@@ -11,7 +11,6 @@ import queue
 import re
 import subprocess
 import threading
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
@@ -287,11 +286,3 @@ def good(outcome: Event) -> bool:
     starved = re.search(r"took \d+ of \d+|could not keep up|samples were lost", outcome["reason"])
     assert outcome["status"] == "ok" or (outcome["status"] == "degraded" and starved), outcome["reason"]
     return True
-
-
-def wait_for(what: str, holds: Any, timeout: float = procs.PATIENCE) -> None:
-    """Look until it holds: for states of other processes that announce nothing."""
-    end = time.monotonic() + timeout
-    while not holds():
-        assert time.monotonic() < end, f"{what}: not within {timeout:g} s"
-        time.sleep(0.02)

@@ -17,9 +17,10 @@ import pytest
 from hprofiler._flamegraph import Profile
 from tests.burners import build
 from tests.burners.burner import Burner
-from tests.contract.agent_driver import Agent, leftovers, near, wait_for
+from tests.contract.agent_driver import Agent, leftovers, near
 from tests.contract.sshd import Site
 from tests.lab import attach, jdks, procs
+from tests.lab.procs import wait_for
 from tests.needed import lacking
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -208,7 +209,7 @@ def namespace_tmp(burner: Burner) -> List[str]:
 
 
 def waits_until_gone(identity: procs.Identity, timeout: float = procs.PATIENCE) -> None:
-    procs.wait_for(lambda: not identity.alive(), timeout, "the end of the process")
+    procs.wait_for("the end of the process", lambda: not identity.alive(), timeout)
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ class Command:
     def wait_to_hear(self, words: str, timeout: float = procs.PATIENCE) -> None:
         """Wait until it has written the words on stderr."""
         over = lambda: words in self.err or self.process.poll() is not None  # noqa: E731
-        procs.wait_for(over, timeout, f"{words!r} on stderr")
+        procs.wait_for(f"{words!r} on stderr", over, timeout)
         assert words in self.err, self.err
 
     def threads(self) -> int:

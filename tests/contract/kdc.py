@@ -58,7 +58,7 @@ class Kdc:
                 stderr=out,
                 start_new_session=True,
             )
-        procs.wait_for(self._listens, procs.PATIENCE, "the KDC listening")
+        procs.wait_for("the KDC listening", self._listens)
         return self
 
     def stop(self) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, List, Optional
 
 from tests.burners.burner import Burner
-from tests.contract.agent_driver import Agent, leftovers, wait_for
+from tests.contract.agent_driver import Agent, leftovers
 from tests.contract.conftest import StartAgent, found, is_profiled
+from tests.lab.procs import wait_for
 
 KEEPS = 60.0
 """Seconds of a lease that no test waits for, and that outlasts a busy machine."""

@@ -125,4 +125,4 @@ def perf_of(agent: Agent) -> Optional[procs.Identity]:
 
 def perf_at_work(agent: Agent) -> procs.Identity:
     """The perf that records for an agent; the kernel may leave it out while another child ends."""
-    return procs.wait_for(lambda: perf_of(agent), procs.PATIENCE, "perf")
+    return procs.wait_for("perf", lambda: perf_of(agent))

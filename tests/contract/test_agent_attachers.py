@@ -11,9 +11,10 @@ from typing import List, Tuple
 import pytest
 
 from tests.burners.burner import Burner
-from tests.contract.agent_driver import Agent, wait_for
+from tests.contract.agent_driver import Agent
 from tests.contract.conftest import Burn, StartAgent, found
 from tests.contract.held import still
+from tests.lab.procs import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: threads of other processes")
 

@@ -163,7 +163,7 @@ def watched_while(agent: Any, library: str, burner: Any, act: Callable[[], None]
         acted, over = threading.Event(), threading.Event()
 
         def meddle(acted: threading.Event = acted, over: threading.Event = over) -> None:
-            procs.wait_for(lambda: over.is_set() or is_recorded(burner), procs.PATIENCE, "its recording")
+            procs.wait_for("its recording", lambda: over.is_set() or is_recorded(burner))
             burner.outer.suspend()
             if is_recorded(burner):
                 act()

@@ -126,7 +126,7 @@ def test_samples_of_user_code_are_expected_of_user_time(start_agent):
     reader = subprocess.Popen([*as_user(OTHER_USER), sys.executable, "-c", READS])
     try:
         program = SimpleNamespace(outer=SimpleNamespace(pid=reader.pid))
-        procs.wait_for(lambda: "python" in Path(f"/proc/{reader.pid}/cmdline").read_text()[:200], 30, "it")
+        procs.wait_for("it", lambda: "python" in Path(f"/proc/{reader.pid}/cmdline").read_text()[:200], 30)
         done = record_by_perf(agent, program, duration=3)
     finally:
         reader.kill()

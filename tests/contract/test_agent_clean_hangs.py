@@ -9,10 +9,11 @@ from typing import Any, Dict
 import pytest
 
 from tests.burners.burner import Burner
-from tests.contract.agent_driver import Agent, wait_for
+from tests.contract.agent_driver import Agent
 from tests.contract.cleaning import listed, of_pid, remove
 from tests.contract.conftest import Burn, StartAgent, found, is_profiled
 from tests.contract.held import still
+from tests.lab.procs import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: threads of other processes")
 

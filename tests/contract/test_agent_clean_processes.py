@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from tests.contract import cleaning
-from tests.contract.agent_driver import Agent, leftovers, wait_for
+from tests.contract.agent_driver import Agent, leftovers
 from tests.contract.cleaning import HASH, at, listed, of_pid, remove
 from tests.contract.conftest import OTHER_USER, as_user, found, is_profiled, waits_until_gone
 from tests.contract.perf_engine import perf_at_work, prepare, processes
 from tests.lab import procs
+from tests.lab.procs import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: agents and JVMs of other users")
 PERF_OF_OLD = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "PERF_CONFIG": "/dev/null"}

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
-from tests.contract.agent_driver import good, leftovers, wait_for
+from tests.contract.agent_driver import good, leftovers
 from tests.contract.conftest import OTHER_USER, as_burnt, found, is_profiled
 from tests.lab import attach
+from tests.lab.procs import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
 

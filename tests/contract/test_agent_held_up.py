@@ -13,9 +13,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.contract.agent_driver import good, wait_for
+from tests.contract.agent_driver import good
 from tests.contract.cleaning import listed, of_pid, remove
 from tests.contract.conftest import found, is_profiled
+from tests.lab.procs import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: agents and JVMs of other users")
 LEASE = 10.0

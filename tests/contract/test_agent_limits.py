@@ -15,12 +15,13 @@ from typing import Any, Dict, List, Sequence, Set, Tuple
 import pytest
 
 from tests.burners.counting import Truth
-from tests.contract.agent_driver import Agent, Event, good, wait_for
+from tests.contract.agent_driver import Agent, Event, good
 from tests.contract.asking import audited, chosen, sampling
 from tests.contract.conftest import as_burnt, found, is_profiled
 from tests.contract.kept import own_folders
 from tests.contract.perf_engine import FRAME_POINTERS, perfmap
 from tests.lab import procs
+from tests.lab.procs import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: control groups, namespaces")
 

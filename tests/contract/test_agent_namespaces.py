@@ -212,7 +212,7 @@ def test_a_frozen_jvm_does_not_hold_up_the_others(agent, library, burn):
         (group / "cgroup.procs").write_text(str(frozen.outer.pid))
         (group / "cgroup.freeze").write_text("1")
         procs.wait_for(
-            lambda: "frozen 1" in (group / "cgroup.events").read_text(), procs.PATIENCE, "the freezing"
+            "the freezing", lambda: "frozen 1" in (group / "cgroup.events").read_text(), procs.PATIENCE
         )
         ready, refused = agent.prepare(library, found(agent, frozen, other), duration=1)
         assert ready == [other.outer.pid]

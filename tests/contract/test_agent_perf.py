@@ -260,11 +260,11 @@ def family_of(agent):
         family = [one for pid in procs.family(perf.pid) if (one := procs.Identity.of(pid))]
         return family if len(family) == 3 else None
 
-    return procs.wait_for(all_of_them, procs.PATIENCE, "perf, and what limits its time")
+    return procs.wait_for("perf, and what limits its time", all_of_them)
 
 
 def ended(process):
-    procs.wait_for(lambda: not process.alive(), procs.PATIENCE, f"the end of {process}")
+    procs.wait_for(f"the end of {process}", lambda: not process.alive())
 
 
 def test_perf_limits_its_own_time(agent, burn):

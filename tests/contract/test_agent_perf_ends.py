@@ -10,11 +10,12 @@ from typing import Iterator
 
 import pytest
 
-from tests.contract.agent_driver import Agent, wait_for
+from tests.contract.agent_driver import Agent
 from tests.contract.conftest import OTHER_USER, as_user, waits_until_gone
 from tests.contract.perf_engine import perf_at_work, prepare
 from tests.contract.test_agent_perf_refuses import with_another
 from tests.lab import procs
+from tests.lab.procs import wait_for
 from tests.needed import lacking
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: capabilities of programs")

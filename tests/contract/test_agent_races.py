@@ -139,7 +139,7 @@ def test_nothing_is_gained(agent, library, burn, victim, swapped):
     burner = burn(user=SWAPPING_USER, load=0.2)
     before = state(victim)
     said = b"".join(everything(agent, library, burner) for _ in range(4))
-    procs.wait_for(lambda: swapped.stat().st_size, procs.PATIENCE, "something that was swapped")
+    procs.wait_for("something that was swapped", lambda: swapped.stat().st_size)
     assert state(victim) == before
     assert SECRET not in said
     assert os.path.isdir(f"/proc/{burner.outer.pid}")

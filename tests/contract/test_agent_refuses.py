@@ -239,7 +239,7 @@ def pretend_jvm(tmp_path):
         command = [*as_user(READER), "env", f"LD_PRELOAD={tmp_path}/lib/libjvm.so", "cat", "-", f"@{file}"]
         started.append(subprocess.Popen(command, stdin=subprocess.PIPE, cwd=tmp_path))
         maps = Path(f"/proc/{started[-1].pid}/maps")
-        procs.wait_for(lambda: "libjvm.so" in maps.read_text(), procs.PATIENCE, "the library")
+        procs.wait_for("the library", lambda: "libjvm.so" in maps.read_text())
         return started[-1].pid
 
     yield start

@@ -18,10 +18,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.agent_driver import good, wait_for
+from tests.contract.agent_driver import good
 from tests.contract.conftest import OTHER_USER, as_burnt
 from tests.contract.kept import KEEPS, Kept, own_folders
 from tests.lab import procs
+from tests.lab.procs import wait_for
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: connections of other users")
 SHORT = 3.0

@@ -144,7 +144,7 @@ def memory_group(limit, *burners):
     finally:
         for burner in burners:
             burner.kill()
-        procs.wait_for(lambda: not (group / "cgroup.procs").read_text(), 30, "the end of its processes")
+        procs.wait_for("the end of its processes", lambda: not (group / "cgroup.procs").read_text(), 30)
         group.rmdir()
 
 

@@ -14,9 +14,10 @@ import pytest
 
 from tests.burners import build
 from tests.burners.burner import Burner, Program
-from tests.contract.agent_driver import Agent, Event, Result, good, wait_for
+from tests.contract.agent_driver import Agent, Event, Result, good
 from tests.contract.conftest import Burn, as_burnt, found, is_profiled
 from tests.lab import procs
+from tests.lab.procs import wait_for
 
 EVENTS = ("cpu", "alloc", "lock", "wall")
 SMALL = ["-Xmx24m", "-XX:+UseSerialGC"]
@@ -120,7 +121,7 @@ def successor(pid: int) -> Troubled:
         made.kill()
         return []
 
-    return procs.wait_for(take, procs.PATIENCE, f"a process with the number {pid}")[0]
+    return procs.wait_for(f"a process with the number {pid}", take, procs.PATIENCE)[0]
 
 
 def test_one_that_stands_still_at_the_end_and_goes_on_soon_loses_nothing(

@@ -85,7 +85,7 @@ def killed_while_it_records(burner: Burner, audit: Path, folder: Path, whom: str
     def begun() -> bool:
         return audit.exists() and '"attach"' in audit.read_text() and "start,event" in audit.read_text()
 
-    procs.wait_for(begun, procs.PATIENCE, "the begin of the recording in the audit")
+    procs.wait_for("the begin of the recording in the audit", begun)
     victim = started.pid
     if whom == "agent":
         (victim,) = set(procs.children(started.pid))
@@ -102,7 +102,7 @@ def test_what_was_done_before_a_kill_is_in_the_record(burner, tmp_path):
     assert found[0]["what"] == "begin" and "end" not in {line["what"] for line in found}
     made = [line["detail"] for line in found if line["what"] == "folder" and line["pid"] == burner.pid]
     assert made
-    procs.wait_for(lambda: not any(map(os.path.exists, made)), 2 * procs.PATIENCE, "the agent's end")
+    procs.wait_for("the agent's end", lambda: not any(map(os.path.exists, made)), 2 * procs.PATIENCE)
 
 
 def test_what_an_agent_did_before_it_was_killed_is_in_the_record(burner, tmp_path):

@@ -95,7 +95,7 @@ def test_an_interrupt_is_not_kept_waiting_by_a_host_that_drips(tmp_path):
     run = tmp_path / "run"
     words = ["-j", WORD, "-t", "1", "--engine", "async-profiler", "--timeout", "10"]
     command = crowd.start("run", ["drips"], *words, "-o", str(run))
-    procs.wait_for(lambda: arrived(run) > 1 << 20, procs.PATIENCE, "the first mebibyte")
+    procs.wait_for("the first mebibyte", lambda: arrived(run) > 1 << 20)
     command.process.send_signal(signal.SIGINT)
     ended = command.result(2 * procs.PATIENCE)
     assert ended.code == 130, ended

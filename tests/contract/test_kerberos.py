@@ -174,7 +174,7 @@ def test_with_a_ticket_that_expired(kdc: realm.Kdc) -> None:
 
     kdc.log_in("-l", "2s")
     with Server(cluster(), gate=Gate()) as server:
-        error = procs.wait_for(expired, procs.PATIENCE, "a ticket's end")
+        error = procs.wait_for("a ticket's end", expired)
     assert "wants Kerberos: " in error.reason
     assert error.remedy.startswith("run kinit")
 

@@ -42,7 +42,7 @@ def burnt(burner: Burner) -> None:
     """Until it has burnt what is enough for some samples."""
     before = burner.counters()
     procs.wait_for(
-        lambda: (burner.counters() - before).nanos > 5e8, procs.PATIENCE, "CPU time while recorded"
+        "CPU time while recorded", lambda: (burner.counters() - before).nanos > 5e8, procs.PATIENCE
     )
 
 

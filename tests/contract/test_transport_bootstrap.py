@@ -18,7 +18,7 @@ from hprofiler.agent import AgentSession, bootstrap
 from hprofiler.errors import HostError
 from hprofiler.transports import LocalTransport
 from tests.contract import real
-from tests.contract.agent_driver import wait_for
+from tests.lab.procs import wait_for
 from tests.unit.stand_in import HERE
 
 pytestmark = [

@@ -19,10 +19,11 @@ from hprofiler.model import Host, Sampling, Selector, Status
 from hprofiler.transports import LocalTransport
 from tests.burners.burner import Burner
 from tests.contract import real
-from tests.contract.agent_driver import leftovers, wait_for
+from tests.contract.agent_driver import leftovers
 from tests.contract.conftest import is_profiled
 from tests.contract.real import Profiles, of_host, of_processes
 from tests.contract.sshd import SSHD, agents_ended, agents_of, free_port
+from tests.lab.procs import wait_for
 from tests.unit.limits import Limits
 
 pytestmark = [

@@ -18,11 +18,11 @@ from hprofiler.model import Sampling, Status
 from hprofiler.run import coverage_of
 from tests.burners.burner import Burner
 from tests.contract import real
-from tests.contract.agent_driver import wait_for
 from tests.contract.conftest import as_burnt, is_profiled
 from tests.contract.kept import Kept, own_folders
 from tests.contract.real import Profiles, of_host, of_processes
 from tests.contract.sshd import SSHD, Site, agents_ended, agents_of
+from tests.lab.procs import wait_for
 
 pytestmark = [
     pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),

@@ -145,7 +145,7 @@ def test_a_refused_banner_is_tried_again(site):
     assert hog.recv(100).startswith(b"SSH-")
 
     def make_room():
-        procs.wait_for(lambda: turned_away(server), procs.PATIENCE, "a connection that is refused")
+        procs.wait_for("a connection that is refused", lambda: turned_away(server))
         hog.close()
 
     threading.Thread(target=make_room, daemon=True).start()

@@ -114,7 +114,7 @@ def zoo() -> Iterator[Zoo]:
     try:
         yield made
         with suppress(TimeoutError):
-            procs.wait_for(lambda: set(made.left()) <= before, procs.PATIENCE, "nothing left behind")
+            procs.wait_for("nothing left behind", lambda: set(made.left()) <= before)
         assert set(made.left()) <= before
     finally:
         made.end()

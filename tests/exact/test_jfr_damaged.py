@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path
-from typing import Callable
 
 import pytest
 
 from hprofiler._flamegraph import Profile
 from tests.exact import jfr_recordings as jfr
+from tests.lab.procs import wait_for
 
 HEADER = 68
 SMALL = "event=cpu,interval=5ms,alloc=1m,chunktime=1s"
-
-
-def wait_for(done: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
 
 
 def test_async_profiler_killed_in_its_second_chunk(tmp_path: Path) -> None:
@@ -28,7 +20,7 @@ def test_async_profiler_killed_in_its_second_chunk(tmp_path: Path) -> None:
     recording = tmp_path / "killed.jfr"
     jvm = jfr.start(25, recording, seconds=120, agent="4.4", options=SMALL)
     try:
-        wait_for(lambda: recording.exists() and second_chunk_began(recording))
+        wait_for("a second chunk", lambda: recording.exists() and second_chunk_began(recording))
     finally:
         jvm.kill()
         jvm.communicate()
@@ -66,7 +58,9 @@ def test_jdk_killed_within_a_chunk(tmp_path: Path) -> None:
     ]
     jvm = jfr.start(25, tmp_path / "unused", seconds=120, flags=flags)
     try:
-        wait_for(lambda: any(readable_samples(path) > 10 for path in repository.glob("*/*.jfr")))
+        wait_for(
+            "ten samples", lambda: any(readable_samples(path) > 10 for path in repository.glob("*/*.jfr"))
+        )
     finally:
         jvm.kill()
         jvm.communicate()

@@ -80,7 +80,7 @@ def _ask_for_a_door(pid: int, inner: int, uid: int, gid: int, door: Path) -> Non
     try:
         os.chown(trigger, uid, gid)
         os.kill(pid, signal.SIGQUIT)
-        procs.wait_for(lambda: _is_socket(door), procs.PATIENCE, f"attach socket of {pid}")
+        procs.wait_for(f"attach socket of {pid}", lambda: _is_socket(door))
     finally:
         trigger.unlink(missing_ok=True)
 

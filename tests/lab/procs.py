@@ -40,7 +40,7 @@ class Identity:
     def suspend(self) -> None:
         """Stop it (SIGSTOP) and wait until it stands still."""
         self.kill(signal.SIGSTOP)
-        wait_for(lambda: status(self.pid)["State"][0] in "Tt", PATIENCE, f"process {self.pid} standing still")
+        wait_for(f"process {self.pid} standing still", lambda: status(self.pid)["State"][0] in "Tt")
 
     def kill(self, sig: int = signal.SIGKILL, timeout: float = PATIENCE) -> None:
         """Signal exactly this process and, for SIGKILL and SIGTERM, wait until it is gone."""
@@ -149,8 +149,11 @@ def name(pid: int) -> str:
         return ""
 
 
-def wait_for(probe: Callable[[], Optional[T]], timeout: float, what: str) -> T:
-    """The probe's first value that is true; TimeoutError naming `what` and the last value otherwise."""
+def wait_for(what: str, probe: Callable[[], Optional[T]], timeout: float = PATIENCE) -> T:
+    """The probe's first value that is true; TimeoutError naming `what` and the last value otherwise.
+
+    For what announces nothing.
+    """
     end = time.monotonic() + timeout
     while True:
         value = probe()

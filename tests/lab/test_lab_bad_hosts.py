@@ -133,7 +133,7 @@ def test_a_jvm_that_ends_in_the_middle_keeps_what_was_sampled(
     running = coordinator.start("-f", "200", "-t", "8", "-j", "brief", "-h", "host1,host2", *ROOT)
     running.wait_until_recording(2)
     before = short.counters()
-    procs.wait_for(lambda: (short.counters() - before).nanos > 8e8, procs.PATIENCE, "CPU time while recorded")
+    procs.wait_for("CPU time while recorded", lambda: (short.counters() - before).nanos > 8e8)
     short.finish()
     result = running.result()
     assert result.code in (0, 3), str(result)

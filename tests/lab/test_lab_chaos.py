@@ -88,13 +88,13 @@ def test_trials_that_are_ended_leave_nothing(lab: Lab, tmp_path: Path, number: s
     trials = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     try:
         procs.wait_for(
-            lambda: any(map(_stands_still, procs.family(trials.pid))), 2 * procs.PATIENCE, "a frozen host"
+            "a frozen host", lambda: any(map(_stands_still, procs.family(trials.pid))), 2 * procs.PATIENCE
         )
         started = [*filter(None, map(procs.Identity.of, procs.family(trials.pid)))]
         trials.send_signal(number)
         trials.wait(procs.PATIENCE)
         for process in started:
-            procs.wait_for(lambda: not process.alive(), procs.PATIENCE, f"the end of {process}")  # noqa: B023
+            procs.wait_for(f"the end of {process}", lambda: not process.alive(), procs.PATIENCE)  # noqa: B023
         assert number == signal.SIGKILL or list(tmp_path.iterdir()) == []
     finally:
         trials.kill()
@@ -120,7 +120,7 @@ def test_a_jvm_whose_safepoints_are_long(tmp_path: Path) -> None:
 
     try:
         stalled.touch()
-        procs.wait_for(lambda: took() > 0.5, procs.PATIENCE, "a long safepoint")
+        procs.wait_for("a long safepoint", lambda: took() > 0.5)
     finally:
         burner.kill()
 

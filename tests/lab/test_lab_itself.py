@@ -75,7 +75,7 @@ def test_a_cable_can_be_pulled(lab: Lab) -> None:
 def test_a_burner_burns_its_shares(job: Dict[str, Burner]) -> None:
     before = job["host1"].counters()
     procs.wait_for(
-        lambda: (job["host1"].counters() - before).nanos > 2e8, procs.PATIENCE, "CPU time of a burner"
+        "CPU time of a burner", lambda: (job["host1"].counters() - before).nanos > 2e8, procs.PATIENCE
     )
     burnt = job["host1"].counters() - before
     shares = [round(100 * part / burnt.nanos) for part in (burnt.hot, burnt.warm, burnt.cool)]
@@ -137,7 +137,7 @@ def test_tied_hosts_die_with_their_maker(workshop: Path) -> None:
     def gone() -> bool:
         return not Lab(folder, hosts.default_plans(1)).hosts
 
-    procs.wait_for(gone, procs.PATIENCE, "hosts ending with their maker")
+    procs.wait_for("hosts ending with their maker", gone)
 
 
 def _namespaces_in_use() -> Set[str]:

@@ -237,7 +237,7 @@ def test_a_deployment(kube: KubeCluster, hprofiler: Profiling, allowed: Path) ->
         listed = kube.api.get("/api/v1/namespaces/default/pods?labelSelector=app%3Dspread")["items"]
         return [pod["metadata"]["name"] for pod in listed if pod["metadata"]["name"] != "stray"]
 
-    wait_for(lambda: len(names()) == 2, 60, "two pods of a deployment")
+    wait_for("two pods of a deployment", lambda: len(names()) == 2, 60)
     kube.wait_until_running("stray", *names())
     result = hprofiler("-t", "3", "-j", "k8s:deployment/spread", kubeconfig=allowed)
     assert result.code == 0, str(result)
@@ -284,7 +284,7 @@ def test_a_debug_container(
         statuses = (kube.pod(name) or {})["status"]["ephemeralContainerStatuses"]
         return all("terminated" in status["state"] for status in statuses)
 
-    wait_for(ended, 60, "an end of the debug container")
+    wait_for("an end of the debug container", ended, 60)
 
 
 # What may be done, and what was done
@@ -363,7 +363,7 @@ def test_pods_that_are_deleted_or_begin_anew_during_the_recording(
     running.wait_until_recording(3)
     os.kill(first_process(kube, "crashed"), signal.SIGKILL)
     kube.remove("deleted")
-    wait_for(lambda: kube.restarted("crashed"), 60, "a kubelet that has seen the end of crashed")
+    wait_for("a kubelet that has seen the end of crashed", lambda: kube.restarted("crashed"), 60)
     result = running.result(timeout=240)
     assert result.code == 3, str(result)
     what = {
@@ -415,7 +415,7 @@ def test_an_interrupt_while_the_agent_is_sent(kube: KubeCluster, start: Starting
             if folder.wait_for(".hprofiler-once-*", 200_000, running.process.poll):
                 running.signal(signal.SIGINT)
             result = running.result(timeout=240)
-            wait_for(lambda: not folder.sizes(".hprofiler-once-*"), 60, "an end of what was sent")
+            wait_for("an end of what was sent", lambda: not folder.sizes(".hprofiler-once-*"), 60)
         if result.folder and "push" in [line["stage"] for line in result.outcomes("shell", "failed")]:
             break
     else:

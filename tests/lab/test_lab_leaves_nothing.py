@@ -55,9 +55,7 @@ def test_ctrl_c_keeps_and_reports_what_was_recorded(
     running = coordinator.start("-f", "200", *LONG)
     running.wait_until_recording()
     before = job["host1"].counters()
-    procs.wait_for(
-        lambda: (job["host1"].counters() - before).nanos > 1e9, procs.PATIENCE, "CPU time while recorded"
-    )
+    procs.wait_for("CPU time while recorded", lambda: (job["host1"].counters() - before).nanos > 1e9)
     running.signal(signal.SIGINT)
     result = running.result()
     assert result.code == 130, str(result)
@@ -76,7 +74,7 @@ def test_ctrl_c_before_anything_was_recorded(
     coordinator: Coordinator, job: Dict[str, Burner], witness: Witness
 ) -> None:
     running = coordinator.start(*LONG)
-    procs.wait_for(witness.leftovers, procs.PATIENCE, "a connection to a host")
+    procs.wait_for("a connection to a host", witness.leftovers)
     running.signal(signal.SIGINT)
     result = running.result()
     assert result.code == 130, str(result)
@@ -100,10 +98,10 @@ def test_after_the_coordinator_was_killed(
     for number, user in ENDS:
         running = coordinator.start("-t", "60", "-j", JOB, "-h", ALL, "--user", *user)
         running.wait_until_recording()
-        procs.wait_for(lambda: profiled(job), procs.PATIENCE, "profilers at work")
+        procs.wait_for("profilers at work", lambda: profiled(job))
         running.signal(number)
         running.result()
-        procs.wait_for(lambda: not active_profilers(job.values()), LEASE / 2, "JVMs that are let go")
+        procs.wait_for("JVMs that are let go", lambda: not active_profilers(job.values()), LEASE / 2)
     witness.wait_until_clean(LEASE + procs.PATIENCE)
 
 
@@ -112,10 +110,10 @@ def test_a_link_that_was_down_for_longer_than_the_lease_loses_nothing(
 ) -> None:
     running = coordinator.start("-f", "200", "-t", "120", "-j", JOB, "-h", ALL, *ROOT, "--timeout", "5")
     running.wait_until_recording()
-    procs.wait_for(lambda: profiled(job), procs.PATIENCE, "profilers at work")
+    procs.wait_for("profilers at work", lambda: profiled(job))
     lab.plug(cable, False)
     procs.wait_for(
-        lambda: not profiled({cable: job[cable]}), LEASE + 20, "the end of the cut-off host's lease"
+        "the end of the cut-off host's lease", lambda: not profiled({cable: job[cable]}), LEASE + 20
     )
     assert profiled({"host1": job["host1"]}), "the other hosts go on"
     lab.plug(cable, True)
@@ -124,7 +122,7 @@ def test_a_link_that_was_down_for_longer_than_the_lease_loses_nothing(
         return [p.command for p in lab.hosts[cable].processes() if AGENT.search(p.command)]
 
     procs.wait_for(
-        lambda: not agents(), LEASE - 5, "what was recorded to be fetched, before its agent gives up"
+        "what was recorded to be fetched, before its agent gives up", lambda: not agents(), LEASE - 5
     )
     running.signal(signal.SIGINT)
     result = running.result()
@@ -152,7 +150,7 @@ def test_an_agent_that_is_killed_is_told_and_nothing_of_it_is_left(
 ) -> None:
     running = coordinator.start("-t", "6", "-j", JOB, "-h", ALL, *ROOT)
     running.wait_until_recording()
-    procs.wait_for(lambda: profiled(job), procs.PATIENCE, "profilers at work")
+    procs.wait_for("profilers at work", lambda: profiled(job))
     kill_agent(lab, "host2")
     result = running.result()
     assert result.code == 3, str(result)
@@ -168,7 +166,7 @@ def test_cleanup_stops_a_profiler_whose_agent_was_killed(
 ) -> None:
     running = coordinator.start(*LONG)
     running.wait_until_recording()
-    procs.wait_for(lambda: profiled(job), procs.PATIENCE, "profilers at work")
+    procs.wait_for("profilers at work", lambda: profiled(job))
     running.signal(signal.SIGSTOP)  # it would come back, and clean
     for name in job:
         kill_agent(lab, name)

@@ -259,7 +259,7 @@ def test_executors_that_go_and_come(yarn: YarnCluster, coordinator: Coordinator,
     running.wait_until_recording(3 if len({one["host"] for one in executors}) == 3 else 2)
     yarn.lab.hosts[victim["host"]].run(["kill", "-9", str(victim["pid"])])
     result = running.result()
-    wait_for(lambda: has_executor(yarn, job, new), 60, f"executor {new}")
+    wait_for(f"executor {new}", lambda: has_executor(yarn, job, new), 60)
     line = result.line(victim["host"], victim["pid"])
     assert line["label"] == victim["label"] and "ended during the recording" in line["reason"], line
     reasons = [outcome["reason"] for host in result.run["hosts"] for outcome in host["outcomes"]]
@@ -334,7 +334,7 @@ def test_one_executor_that_allocates_and_no_other_node_is_asked(
 
 def test_map_tasks(yarn: YarnCluster, coordinator: Coordinator) -> None:
     with running(yarn.mapreduce("pi", "2", "2000000000")) as app:
-        wait_for(lambda: busy_maps(yarn, app) == 2, UP_SECONDS, "two busy map tasks")
+        wait_for("two busy map tasks", lambda: busy_maps(yarn, app) == 2, UP_SECONDS)
         result = coordinator.run("-t", "5", "-j", app.id, *CLUSTER)
     assert result.code == 0, str(result)
     names = sorted(process["label"] for process in processes(result))

@@ -44,7 +44,7 @@ class Witness:
     def wait_until_clean(self, timeout: float = procs.PATIENCE) -> None:
         """Wait until nothing new is left; TimeoutError lists what is."""
         try:
-            procs.wait_for(lambda: not self.leftovers(), timeout, "clean hosts")
+            procs.wait_for("clean hosts", lambda: not self.leftovers(), timeout)
         except TimeoutError as late:
             left = "\n".join(self.leftovers())
             raise TimeoutError(f"after {timeout:g} s the hosts still have\n{left}") from late

@@ -50,7 +50,7 @@ def wait_until_compiled(program: Program, take) -> None:
         stacks = take(program.pid).stacks()
         return LEFT in stacks and RIGHT in stacks
 
-    procs.wait_for(compiled, procs.PATIENCE, "hot compiled with what is inlined into it")
+    procs.wait_for("hot compiled with what is inlined into it", compiled)
 
 
 def sample(pid: int, path: Path) -> list[int]:
@@ -75,7 +75,7 @@ def test_names_are_those_of_async_profiler(java, start, take, tmp_path):
     program = start(
         java, "Lambdas", ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,*.applyAsLong"]
     )
-    procs.wait_for(lambda: lambdas(names_in(take(program.pid))), procs.PATIENCE, "a compiled lambda")
+    procs.wait_for("a compiled lambda", lambda: lambdas(names_in(take(program.pid))))
     collapsed = tmp_path / "collapsed"
     profiler = str(resources.async_profiler_libraries()["x86_64"].path)
     attach.execute(program.pid, "load", profiler, "true", "start,event=ctimer,interval=1ms")

@@ -1,4 +1,4 @@
-"""What several files ask for: pods of a pretended API server, as a run finds them, and time that passes."""
+"""What several files ask for: scripted agents, pods of a pretended API server, and time that passes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hprofiler.kubernetes import Access
 from hprofiler.resolvers import KubernetesOptions, Located, TargetOptions, resolve
 from tests.unit.kubernetes_server import ApiServer, serving
 from tests.unit.limits import Limits
+from tests.unit.stand_in import StandIns
 
 Locate = Callable[..., Located]
 
@@ -27,6 +28,13 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 def server() -> Iterator[ApiServer]:
     with serving() as made:
         yield made
+
+
+@pytest.fixture
+def stand_ins(tmp_path: Path) -> Iterator[StandIns]:
+    made = StandIns(tmp_path)
+    yield made
+    made.clean()
 
 
 @pytest.fixture

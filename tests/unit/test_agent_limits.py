@@ -10,14 +10,7 @@ from hprofiler.cli import care_options, numbers
 from hprofiler.cli.parser import parse
 from hprofiler.collect import AGENT_CPU, Care, check_only, collect
 from hprofiler.model import Status
-from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
-
-
-@pytest.fixture
-def stand_ins(tmp_path):
-    made = StandIns(tmp_path)
-    yield made
-    made.clean()
+from tests.unit.stand_in import ANY, SAMPLING, Fleet
 
 
 @pytest.mark.parametrize(("text", "cores"), [("0.1", 0.1), ("1", 1.0), ("2.5", 2.5), ("1024", 1024.0)])

@@ -10,16 +10,9 @@ import pytest
 from hprofiler.agent import AgentSession, ProfileHeader, Witness
 from hprofiler.errors import HostError
 from hprofiler.model import Process
-from tests.unit.stand_in import ANY, SAMPLING, StandIns, local
+from tests.unit.stand_in import ANY, SAMPLING, local
 
 SEVEN = Process("here", 7, 1, 0, "root", "M")
-
-
-@pytest.fixture
-def stand_ins(tmp_path):
-    made = StandIns(tmp_path)
-    yield made
-    made.clean()
 
 
 @pytest.fixture

@@ -30,13 +30,6 @@ RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', 
 ENTRY = {"time": 1e9, "what": "attach", "pid": 7, "detail": "load /tmp/x.so"}
 
 
-@pytest.fixture
-def stand_ins(tmp_path):
-    made = StandIns(tmp_path)
-    yield made
-    made.clean()
-
-
 def hprofiler(
     *words: object, before: Optional[Callable[[], None]] = None
 ) -> subprocess.CompletedProcess[str]:

@@ -17,13 +17,6 @@ KIND = Kind("x86_64", "17", "async-profiler")
 FIRST = "process 7 of n1"
 
 
-@pytest.fixture
-def stand_ins(tmp_path):
-    made = StandIns(tmp_path)
-    yield made
-    made.clean()
-
-
 def nothing() -> None:
     pass
 

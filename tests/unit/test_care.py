@@ -17,7 +17,7 @@ from hprofiler.collect.care import refuse_busy
 from hprofiler.errors import HostError, UsageError
 from hprofiler.model import Host, HostFacts, Target
 from hprofiler.resolvers import Located
-from tests.unit.stand_in import ANY, Fleet, StandIns
+from tests.unit.stand_in import ANY, Fleet
 
 
 def hprofiler(
@@ -26,13 +26,6 @@ def hprofiler(
     """The command line, as a user runs it; `before` is called in its process."""
     command = [sys.executable, "-m", "hprofiler", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, preexec_fn=before)
-
-
-@pytest.fixture
-def stand_ins(tmp_path):
-    made = StandIns(tmp_path)
-    yield made
-    made.clean()
 
 
 RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', left=[]); read()"

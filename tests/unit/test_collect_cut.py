@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from hprofiler.collect import comeback, fetching
 from hprofiler.model import Status
-from tests.unit.stand_in import Fleet, StandIns
+from tests.unit.stand_in import Fleet
 
 GOOD = """
 hello(); found(7); prepared(7); recording(7)
@@ -24,13 +22,6 @@ def out(data):
 SIZES = [0, 1, 40, 200, 270, 300, 420, 500, 560, 600, 640, 720, 800, 900, 1100, 100_000, 300_900, 301_080]
 """Bytes that come: of the greeting, of each event's line, of a payload, and of what follows it."""
 STAGES = {"connect", "find", "push", "prepare", "start", "record", "fetch"}
-
-
-@pytest.fixture
-def stand_ins(tmp_path):
-    made = StandIns(tmp_path)
-    yield made
-    made.clean()
 
 
 def test_wherever_the_output_ends(stand_ins, monkeypatch):

@@ -7,7 +7,7 @@ import shutil
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Optional
 
 import pytest
 
@@ -48,13 +48,6 @@ assert request["containers"] == IDS, request
 say("found", searched=9, processes=[process(5, labels=dict(container=MAIN))], ignored=[])
 read()
 """
-
-
-@pytest.fixture
-def stand_ins(tmp_path: Path) -> Iterator[StandIns]:
-    made = StandIns(tmp_path)
-    yield made
-    made.clean()
 
 
 def test_a_pod_with_a_jvm_may_have_containers_without(stand_ins: StandIns) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from hprofiler.agent import MAX_RECORDED
 from hprofiler.collect import check_only
 from hprofiler.model import Status
-from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
+from tests.unit.stand_in import ANY, SAMPLING, Fleet
 
 PIDS = [*range(3000, 3000 + MAX_RECORDED), 7, 8]
 """In the agent's order, which is not that of the pids."""
@@ -31,13 +29,6 @@ verdicts = [dict(pid=one["pid"], status="ok", stage="record", reason="", remedy=
                  sources={"cpu": "perf_events"}, findings=[]) for one in request["processes"]]
 say("checked", time=time.time(), findings=[], processes=verdicts); read()
 """
-
-
-@pytest.fixture
-def stand_ins(tmp_path):
-    made = StandIns(tmp_path)
-    yield made
-    made.clean()
 
 
 def test_the_first_are_recorded_and_the_rest_fails(stand_ins) -> None:

@@ -65,13 +65,6 @@ def test_what_a_terminal_would_obey_is_not_told():
     assert "\x1b" not in finding.text and len(finding.text) < 9000
 
 
-@pytest.fixture
-def stand_ins(tmp_path):
-    made = StandIns(tmp_path)
-    yield made
-    made.clean()
-
-
 def check_by(stand_ins: StandIns, bodies: Dict[str, str]):
     fleet = Fleet(stand_ins, 60.0, bodies)
     checked = check_only(fleet.hosts, ANY, Sampling(("cpu",), 99, 1.0), fleet.reach)

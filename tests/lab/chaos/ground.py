@@ -113,7 +113,7 @@ class Ground:
     def wait_until_clean(self, seconds: float) -> List[str]:
         """Wait so long for nothing to be left; what is."""
         try:
-            procs.wait_for(lambda: not self.left(), seconds, "clean hosts")
+            procs.wait_for("clean hosts", lambda: not self.left(), seconds)
         except TimeoutError:
             return self.left()
         return []
@@ -126,7 +126,7 @@ class Ground:
 def _burnt(burner: Burner, nanos: float) -> Counters:
     """What it burns until it has burnt so much more."""
     before = burner.counters()
-    procs.wait_for(lambda: (burner.counters() - before).nanos > nanos, procs.PATIENCE, "CPU time of a burner")
+    procs.wait_for("CPU time of a burner", lambda: (burner.counters() - before).nanos > nanos)
     return burner.counters() - before
 
 

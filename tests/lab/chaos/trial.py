@@ -109,7 +109,7 @@ def _left_here(running: Running) -> List[str]:
         return False
 
     try:
-        procs.wait_for(is_empty, A_LITTLE, "the coordinator's last process")
+        procs.wait_for("the coordinator's last process", is_empty, A_LITTLE)
     except TimeoutError as error:
         return [str(error)]
     return []

@@ -76,16 +76,16 @@ class KubeCluster:
         self._start(coord, settings.apiserver(INSIDE, coord.plan.address))
         with ThreadPoolExecutor() as pool:
             starting = [pool.submit(self._make_node, node) for node in self.nodes]
-            procs.wait_for(self.api.ready, UP_SECONDS, "an API server that answers")
+            procs.wait_for("an API server that answers", self.api.ready, UP_SECONDS)
             self._start(coord, settings.controller_manager(INSIDE))
             self._start(coord, settings.scheduler(INSIDE))
             self._start(coord, settings.names(INSIDE, coord.plan.address))
             for made in starting:
                 made.result()
         for node in self.nodes:
-            procs.wait_for(partial(self._is_ready, node.name), UP_SECONDS, f"node {node.name} ready")
+            procs.wait_for(f"node {node.name} ready", partial(self._is_ready, node.name), UP_SECONDS)
         account = "/api/v1/namespaces/default/serviceaccounts/default"
-        procs.wait_for(lambda: self.api.find(account), UP_SECONDS, "the default service account")
+        procs.wait_for("the default service account", lambda: self.api.find(account), UP_SECONDS)
         return self
 
     def down(self) -> None:
@@ -210,7 +210,7 @@ class KubeCluster:
     ) -> None:
         """Wait until all containers of these pods run."""
         for name in names:
-            procs.wait_for(partial(self._runs, name, namespace), seconds, f"pod {name} running")
+            procs.wait_for(f"pod {name} running", partial(self._runs, name, namespace), seconds)
 
     def wait_until_waiting(self, name: str, reason: str, seconds: float = UP_SECONDS) -> None:
         """Wait until a container of the pod waits for that reason, say "CrashLoopBackOff"."""
@@ -219,12 +219,12 @@ class KubeCluster:
             statuses = (self.pod(name) or {}).get("status", {}).get("containerStatuses", [])
             return reason in [status["state"].get("waiting", {}).get("reason") for status in statuses]
 
-        procs.wait_for(reasons, seconds, f"{name}: {reason}")
+        procs.wait_for(f"{name}: {reason}", reasons, seconds)
 
     def wait_for_pods_of(self, manifest: Object, count: int) -> Set[str]:
         """Wait until so many pods of a workload in the default namespace run; their names."""
         what = f"{count} pods of the {manifest['kind']}"
-        procs.wait_for(lambda: len(self._running_of(manifest)) == count, UP_SECONDS, what)
+        procs.wait_for(what, lambda: len(self._running_of(manifest)) == count, UP_SECONDS)
         return self._running_of(manifest)
 
     def _running_of(self, manifest: Object) -> Set[str]:
@@ -258,7 +258,7 @@ class KubeCluster:
                 if refused.status != 404:
                     raise
         for name in names:
-            procs.wait_for(partial(self._is_gone, name, namespace), UP_SECONDS, f"{name} gone")
+            procs.wait_for(f"{name} gone", partial(self._is_gone, name, namespace), UP_SECONDS)
 
     def _is_gone(self, name: str, namespace: str) -> bool:
         return self.pod(name, namespace) is None

@@ -45,7 +45,7 @@ def _remove(folder: Path) -> None:
             folder.rmdir()
         return not folder.exists()
 
-    procs.wait_for(gone, 30, f"an end of {folder}")
+    procs.wait_for(f"an end of {folder}", gone, 30)
 
 
 def _mounted() -> Iterator[Tuple[Path, str]]:

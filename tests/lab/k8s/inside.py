@@ -26,7 +26,7 @@ class Left:
 
     def check(self) -> None:
         """There are no other processes and files, but for what JVMs made themselves."""
-        wait_for(lambda: self._all_processes() == self._processes, 60, "the processes of before")
+        wait_for("the processes of before", lambda: self._all_processes() == self._processes, 60)
         for container, found in self._all_files().items():
             new = {path for path in found - self._files[container] if not OF_THE_JVM.fullmatch(path)}
             assert not new, (container, new)
@@ -48,7 +48,7 @@ def burn_a_while(kube: KubeCluster, name: str) -> None:
     """Wait until the first process of a pod's container has used so much time that some of it is recorded."""
     java = first_process(kube, name)
     begun = cpu_seconds(java)
-    wait_for(lambda: cpu_seconds(java) > begun + 0.3, 120, "something to keep")
+    wait_for("something to keep", lambda: cpu_seconds(java) > begun + 0.3, 120)
 
 
 def first_process(kube: KubeCluster, name: str) -> int:

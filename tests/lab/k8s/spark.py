@@ -95,7 +95,7 @@ class Application:
         if not self.cluster.api.find(f"/api/v1/namespaces/default/serviceaccounts/{ACCOUNT}"):
             self.cluster.account(ACCOUNT, RULES)
         self.cluster.lab.coord.run(self._command((mode, *arguments), executors), timeout=UP_SECONDS)
-        wait_for(lambda: self.busy() >= executors, UP_SECONDS, f"busy executors of {self.name}")
+        wait_for(f"busy executors of {self.name}", lambda: self.busy() >= executors, UP_SECONDS)
         return self
 
     def busy(self) -> int:

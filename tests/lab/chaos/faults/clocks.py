@@ -75,7 +75,7 @@ class BootClockOff(Fault):
         old = file.read_text().strip()
         host.run(["sh", "-c", f"kill {old}; rm -f {_SSHD_PID}"])
         host.run([*prefix, "/usr/sbin/sshd", "-E", "/var/log/sshd.log"])
-        procs.wait_for(lambda: file.exists() and bool(file.read_text()), procs.PATIENCE, "sshd")
+        procs.wait_for("sshd", lambda: file.exists() and bool(file.read_text()))
         number = int(file.read_text())
         for seen in host.processes():
             if seen.inner_pid == number:

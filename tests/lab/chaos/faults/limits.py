@@ -115,7 +115,7 @@ class _ControlGroup(_Limited):
             with contextlib.suppress(ProcessLookupError):
                 (home / "cgroup.procs").write_text(str(pid))
         if self._group.is_dir():
-            procs.wait_for(self._is_gone, procs.PATIENCE, "the end of what ran in the control group")
+            procs.wait_for("the end of what ran in the control group", self._is_gone)
 
     def _is_gone(self) -> bool:
         with contextlib.suppress(OSError):  # sessions are about to end
