@@ -242,7 +242,11 @@ def parse_outcome(event: Mapping[str, Any]) -> ProcessOutcome:
 
 def parse_watched(event: Mapping[str, Any]) -> Tuple[ProcessOutcome, Tuple[str, ...]]:
     """What became of a canary, and the files that could not be deleted."""
-    return parse_outcome(event), tuple(fields.texts(event, "left"))
+    return parse_outcome(event), parse_left(event)
+
+
+def parse_left(event: Mapping[str, Any]) -> Tuple[str, ...]:
+    return tuple(fields.texts(event, "left"))
 
 
 def parse_record_event(event: Mapping[str, Any]) -> RecordEvent:
@@ -261,7 +265,7 @@ def parse_record_event(event: Mapping[str, Any]) -> RecordEvent:
     if kind == "raw":
         return _raw_header(event)
     if kind == "done":
-        return Done(tuple(fields.texts(event, "left")))
+        return Done(parse_left(event))
     raise BadEvent(f"unexpected event {fields.text(event, 'type', 40)!r}")
 
 

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Tuple, Type
 
 from hprofiler.agent import bootstrap
 from hprofiler.agent.checks import Audited, parse_audited
+from hprofiler.agent.events import parse_left
 from hprofiler.agent.requests import refusal
 from hprofiler.agent.wire import BadEvent
 from hprofiler.errors import AgentEnded, ConnectionLost, HostError
@@ -114,22 +115,28 @@ class Talk:
 
     # The end
 
-    def bye(self) -> None:
-        """Let the agent clean up, and wait until it has ended."""
+    def bye(self) -> Tuple[str, ...]:
+        """Let the agent clean up, and wait until it has ended; what it left behind, and why.
+
+        Where it left something it may stay for a while to take that away: it is not waited for.
+        """
         self.stage = "clean"
         self._closed.set()
         self._wire.lost = None
         with contextlib.suppress(HostError):  # it ends by itself when its work is done
             self._send(_BYE)
+        left: Tuple[str, ...] = ()
         try:
             while (event := self._wire.receive()) is not None:
-                self._is_heard(event)
+                if not self._is_heard(event) and event["type"] == "left":
+                    left = self._parsed(parse_left, event)
         except BadEvent as error:
             raise self._nonsense(str(error)) from error
-        status = self._channel.exit_status(_EXIT_WAIT)
+        status = self._channel.exit_status(0.0 if left else _EXIT_WAIT)
         if status not in (0, None):
             raise self._ended("clean")
         self.close()
+        return left
 
     def let_go(self, wait: float = _LAST_WORD) -> None:
         """End it in the middle. The agent is told, so that it keeps nothing for us. From any thread.

@@ -261,7 +261,7 @@ class _RecordingVisit(Visit):
             self.limit(_CANARY_STEPS * self.reach.timeout)
             outcome, left = session.canary(self._sampling, hashes, versions, process, cores, engine)
             self.limit(None)
-            self._tell_left(left)
+            self.tell_left(left)
             return outcome
 
         lookout = canaries.Lookout(self.host.name, session.arch, watch, self.check, self._canary_is_well)
@@ -308,7 +308,7 @@ class _RecordingVisit(Visit):
             elif isinstance(event, ProcessOutcome):
                 self._note(self._comeback.marked(event))
             elif isinstance(event, Done):
-                self._tell_left(event.left)
+                self.tell_left(event.left)
                 self.outcomes += self._comeback.lines()
 
     def overdue(self, why: HostError) -> None:
@@ -335,12 +335,6 @@ class _RecordingVisit(Visit):
             self._go_on()
         if self._crew.stop.level:
             self._ask_to_stop(self.session)
-
-    def _tell_left(self, left: Sequence[str]) -> None:
-        if left:
-            reason = f"left behind: {', '.join(left[:10])}"
-            remedy = "run `hprofiler cleanup`"
-            self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "clean", reason, remedy))
 
     def _note(self, outcome: ProcessOutcome) -> None:
         inside = self.transport.leaves_nothing and self._sampling.engine == "perf"

@@ -280,11 +280,17 @@ class Visit(ABC):
         """Say goodbye. What goes wrong here takes nothing away from what was done."""
         self.enter("clean", self.reach.timeout)
         try:
-            session.bye()
+            self.tell_left(session.bye())
         except HostError as error:
             why = self.given_up(error)
             remedy = why.remedy or "run `hprofiler cleanup`"
             self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "clean", why.reason, remedy))
+
+    def tell_left(self, left: Sequence[str]) -> None:
+        if left:
+            reason = f"left behind: {', '.join(left[:10])}"
+            remedy = "run `hprofiler cleanup`"
+            self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "clean", reason, remedy))
 
     @property
     def ledger_stage(self) -> str:

@@ -139,6 +139,11 @@ class Agent:
         assert event["type"] == kind, (event, self.stderr())
         return event
 
+    def expect_end(self) -> None:
+        """Of its output: the process may go on."""
+        event, _ = self.next()
+        assert event is _END, event
+
     def hello(self, lease: float = 30, resume: Optional[str] = None, **exclude: Any) -> Event:
         self.send("hello", protocol=2, lease_seconds=lease, exclude=exclude or None, resume=resume)
         return self.expect("hello")

@@ -59,9 +59,11 @@ def test_what_a_tool_left_serves_as_well(agent: Agent, library: str, burn: Burn)
     trigger.unlink()
 
 
-def stop_at_the_signal(agent: Agent, library_file: Path, burner: Burner) -> Tuple[Path, Path]:
+def stop_at_the_signal(
+    agent: Agent, library_file: Path, burner: Burner, lease: int = 30
+) -> Tuple[Path, Path]:
     """The JVM is stopped before it looks at what the signal means; where that, and its socket, are to be."""
-    agent.hello()
+    agent.hello(lease)
     library, processes = agent.put(library_file.read_bytes()), found(agent, burner)
     trigger, socket = Path(f"/tmp/.attach_pid{burner.pid}"), Path(f"/tmp/.java_pid{burner.pid}")
     with ThreadPoolExecutor() as pool, still(burner.outer.pid, "Signal Dispatch"):
@@ -73,46 +75,74 @@ def stop_at_the_signal(agent: Agent, library_file: Path, burner: Burner) -> Tupl
     return trigger, socket
 
 
-@pytest.mark.parametrize("goes_on", [True, False], ids=["in-time", "too-late"])
 def test_a_jvm_that_stops_at_the_signal_dumps_no_threads_when_it_goes_on(
-    start_agent: StartAgent, library_file: Path, burn: Burn, goes_on: bool
+    start_agent: StartAgent, library_file: Path, burn: Burn
 ) -> None:
     """What tells it what the signal means is there for as long as it has yet to look."""
     burner, agent = burn(), start_agent()
     trigger, socket = stop_at_the_signal(agent, library_file, burner)
-    if not goes_on:
-        assert agent.bye() == 0
-        assert f"left behind: {trigger}: process {burner.outer.pid} has yet to look at it" in agent.stderr()
     burner.outer.kill(signal.SIGCONT)
     wait_for("the socket", socket.exists)
-    if goes_on:
-        assert agent.bye() == 0
-    else:
-        trigger.unlink()
+    assert agent.bye() == 0
     assert not trigger.exists()
     assert not any("Full thread dump" in line for line in lines(burner))
 
 
-@pytest.mark.parametrize("goes_on", [True, False], ids=["goes-on", "stands-still"])
-def test_what_is_left_is_told_once_and_goes_as_soon_as_the_jvm_is_met_again(
-    start_agent: StartAgent, library_file: Path, burn: Burn, goes_on: bool
+@pytest.mark.parametrize("told", ["done", "left"])
+def test_an_agent_stays_until_the_jvm_that_it_signalled_goes_on(
+    start_agent: StartAgent, library_file: Path, burn: Burn, told: str
+) -> None:
+    burner, agent = burn(), start_agent()
+    trigger, socket = stop_at_the_signal(agent, library_file, burner)
+    if told == "done":
+        agent.send("start")
+        assert_left(agent.collect().left, trigger, burner)
+    agent.send("bye")
+    if told == "left":
+        assert_left(agent.expect("left")["left"], trigger, burner)
+    agent.expect_end()
+    assert trigger.exists() and agent.process.poll() is None
+    burner.outer.kill(signal.SIGCONT)
+    assert agent.wait() == 0
+    assert socket.exists() and not trigger.exists()
+    assert not any("Full thread dump" in line for line in lines(burner))
+
+
+@pytest.mark.parametrize("ends", ["lease", "signal"])
+def test_an_agent_stays_no_longer_than_a_lease(
+    start_agent: StartAgent, library_file: Path, burn: Burn, ends: str
+) -> None:
+    burner, agent = burn(), start_agent()
+    trigger, socket = stop_at_the_signal(agent, library_file, burner, lease=5 if ends == "lease" else 3600)
+    agent.close_stdin()
+    agent.expect_end()
+    if ends == "signal":
+        agent.process.terminate()
+    assert agent.wait() == 0
+    burner.outer.kill(signal.SIGCONT)
+    wait_for("the socket", socket.exists)
+    trigger.unlink()
+    assert not any("Full thread dump" in line for line in lines(burner))
+
+
+def test_what_is_left_goes_as_soon_as_the_jvm_is_met_again(
+    start_agent: StartAgent, library_file: Path, burn: Burn
 ) -> None:
     burner, agent = burn(), start_agent()
     trigger, socket = stop_at_the_signal(agent, library_file, burner)
     agent.send("start")
-    (left,) = agent.collect().left
-    assert left.startswith(f"{trigger}: process {burner.outer.pid} has yet to look at it")
-    if not goes_on:
-        assert agent.bye() == 0 and "left behind" not in agent.stderr()
+    assert_left(agent.collect().left, trigger, burner)
     burner.outer.kill(signal.SIGCONT)
     wait_for("the socket", socket.exists)
-    if goes_on:
-        library = agent.put(library_file.read_bytes())
-        ready, refused = agent.prepare(library, found(agent, burner))
-        assert ready == [burner.outer.pid], refused
-    else:
-        trigger.unlink()
+    library = agent.put(library_file.read_bytes())
+    ready, refused = agent.prepare(library, found(agent, burner))
+    assert ready == [burner.outer.pid], refused
     assert not trigger.exists()
+
+
+def assert_left(left: List[str], trigger: Path, burner: Burner) -> None:
+    (line,) = left
+    assert line.startswith(f"{trigger}: process {burner.outer.pid} has yet to look at it")
 
 
 def lines(burner: Burner) -> List[str]:

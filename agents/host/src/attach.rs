@@ -30,7 +30,7 @@ mod unread;
 use self::reply::read_until;
 pub use self::reply::{parse_reply, Reply};
 use self::trigger::Trigger;
-pub use self::unread::left;
+pub use self::unread::{left, see_off};
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// How long a JVM may take to open its socket.

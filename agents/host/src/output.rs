@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{open, Mode, OFlags};
+use rustix::net::{shutdown, Shutdown};
+use rustix::stdio::{dup2_stderr, dup2_stdout};
 
 use crate::audit;
 use crate::backlog::Backlog;
@@ -146,6 +149,17 @@ impl Output {
         self.patience = self.patience.min(LAST_WORD);
         if let Some(noted) = audit::last() {
             self.put(&Event::Audited(noted), |_| ());
+        }
+    }
+
+    /// Nothing is sent any more, and whoever waits for the end of it, or of stderr, sees it.
+    pub fn close(&mut self) {
+        (self.to, self.gone, self.broken) = (None, true, true);
+        // Stdin may be the same socket, and is still open.
+        let _ = shutdown(io::stdout(), Shutdown::Write);
+        if let Ok(nowhere) = open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
+            let _ = dup2_stdout(&nowhere);
+            let _ = dup2_stderr(&nowhere);
         }
     }
 

@@ -190,6 +190,10 @@ pub enum Event {
     Done {
         left: Vec<String>,
     },
+    /// The session is over.
+    Left {
+        left: Vec<String>,
+    },
     Leftovers(Found),
     Cleaned(Cleaned),
     Error {

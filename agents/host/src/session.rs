@@ -28,6 +28,9 @@ use crate::threads::unbroken;
 /// Until the coordinator has named a lease.
 const FIRST_LEASE: Duration = Duration::from_secs(30);
 
+/// How often it is looked, after the end, at whether a JVM has got to its signal.
+const LOOK: Duration = Duration::from_millis(250);
+
 /// How a session ends.
 enum End {
     Bye,
@@ -273,18 +276,41 @@ impl Session {
         let canary = self.canary.take();
         let of_canary = canary.map(|canary| canary.abandon(&self.inbox));
         let left = of_all.into_iter().chain(of_canary).flatten();
-        for path in left.chain(attach::left()) {
+        let left: Vec<String> = left.chain(attach::left()).collect();
+        for path in &left {
             complain(&format!("left behind: {path}"));
+        }
+        if !left.is_empty() && matches!(end, End::Bye) {
+            self.output.send(&Event::Left { left });
         }
         if !matches!(end, End::Lent(_)) {
             self.output.send_last_noted();
         }
         let lender = self.lender.take();
+        let in_order = matches!(end, End::Bye | End::Closed);
         let code = self.code(end);
         if let Some(lender) = lender {
             lender.end(code);
         }
+        if in_order && !attach::see_off() {
+            self.stay();
+        }
         code
+    }
+
+    /// For the time of one more lease, unseen, until no JVM needs what tells it what its signal means.
+    fn stay(&mut self) {
+        self.output.close();
+        let end = Instant::now() + self.lease;
+        lease::show(end);
+        while Instant::now() < end {
+            match self.inbox.next(Instant::now() + LOOK) {
+                Some(Happening::Signal(signal)) if signal != SIGHUP => return,
+                Some(_) => {}
+                None if attach::see_off() => return,
+                None => {}
+            }
+        }
     }
 
     fn code(&mut self, end: End) -> u8 {

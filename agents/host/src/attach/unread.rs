@@ -1,7 +1,8 @@
 //! Triggers that JVMs have yet to look at: such a JVM was sent SIGQUIT, and stands still or is slow.
 //!
 //! Whenever it gets to the signal it dumps its threads on the application's output, unless its trigger is there. So
-//! that stays until the socket is seen to be open, or the process to have ended; the end of the session tells of it.
+//! that stays until the socket is seen to be open, or the process to have ended. Whoever ends a session tells of it, and
+//! stays for another while to see it off.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
@@ -62,10 +63,16 @@ pub fn let_go(target: &Target) {
 
 /// Delete those that are needed no more. What is left, and why; each is told once.
 pub fn left() -> Vec<String> {
+    see_off();
+    change(|all| all.iter_mut().filter_map(Unread::tell).collect())
+}
+
+/// Delete those that are needed no more. Whether that was all of them.
+pub fn see_off() -> bool {
     change(|all| {
         let unread = std::mem::take(all).into_iter();
         all.extend(unread.filter_map(Unread::unless_over));
-        all.iter_mut().filter_map(Unread::tell).collect()
+        all.is_empty()
     })
 }
 
