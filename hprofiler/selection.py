@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
 
 from hprofiler.errors import SelectorError
+from hprofiler.home import usual
 from hprofiler.model import Selector
 from hprofiler.selector_file import NAME, NamedSelector, check_regex, read_selector_file
 
@@ -35,9 +36,8 @@ _PID_LIMIT = 2**22  # the kernel's PID_MAX_LIMIT on 64 bits
 
 def selector_directories(shipped: Path, extra: Sequence[Path] = ()) -> List[Path]:
     """Where selectors are looked for, earliest first: shipped, the user's own (if any), `--selectors`."""
-    config = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
-    own = config / "hprofiler" / "selectors"
-    return [shipped, *([own] if own.is_dir() else []), *extra]
+    own = usual(f"{os.environ.get('XDG_CONFIG_HOME') or '~/.config'}/hprofiler/selectors")
+    return [shipped, *([own] if own and own.is_dir() else []), *extra]
 
 
 def load_selectors(directories: Sequence[Path]) -> Dict[str, NamedSelector]:

@@ -7,9 +7,9 @@ import os
 import pwd
 import shlex
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Dict, Optional
 
+from hprofiler.home import at_home
 from hprofiler.passwords import hide_in_word, hide_values
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def begin(options: argparse.Namespace, located: Located) -> Optional[Audit]:
         print(f"hprofiler: --audit {name}: {why}: from here on nothing is recorded there", file=sys.stderr)
 
     typed = shlex.join(["hprofiler", *(_harmless(word, options) for word in options.words)])
-    begun = Audit.append_to(Path(name).expanduser(), lost, typed, _who(options, located))
+    begun = Audit.append_to(at_home(name), lost, typed, _who(options, located))
     options.begun_audit = begun
     return begun
 

@@ -14,6 +14,7 @@ from hprofiler.cli import audited, kubernetes_options, yarn_options
 from hprofiler.cli.sampling_options import chosen_events
 from hprofiler.errors import UsageError
 from hprofiler.event_names import doubt_of
+from hprofiler.home import at_home
 from hprofiler.model import Sampling, Selector
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _binaries(options: argparse.Namespace) -> AgentBinaries:
 def file(name: Optional[str], option: str) -> Optional[Path]:
     if name is None:
         return None
-    path = Path(name).expanduser()
+    path = at_home(name)
     if not path.is_file():
         raise UsageError(f"{option} {name}: no such file")
     return path

@@ -12,6 +12,7 @@ from lightkube.config.models import User
 from lightkube.core.exceptions import ConfigError
 
 from hprofiler.errors import UsageError
+from hprofiler.home import at_home, usual
 
 MAX_FILE = 8 << 20
 _LISTS = ("clusters", "contexts", "users")
@@ -57,13 +58,13 @@ def configured(
 def _files(kubeconfig: Optional[str], environment: Mapping[str, str]) -> List[Path]:
     """The files to read, the first of which wins; none where only the pod's own account is left."""
     if kubeconfig is not None:
-        return [Path(kubeconfig).expanduser()]
+        return [at_home(kubeconfig)]
     named = [Path(name) for name in environment.get("KUBECONFIG", "").split(os.pathsep) if name]
     if named:
         there = [path for path in named if path.is_file()]
         return there or named[:1]
-    usual = Path("~/.kube/config").expanduser()
-    return [usual] if usual.is_file() else []
+    file = usual("~/.kube/config")
+    return [file] if file and file.is_file() else []
 
 
 def _service_account(context: Optional[str], environment: Mapping[str, str]) -> Configuration:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Dict, List, Tuple
 
 from hprofiler.errors import UsageError
+from hprofiler.home import at_home
 from hprofiler.resolvers.host_names import MAX_HOSTS, HostEntry, is_host, parse_entry
 
 MAX_FILE_BYTES = 1024 * 1024
@@ -34,7 +34,7 @@ def parse_host_map(text: str) -> Dict[str, HostEntry]:
 
 def _lines(name: str) -> List[Tuple[str, str]]:
     try:
-        with Path(name).expanduser().open("rb") as file:
+        with at_home(name).open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
         if len(content) > MAX_FILE_BYTES:
             raise UsageError(f"{name}: larger than {MAX_FILE_BYTES // 1024} KiB, which no list of hosts is")

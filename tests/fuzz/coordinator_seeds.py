@@ -330,6 +330,7 @@ def seeds() -> Iterator[Seed]:
     yield "ssh_config", "config", config.encode()
     yield "ssh_config", "whole", _SSH.encode()
     yield "ssh_config", "match", b'Match exec "true"\n  Port 23\n'
+    yield "ssh_config", "homes", b"UserKnownHostsFile ~nobody-at-all/a %d/b\nRevokedHostKeys ~/c\n"
     yield "ssh_config", "names", b"CanonicalizeHostname yes\nCanonicalDomains a.b\n"
     yield "known_hosts", "revoked", f"ssh-rsa {_KEY}\n".encode()
     yield "known_hosts", "keys", f"host,!b,*.c ssh-rsa {_KEY}\n@revoked * ssh-rsa {_KEY}\n".encode()

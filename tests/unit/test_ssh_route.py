@@ -156,3 +156,10 @@ def test_as_whom_and_where_to_a_connection_goes(tmp_path):
     assert destination(Host("n2", "n2")) == f"{getpass.getuser()}@n2:22"
     assert destination(Host("far", "far")) == "eve@[::1]:22 through prof@10.77.0.11:2200"
     assert destination(Host("odd", "odd")) == "eve@odd:22 through its ProxyCommand"
+
+
+@pytest.mark.parametrize("option", ["UserKnownHostsFile", "GlobalKnownHostsFile", "RevokedHostKeys"])
+def test_files_of_a_user_who_is_not_there(find, option):
+    with pytest.raises(HostError, match="~nobody-at-all/x: there is no such home folder") as caught:
+        find(f"{option} ~nobody-at-all/x\n")
+    assert "HOME" in caught.value.remedy

@@ -8,13 +8,14 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
+from hprofiler.home import usual
 from hprofiler.transports.ssh.route import Route
 
 if TYPE_CHECKING:
     import paramiko
 
 AskPassphrase = Callable[[str], Optional[str]]
-_DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
+_DEFAULT_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 _TRIES = 3
 
 
@@ -45,8 +46,7 @@ class KeyRing:
         if not route.identities_only:
             yield from agent.values()
         if not route.identities:
-            for name in _DEFAULT_KEYS:
-                path = Path("~/.ssh").expanduser() / name
+            for path in filter(None, map(usual, _DEFAULT_KEYS)):
                 if path.is_file() and _public_key(path) not in agent:
                     yield self._file_key(path)
 

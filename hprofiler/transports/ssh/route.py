@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from hprofiler.errors import HostError, UsageError
+from hprofiler.home import at_home, usual
 from hprofiler.model import Host
 from hprofiler.transports.ssh.config_file import read_config
 from hprofiler.transports.ssh.options import SshOptions
@@ -20,7 +21,7 @@ from hprofiler.transports.ssh.options import SshOptions
 if TYPE_CHECKING:
     import paramiko
 
-_USER_DIR = Path("~/.ssh")
+_USER_DIR = "~/.ssh"
 _SYSTEM_DIR = Path("/etc/ssh")
 # A line of known_hosts takes other names for several, for a pattern, or for no name at all.
 _KNOWABLE = re.compile(r"(?![!|#@])[^\s,*?]+")
@@ -88,10 +89,11 @@ class RouteFinder:
     def _route(
         self, address: str, user: Optional[str], port: Optional[int], jumps: Optional[Tuple[str, ...]]
     ) -> Route:
+        own_name = _own_name()
         config = self._lookup(address)
         hostname = str(config.get("hostname", address))
         port = port or _port(config.get("port", "22"))
-        user = user or config.get("user") or getpass.getuser()
+        user = user or config.get("user") or own_name
         strict = str(config.get("stricthostkeychecking", "ask")).lower()
         jumps = _jumps(config) if jumps is None else jumps
         return Route(
@@ -112,7 +114,7 @@ class RouteFinder:
     def _identities(self, config: Mapping[str, Any]) -> Tuple[Path, ...]:
         named = [str(self._options.identity)] if self._options.identity else []
         named += [name for name in config.get("identityfile", []) if name.lower() != "none"]
-        return tuple(dict.fromkeys(Path(name).expanduser() for name in named))
+        return tuple(dict.fromkeys(_at_home(name) for name in named))
 
     def _known_hosts(self, config: Mapping[str, Any]) -> Tuple[Path, ...]:
         """The user's files first: the first of all is where new keys go."""
@@ -126,7 +128,7 @@ class RouteFinder:
                 "globalknownhostsfile", f"{_SYSTEM_DIR}/ssh_known_hosts {_SYSTEM_DIR}/ssh_known_hosts2"
             )
         ).split()
-        return tuple(_at_home(name) for name in users + systems if name != "none")
+        return tuple(_expanded(name) for name in users + systems if name != "none")
 
     def _lookup(self, address: str) -> Dict[str, Any]:
         try:
@@ -145,12 +147,14 @@ class RouteFinder:
 
         if self._options.config_path:
             try:
-                text = read_config(self._options.config_path, _USER_DIR.expanduser())
+                text = read_config(self._options.config_path, usual(_USER_DIR) or _SYSTEM_DIR)
             except OSError as error:
                 raise UsageError(f"cannot read {self._options.config_path}: {error.strerror}") from error
             return paramiko.SSHConfig.from_text(text)
         text = ""
-        for folder, name in ((_USER_DIR.expanduser(), "config"), (_SYSTEM_DIR, "ssh_config")):
+        for folder, name in ((usual(_USER_DIR), "config"), (_SYSTEM_DIR, "ssh_config")):
+            if folder is None:
+                continue
             try:
                 text += read_config(folder / name, folder) + "Host *\n"
             except FileNotFoundError:
@@ -202,11 +206,27 @@ def _command(config: Mapping[str, Any], address: str) -> Optional[str]:
 
 def _revoked(config: Mapping[str, Any]) -> Tuple[Path, ...]:
     names = str(config.get("revokedhostkeys", "none")).split()
-    return tuple(_at_home(name) for name in names if name.lower() != "none")
+    return tuple(_expanded(name) for name in names if name.lower() != "none")
+
+
+def _expanded(name: str) -> Path:
+    return _at_home(name.replace("%d", "~", 1))
 
 
 def _at_home(name: str) -> Path:
-    return Path(name.replace("%d", "~", 1)).expanduser()
+    try:
+        return at_home(name)
+    except UsageError as error:
+        raise HostError("connect", error.reason, error.remedy) from error
+
+
+def _own_name() -> str:
+    """What `ssh_config` may speak of as well."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        reason = f"the user who runs this ({os.getuid()}) has no name here"
+        raise HostError("connect", reason, "give it one: LOGNAME=me hprofiler …") from error
 
 
 def _known_as(alias: Optional[str], hostname: str, port: int) -> str:

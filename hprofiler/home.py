@@ -1,0 +1,26 @@
+"""`~` at the beginning of a path. Whoever runs this may have no home folder, as in many containers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional, Union
+
+from hprofiler.errors import UsageError
+
+
+def at_home(path: Union[str, Path]) -> Path:
+    """A path that somebody named; UsageError where it begins with a home folder that nobody knows."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise UsageError(
+            f"{path}: there is no such home folder", "set HOME, or write the whole path"
+        ) from error
+
+
+def usual(path: str) -> Optional[Path]:
+    """Where a file of this user's usually is; None where this user has no home folder."""
+    try:
+        return at_home(path)
+    except UsageError:
+        return None

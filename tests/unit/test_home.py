@@ -1,0 +1,56 @@
+"""Whoever runs this has neither a home folder nor a name, as in containers that are run by any number."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hprofiler.errors import UsageError
+from hprofiler.home import at_home, usual
+
+NOBODY = 54321
+"""No user has that number."""
+
+
+@pytest.fixture
+def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
+
+
+def test_paths_with_a_home_folder() -> None:
+    assert at_home("~/a") == Path.home() / "a" == usual("~/a")
+    assert at_home("/a/~b") == Path("/a/~b")
+
+
+def test_paths_without_one(homeless: None) -> None:
+    with pytest.raises(UsageError, match="~/a: there is no such home folder"):
+        at_home("~/a")
+    assert usual("~/a") is None
+
+
+@pytest.mark.parametrize(
+    ("words", "named", "said"),
+    [
+        (["ps", "-j", "text:no-such-thing-anywhere"], {}, "no process matches"),
+        (["selectors"], {}, "spark-executor"),
+        (
+            ["ps", "-j", "text:x", "--hosts", "127.0.0.1"],
+            {},
+            f"the user who runs this ({NOBODY}) has no name here",
+        ),
+        (["ps", "-j", "text:x", "--hosts", "127.0.0.1"], {"LOGNAME": "me"}, "there is no such home folder"),
+    ],
+    ids=["this machine", "selectors", "no name", "no home folder"],
+)
+def test_commands(words: list, named: dict, said: str, tmp_path: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key in ("PATH", "PYTHONPATH")}
+    command = ["unshare", "--user", f"--map-user={NOBODY}", sys.executable, "-m", "hprofiler", *words]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env={**environment, **named}, cwd=tmp_path
+    )
+    assert said in done.stdout + done.stderr and "Traceback" not in done.stderr, done
