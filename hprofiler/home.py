@@ -9,10 +9,12 @@ from hprofiler.errors import UsageError
 
 
 def at_home(path: Union[str, Path]) -> Path:
-    """A path that somebody named; UsageError where it begins with a home folder that nobody knows."""
+    """A path that somebody named; UsageError for none, and for a home folder that nobody knows."""
+    if "\0" in str(path):
+        raise UsageError(f"{path}: the path of a file has no NUL")
     try:
         return Path(path).expanduser()
-    except RuntimeError as error:
+    except (RuntimeError, KeyError) as error:  # KeyError: before Python 3.10
         raise UsageError(
             f"{path}: there is no such home folder", "set HOME, or write the whole path"
         ) from error

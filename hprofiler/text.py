@@ -7,7 +7,7 @@ def printable(text: str) -> str:
     """`text` with everything replaced that could do more than be read, on one line.
 
     What moves a terminal's cursor, hides or turns around what stands beside it, or fails to encode (lone
-    surrogates) becomes U+FFFD; line breaks and tabs become spaces.
+    surrogates) becomes U+FFFD; line breaks, tabs and spaces of any width become spaces.
     """
     if text.isprintable():
         return text
@@ -17,4 +17,4 @@ def printable(text: str) -> str:
 def _shown(letter: str) -> str:
     if letter.isprintable():
         return letter
-    return " " if letter in "\n\t" else "\ufffd"
+    return " " if letter.isspace() else "\ufffd"

@@ -66,6 +66,7 @@ class Talk:
         self._wire.count()
         self._closed = threading.Event()
         self._renews = False
+        self._is_left = False
 
     def __enter__(self: T) -> T:
         return self
@@ -118,25 +119,26 @@ class Talk:
     def bye(self) -> Tuple[str, ...]:
         """Let the agent clean up, and wait until it has ended; what it left behind, and why.
 
-        Where it left something it may stay for a while to take that away: it is not waited for.
+        One that says what it left has said all, and may stay for a while to take that away.
         """
         self.stage = "clean"
         self._closed.set()
         self._wire.lost = None
         with contextlib.suppress(HostError):  # it ends by itself when its work is done
             self._send(_BYE)
-        left: Tuple[str, ...] = ()
         try:
             while (event := self._wire.receive()) is not None:
                 if not self._is_heard(event) and event["type"] == "left":
-                    left = self._parsed(parse_left, event)
+                    self._is_left = True
+                    self._channel.leave()
+                    return self._parsed(parse_left, event)
         except BadEvent as error:
             raise self._nonsense(str(error)) from error
-        status = self._channel.exit_status(0.0 if left else _EXIT_WAIT)
+        status = self._channel.exit_status(_EXIT_WAIT)
         if status not in (0, None):
             raise self._ended("clean")
         self.close()
-        return left
+        return ()
 
     def let_go(self, wait: float = _LAST_WORD) -> None:
         """End it in the middle. The agent is told, so that it keeps nothing for us. From any thread.
@@ -156,6 +158,8 @@ class Talk:
 
     def last_words(self, seconds: float) -> None:
         """Have it end, and hear what it tells until then, for so long at most."""
+        if self._is_left:
+            return
         timer = threading.Timer(seconds, self._channel.close)
         timer.daemon = True
         timer.start()

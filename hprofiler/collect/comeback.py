@@ -175,7 +175,7 @@ class Comeback:
         again = "" if why.stage == "clean" else "record again"  # all had come before it was cleaned up
         try:
             cleaned = other.take_away(trace, self._waits) if trace else Cleaned((), (), (), ())
-            other.bye()
+            visit.tell_left(other.bye())
         except HostError as error:
             reason += f", and what it left there could not be removed: {error.reason}"
             return HostError(why.stage, reason, "run `hprofiler cleanup`")

@@ -54,8 +54,12 @@ class LastLimit:
             if due != self._due:
                 return  # all came, or another limit, in the very moment
             all_given = self._to_give <= 0
-        if not self._our_time.excuses(only_queue=all_given):
-            self._expired(why)
+        if self._our_time.excuses(only_queue=all_given):
+            return
+        with self._lock:
+            if due != self._due:
+                return  # what was ours came to its end meanwhile, and was given back
+        self._expired(why)
 
     def cancel(self) -> None:
         """All has come."""

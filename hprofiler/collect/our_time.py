@@ -38,13 +38,11 @@ class OurTime:
     @contextmanager
     def queue(self) -> Iterator[None]:
         """In the block, inside one of ours, what other hosts sent has its turn first."""
-        self._end()
-        self._begin(queues=True)
+        self._go_on(queues=True)
         try:
             yield
         finally:
-            self._end()
-            self._begin()
+            self._go_on(queues=False)
 
     @contextmanager
     def theirs(self) -> Iterator[None]:
@@ -62,19 +60,28 @@ class OurTime:
             self._excused |= excused
             return excused
 
-    def _begin(self, queues: bool = False) -> None:
+    def _begin(self) -> None:
         with self._lock:
+            self._since = time.monotonic()
+
+    def _go_on(self, queues: bool) -> None:
+        """It stays ours: no limit that is over in between may see anything else."""
+        with self._lock:
+            self._count()
             self._since, self._queues = time.monotonic(), queues
 
     def _end(self) -> None:
         with self._lock:
-            assert self._since is not None
-            seconds = time.monotonic() - self._since
-            self._spent += seconds
-            self._queued += seconds if self._queues else 0.0
-            self._since, self._queues = None, False
+            self._count()
             if self._spent < _LITTLE and not self._excused:
                 return
             spent, queued = self._spent, self._queued
             self._spent, self._queued, self._excused = 0.0, 0.0, False
         self._give_back(spent, queued)
+
+    def _count(self) -> None:
+        assert self._since is not None
+        seconds = time.monotonic() - self._since
+        self._spent += seconds
+        self._queued += seconds if self._queues else 0.0
+        self._since, self._queues = None, False

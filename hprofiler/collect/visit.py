@@ -289,7 +289,7 @@ class Visit(ABC):
     def tell_left(self, left: Sequence[str]) -> None:
         if left:
             reason = f"left behind: {', '.join(left[:10])}"
-            remedy = "run `hprofiler cleanup`"
+            remedy = "run `hprofiler cleanup` for what is not said to go by itself"
             self.outcomes.append(Outcome(self.host.name, Status.DEGRADED, "clean", reason, remedy))
 
     @property

@@ -51,6 +51,9 @@ class Channel(Protocol):
     def close(self) -> None:
         """Let go of the command; never blocks for long, may be called twice and from any thread."""
 
+    def leave(self) -> None:
+        """Let go of a command that has said all, and may have something to do yet."""
+
 
 class Completed(NamedTuple):
     """What a short command gave back."""

@@ -71,8 +71,7 @@ class _LocalChannel:
 
     def __init__(self, transport: LocalTransport, command: str) -> None:
         self._transport = transport
-        self._at_its_end = False
-        """It has ended its output, and may have something to do yet that nobody hears of."""
+        self._left = False
         self._socket, theirs = socket.socketpair()
         try:
             with theirs:
@@ -113,7 +112,6 @@ class _LocalChannel:
         except OSError as error:
             raise HostError("connect", f"cannot read from the command: {error.strerror}") from error
         self._transport.bytes_received += len(data)
-        self._at_its_end = not data
         return data
 
     def end_input(self) -> None:
@@ -133,8 +131,12 @@ class _LocalChannel:
         with contextlib.suppress(OSError):  # not connected any more
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
-        if self._process.poll() is None and not self._at_its_end:
+        if self._process.poll() is None and not self._left:
             with contextlib.suppress(
                 ProcessLookupError, PermissionError
             ):  # it has just ended, or is root's through sudo and ends with its stdin
                 os.killpg(self._process.pid, signal.SIGTERM)
+
+    def leave(self) -> None:
+        self._left = True
+        self.close()

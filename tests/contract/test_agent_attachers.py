@@ -98,8 +98,11 @@ def test_an_agent_stays_until_the_jvm_that_it_signalled_goes_on(
         agent.send("start")
         assert_left(agent.collect().left, trigger, burner)
     agent.send("bye")
+    left = agent.expect("left")["left"]
     if told == "left":
-        assert_left(agent.expect("left")["left"], trigger, burner)
+        assert_left(left, trigger, burner)
+    else:
+        assert left == []
     agent.expect_end()
     assert trigger.exists() and agent.process.poll() is None
     burner.outer.kill(signal.SIGCONT)
@@ -113,9 +116,10 @@ def test_an_agent_stays_no_longer_than_a_lease(
     start_agent: StartAgent, library_file: Path, burn: Burn, ends: str
 ) -> None:
     burner, agent = burn(), start_agent()
-    trigger, socket = stop_at_the_signal(agent, library_file, burner, lease=5 if ends == "lease" else 3600)
+    trigger, socket = stop_at_the_signal(agent, library_file, burner, lease=10 if ends == "lease" else 3600)
     agent.close_stdin()
     agent.expect_end()
+    assert trigger.exists() and agent.process.poll() is None
     if ends == "signal":
         agent.process.terminate()
     assert agent.wait() == 0

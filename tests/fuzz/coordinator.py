@@ -75,6 +75,9 @@ class _Said:
     def close(self) -> None:
         pass
 
+    def leave(self) -> None:
+        pass
+
 
 def agent_events(data: bytes) -> None:
     """What an agent sends: lines, and behind a profile's its bytes."""

@@ -10,6 +10,7 @@ import pytest
 from hprofiler.agent import AgentSession, ProfileHeader, Witness
 from hprofiler.errors import HostError
 from hprofiler.model import Process
+from tests.lab.procs import wait_for
 from tests.unit.stand_in import ANY, SAMPLING, local
 
 SEVEN = Process("here", 7, 1, 0, "root", "M")
@@ -197,6 +198,17 @@ def test_goodbye_to_an_agent_that_fails_at_it(talk):
     with pytest.raises(HostError, match="status 5: cannot delete") as caught:
         session.bye()
     assert caught.value.stage == "clean"
+
+
+def test_an_agent_that_says_what_it_left_is_neither_waited_for_nor_ended(talk, tmp_path):
+    """It may have something to take away yet."""
+    done = tmp_path / "done"
+    goes_on = f"sys.stdin.buffer.read(); open({str(done)!r}, 'w')"
+    session = talk(f"hello(); read(); say('left', left=['/tmp/a: why']); {goes_on}")
+    assert session.bye() == ("/tmp/a: why",)
+    session.last_words(60)
+    session.let_go()
+    wait_for("its work", done.exists)
 
 
 def test_a_witness_hears_how_it_was_let_go(stand_ins):

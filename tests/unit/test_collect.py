@@ -207,6 +207,12 @@ outcome(7, "failed", "prepare", "refuses attach"); say("ready", processes=[]); r
     assert line(result, 7) == (Status.FAILED, "prepare", "refuses attach") and len(result.outcomes) == 1
 
 
+def test_what_an_agent_leaves_is_told_at_the_end_as_well(fleet):
+    result = fleet(one=GOOD + "say('left', left=['/tmp/a: it hangs'])").collect()["one"]
+    assert line(result, 7)[0] is Status.OK
+    assert line(result, None) == (Status.DEGRADED, "clean", "left behind: /tmp/a: it hangs")
+
+
 def test_a_sink_that_cannot_write_loses_that_profile_only(fleet):
     hosts = fleet(
         one=GOOD.replace("(7)", "(7, 8)").replace("outcome(7, 8)", "outcome(7); profile(8, b'q'); outcome(8)")

@@ -125,6 +125,24 @@ def test_a_machine_that_is_slow_to_keep_what_came_gives_no_host_up(
     assert hosts.sink.sizes == {("one", 7, "cpu"): 600_000, ("one", 7, "alloc"): 1}
 
 
+def test_a_sink_s_queue_is_that_of_the_host(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts, queue, queued = fleet(f"{BEGIN}profile(7, b'a'); {END}"), OurTime.queue, []
+    keep = hosts.sink.profile
+
+    def counted(ours):
+        queued.append(ours)
+        return queue(ours)
+
+    def waits(host, recording, pieces, queue):
+        with queue():
+            return keep(host, recording, pieces, queue)
+
+    monkeypatch.setattr(OurTime, "queue", counted)
+    hosts.sink.profile = waits  # type: ignore[method-assign]
+    assert [line.status for line in hosts.collect()["one"].outcomes] == [Status.OK]
+    assert len(queued) == 1 and hosts.sink.sizes == {("one", 7, "cpu"): 1}
+
+
 def test_a_host_that_falls_silent_while_its_first_piece_is_kept_is_given_up(
     fleet: MakeFleet, limits: Limits, monkeypatch: pytest.MonkeyPatch
 ) -> None:

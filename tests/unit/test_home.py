@@ -11,9 +11,11 @@ import pytest
 
 from hprofiler.errors import UsageError
 from hprofiler.home import at_home, usual
+from tests.needed import lacking
 
 NOBODY = 54321
 """No user has that number."""
+OVER_SSH = ["ps", "-j", "text:x", "--hosts", "127.0.0.1"]
 
 
 @pytest.fixture
@@ -38,18 +40,18 @@ def test_paths_without_one(homeless: None) -> None:
     [
         (["ps", "-j", "text:no-such-thing-anywhere"], {}, "no process matches"),
         (["selectors"], {}, "spark-executor"),
-        (
-            ["ps", "-j", "text:x", "--hosts", "127.0.0.1"],
-            {},
-            f"the user who runs this ({NOBODY}) has no name here",
-        ),
-        (["ps", "-j", "text:x", "--hosts", "127.0.0.1"], {"LOGNAME": "me"}, "there is no such home folder"),
+        (OVER_SSH, {}, f"the user who runs this ({NOBODY}) has no name here"),
+        ([*OVER_SSH, "--port", "1"], {"LOGNAME": "me"}, "connection refused by 127.0.0.1"),
+        ([*OVER_SSH, "--identity", "~/key"], {"LOGNAME": "me"}, "~/key: there is no such home folder"),
     ],
-    ids=["this machine", "selectors", "no name", "no home folder"],
+    ids=["this machine", "selectors", "no name", "a name", "no home folder"],
 )
 def test_commands(words: list, named: dict, said: str, tmp_path: Path) -> None:
+    as_nobody = ["unshare", "--user", f"--map-user={NOBODY}"]
+    if subprocess.run([*as_nobody, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        lacking("user namespaces cannot be made")
     environment = {key: value for key, value in os.environ.items() if key in ("PATH", "PYTHONPATH")}
-    command = ["unshare", "--user", f"--map-user={NOBODY}", sys.executable, "-m", "hprofiler", *words]
+    command = [*as_nobody, sys.executable, "-m", "hprofiler", *words]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=60, env={**environment, **named}, cwd=tmp_path
     )

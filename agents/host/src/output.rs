@@ -154,9 +154,11 @@ impl Output {
 
     /// Nothing is sent any more, and whoever waits for the end of it, or of stderr, sees it.
     pub fn close(&mut self) {
-        (self.to, self.gone, self.broken) = (None, true, true);
+        (self.gone, self.broken) = (true, true);
+        self.keep_no_more();
         // Stdin may be the same socket, and is still open.
         let _ = shutdown(io::stdout(), Shutdown::Write);
+        let _ = self.to.take().map(|to| shutdown(to, Shutdown::Write));
         if let Ok(nowhere) = open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
             let _ = dup2_stdout(&nowhere);
             let _ = dup2_stderr(&nowhere);

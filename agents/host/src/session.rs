@@ -280,19 +280,21 @@ impl Session {
         for path in &left {
             complain(&format!("left behind: {path}"));
         }
-        if !left.is_empty() && matches!(end, End::Bye) {
+        let stays = matches!(end, End::Bye | End::Closed) && !attach::see_off();
+        match end {
+            End::Lent(_) => {}
+            _ if stays => self.output.send_noted(), // something is to be done yet that nobody hears of
+            _ => self.output.send_last_noted(),
+        }
+        if matches!(end, End::Bye) && (stays || !left.is_empty()) {
             self.output.send(&Event::Left { left });
         }
-        if !matches!(end, End::Lent(_)) {
-            self.output.send_last_noted();
-        }
         let lender = self.lender.take();
-        let in_order = matches!(end, End::Bye | End::Closed);
         let code = self.code(end);
         if let Some(lender) = lender {
             lender.end(code);
         }
-        if in_order && !attach::see_off() {
+        if stays {
             self.stay();
         }
         code
@@ -303,12 +305,10 @@ impl Session {
         self.output.close();
         let end = Instant::now() + self.lease;
         lease::show(end);
-        while Instant::now() < end {
+        while Instant::now() < end && !attach::see_off() {
             match self.inbox.next(Instant::now() + LOOK) {
                 Some(Happening::Signal(signal)) if signal != SIGHUP => return,
-                Some(_) => {}
-                None if attach::see_off() => return,
-                None => {}
+                _ => {}
             }
         }
     }

@@ -205,3 +205,5 @@ class _ExecChannel:
 
     def close(self) -> None:
         self._command.close()
+
+    leave = close

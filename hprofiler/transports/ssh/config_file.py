@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import List
 
 from hprofiler.errors import UsageError
+from hprofiler.home import at_home
 
 _DEPTH = 16
 
@@ -29,7 +30,7 @@ def read_config(path: Path, base: Path, depth: int = 0) -> str:
             continue
         try:
             included = _included(value, base)
-        except (ValueError, RuntimeError) as error:  # an open quote, a user who has no home
+        except (ValueError, UsageError) as error:  # an open quote, a user who has no home
             raise UsageError(
                 f"{path}: Include {value[:200]!r}: {error}", "mend that line of the ssh_config file"
             ) from error
@@ -42,6 +43,6 @@ def read_config(path: Path, base: Path, depth: int = 0) -> str:
 def _included(value: str, base: Path) -> List[Path]:
     found: List[Path] = []
     for pattern in shlex.split(value):
-        absolute = base / Path(pattern).expanduser()
+        absolute = base / at_home(pattern)
         found += [Path(name) for name in sorted(glob.glob(str(absolute))) if Path(name).is_file()]  # noqa: PTH207
     return found

@@ -10,7 +10,7 @@ import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from hprofiler.errors import HostError, UsageError
 from hprofiler.home import at_home, usual
@@ -118,11 +118,13 @@ class RouteFinder:
 
     def _known_hosts(self, config: Mapping[str, Any]) -> Tuple[Path, ...]:
         """The user's files first: the first of all is where new keys go."""
-        users = str(
-            config.get("userknownhostsfile", f"{_USER_DIR}/known_hosts {_USER_DIR}/known_hosts2")
-        ).split()
+        users: List[str] = []
         if self._options.known_hosts:
             users = [str(self._options.known_hosts)]
+        elif "userknownhostsfile" in config:
+            users = str(config["userknownhostsfile"]).split()
+        elif home := usual(_USER_DIR):
+            users = [f"{home}/known_hosts", f"{home}/known_hosts2"]
         systems = str(
             config.get(
                 "globalknownhostsfile", f"{_SYSTEM_DIR}/ssh_known_hosts {_SYSTEM_DIR}/ssh_known_hosts2"

@@ -133,3 +133,5 @@ class _SshChannel:
         self._let_go = True
         with contextlib.suppress(OSError, EOFError):  # the connection has gone before it
             self._channel.close()
+
+    leave = close

@@ -91,7 +91,7 @@ impl Unread {
         self.told = true;
         let pid = self.pid;
         Some(format!(
-            "{path}: process {pid} has yet to look at it, and would dump its threads without it"
+            "{path}: process {pid} has yet to look at it, and would dump its threads without it; it goes by itself if that is within a lease"
         ))
     }
 
