@@ -7,9 +7,10 @@ import sys
 def main() -> int:
     """Run one command as a program of its own; returns its exit code."""
     try:
-        from hprofiler.cli import main, signals
+        from hprofiler.cli import main, signals, streams
 
         signals.at_once()
+        streams.prepare()
     except KeyboardInterrupt:
         os._exit(130)
     return main()

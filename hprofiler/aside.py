@@ -19,8 +19,15 @@ class TooLate(Exception):
     """It was not done in time. Its thread goes on until it notices."""
 
 
-def within(seconds: float, work: Callable[[], R], unwanted: Optional[Callable[[R], object]] = None) -> R:
-    """What `work` gives or raises. TooLate after so many seconds; `unwanted` gets what comes after all."""
+def interruptibly(work: Callable[[], R]) -> R:
+    """What `work` gives or raises. A signal ends the wait for it: native code hears none until it is done."""
+    return within(None, work)
+
+
+def within(
+    seconds: Optional[float], work: Callable[[], R], unwanted: Optional[Callable[[R], object]] = None
+) -> R:
+    """What `work` gives or raises. TooLate after `seconds`, if any; `unwanted` gets what comes after all."""
     answers: SimpleQueue[_Result[R]] = SimpleQueue()
     settled = threading.Lock()  # by whoever is first: the answer, or the end of the wait
 

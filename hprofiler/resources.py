@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Dict, Mapping, Optional
 
 from hprofiler.errors import UsageError
+from hprofiler.paths import is_file
 
 ARCHITECTURES = ("x86_64", "aarch64")
 ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
@@ -111,6 +112,9 @@ def _blob(path: Path) -> Optional[Blob]:
 def _named_library(path: Path) -> tuple[str, Blob]:
     remedy = f"name a libasyncProfiler.so with --async-profiler or {LIBRARY_VARIABLE}"
     try:
+        path.stat()
+        if not is_file(path):
+            raise UsageError(f"{path} is no regular file", remedy)
         content = path.read_bytes()
     except OSError as error:
         raise UsageError(

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
 
 from hprofiler.errors import SelectorError
-from hprofiler.home import usual
 from hprofiler.model import Selector
+from hprofiler.paths import is_folder, usual
 from hprofiler.selector_file import NAME, NamedSelector, check_regex, read_selector_file
 
 __all__ = ["NamedSelector", "job_roots", "load_selectors", "parse_selector", "selector_directories"]
@@ -37,7 +37,7 @@ _PID_LIMIT = 2**22  # the kernel's PID_MAX_LIMIT on 64 bits
 def selector_directories(shipped: Path, extra: Sequence[Path] = ()) -> List[Path]:
     """Where selectors are looked for, earliest first: shipped, the user's own (if any), `--selectors`."""
     own = usual(f"{os.environ.get('XDG_CONFIG_HOME') or '~/.config'}/hprofiler/selectors")
-    return [shipped, *([own] if own and own.is_dir() else []), *extra]
+    return [shipped, *([own] if own and is_folder(own) else []), *extra]
 
 
 def load_selectors(directories: Sequence[Path]) -> Dict[str, NamedSelector]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from hprofiler.errors import SelectorError
+from hprofiler.paths import is_file, is_there
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 MAX_FILE_BYTES = 64 * 1024
@@ -216,6 +217,8 @@ def _load_yaml(path: Path) -> Any:
     """The file's one document. PyYAML is imported here, so that `--help` does not wait for it."""
     import yaml
 
+    if is_there(path) and not is_file(path):
+        raise SelectorError(f"{path}: is no regular file")
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)

@@ -25,6 +25,7 @@ from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping
 
 from hprofiler import foreign_json
 from hprofiler.errors import RunFolderError
+from hprofiler.paths import is_file, is_folder, is_there
 
 RUN_FILE = "run.json"
 FORMAT = 2
@@ -69,6 +70,8 @@ class RunFolder:
     def run(self) -> Dict[str, Any]:
         """The content of run.json."""
         file = self.path / RUN_FILE
+        if is_there(file) and not is_file(file):
+            raise RunFolderError(f"cannot read {file}: not a regular file")
         try:
             text = file.read_bytes()
             # Without a bound of values: a day's recordings have a second each in their timelines.
@@ -82,9 +85,15 @@ class RunFolder:
         return content
 
     def write_run(self, content: Mapping[str, Any]) -> None:
-        """Replace run.json at once: a reader sees the old or the new one."""
-        with replacing(self.path / RUN_FILE) as file:
-            file.write(_on_one_line(json.dumps(content, indent=2, default=_plain)).encode() + b"\n")
+        """Replace run.json at once: a reader sees the old or the new one. RunFolderError where that fails."""
+        text = _on_one_line(json.dumps(content, indent=2, default=_plain)).encode() + b"\n"
+        try:
+            with replacing(self.path / RUN_FILE) as file:
+                file.write(text)
+        except OSError as error:
+            raise RunFolderError(
+                f"cannot write the run folder {self.path}: {error.strerror}", "choose another folder with -o"
+            ) from error
 
     @property
     def cluster_dir(self) -> Path:
@@ -97,7 +106,7 @@ class RunFolder:
         """
         hosts = self.path / "hosts"
         folder, old = hosts / safe_name(host), hosts / _hashed(host)
-        return old if "/" in host and not folder.exists() and old.is_dir() else folder
+        return old if "/" in host and not is_there(folder) and is_folder(old) else folder
 
     def profile_path(self, host: str, pid: int, event: str) -> Path:
         return self.host_dir(host) / str(int(pid)) / f"{safe_name(event)}.pb.gz"

@@ -84,7 +84,8 @@ def _commanded(options: argparse.Namespace) -> Tuple[int, str]:
 
 def _leave_stdout() -> None:
     """Let what cannot be written go nowhere: a second flush at exit must not complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def exit_code(error: HprofilerError) -> Exit:

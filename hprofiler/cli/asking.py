@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from hprofiler.cli.streams import is_terminal
+
 
 def can_ask() -> bool:
     """Whether somebody sees the question and may answer it."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 
 def agrees(question: str) -> bool:

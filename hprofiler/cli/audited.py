@@ -9,8 +9,8 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Dict, Optional
 
-from hprofiler.home import at_home
 from hprofiler.passwords import hide_in_word, hide_values
+from hprofiler.paths import at_home
 
 if TYPE_CHECKING:
     from hprofiler.collect import Audit

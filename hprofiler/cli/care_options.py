@@ -62,6 +62,7 @@ def _add_max_hosts_to(group: argparse._ActionsContainer) -> None:
 def add_audit_to(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--audit",
+        type=numbers.named,
         metavar="FILE",
         help="add to FILE a line of JSON for each command, file and attach on each host (docs/audit.md)",
     )

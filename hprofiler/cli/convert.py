@@ -11,11 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Tuple
 
+from hprofiler.aside import interruptibly
 from hprofiler.cli import convert_inputs, convert_svg
 from hprofiler.cli.convert_errors import about, warn, warn_of
 from hprofiler.cli.convert_steps import check_patterns
 from hprofiler.cli.exits import Exit
 from hprofiler.errors import ProfileError, UsageError
+from hprofiler.paths import is_folder
 
 if TYPE_CHECKING:
     from hprofiler._flamegraph import Diff, Profile
@@ -94,9 +96,9 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _check_output(path: Path) -> None:
-    if path.is_dir():
+    if is_folder(path):
         raise UsageError(f"cannot write {path}: it is a folder", "name a file with -o")
-    if not path.parent.is_dir():
+    if not is_folder(path.parent):
         raise UsageError(
             f"cannot write {path}: there is no folder {path.parent}", "make it, or choose another"
         )
@@ -109,7 +111,7 @@ def _flame_chart(options: argparse.Namespace, picture: Dict[str, Any]) -> int:
     reverse = picture.pop("reverse", False)
     with about("cannot read"):
         source = convert_inputs.source(options.inputs[0])
-        chart = FlameChart.open(source, options.from_format, reverse=reverse)
+        chart = interruptibly(lambda: FlameChart.open(source, options.from_format, reverse=reverse))
     warn_of(chart)
     if not chart.total():
         raise ProfileError(f"no samples in {options.inputs[0]}: there is nothing to draw")

@@ -12,9 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterator, List, Sequence, Tuple, TypeVar, Union
 
+from hprofiler.aside import interruptibly
+from hprofiler.cli import streams
 from hprofiler.cli.convert_errors import about, warn, warn_of
 from hprofiler.cli.convert_steps import Findings, Step, is_empty, reduced, steps_of
 from hprofiler.errors import ProfileError, UsageError
+from hprofiler.paths import is_file, is_folder
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -40,18 +43,16 @@ def check(options: argparse.Namespace) -> None:
 
 
 def _check_stdin() -> None:
-    try:
-        os.fstat(0)
-    except OSError as error:
-        raise UsageError("cannot read stdin: it is closed", "name a file") from error
+    if 0 in streams.closed:
+        raise UsageError("cannot read stdin: it is closed", "name a file")
 
 
 def _check_readable(path: Path) -> None:
     try:
-        path.open("rb").close() if path.is_file() else path.stat()
+        path.open("rb").close() if is_file(path) else path.stat()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    if path.is_dir():
+    if is_folder(path):
         raise _is_folder(path)
 
 
@@ -59,7 +60,7 @@ def _is_folder(path: Path) -> UsageError:
     """The profile to name in its place, where it is a run folder."""
     from hprofiler.store import RUN_FILE
 
-    if not (path / RUN_FILE).is_file():
+    if not is_file(path / RUN_FILE):
         return UsageError(f"cannot read {path}: it is a folder", "name the files in it")
     kept = [one for one in (path / "cluster").glob("*.pb.gz") if not one.name.endswith("-mean.pb.gz")]
     kept.sort(key=lambda one: (one.name != "cpu.pb.gz", one.name))
@@ -83,7 +84,7 @@ def merged(options: argparse.Namespace) -> Profile:
     else:
         sources = [source(name) for name in options.inputs]
         with about("cannot read"):
-            profile = Profile.open(sources, mean=options.mean, **_asked(options))
+            profile = interruptibly(lambda: Profile.open(sources, mean=options.mean, **_asked(options)))
     if is_empty(profile):
         warn_of(profile)
         raise _nothing_left(options.inputs, found)
@@ -120,7 +121,7 @@ def _read(options: argparse.Namespace, steps: Sequence[Step], name: str) -> Tupl
     from hprofiler._flamegraph import Profile
 
     with about("cannot read"):
-        profile = Profile.open(source(name), **_asked(options))
+        profile = interruptibly(lambda: Profile.open(source(name), **_asked(options)))
     with about(f"cannot convert {name}"):
         return reduced(profile, steps, options.trim)
 

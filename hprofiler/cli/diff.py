@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Dict, Iterator, List, Optional
 
 from hprofiler.cli.exits import Exit
 from hprofiler.errors import PicturesError, UsageError
+from hprofiler.paths import is_folder
 
 if TYPE_CHECKING:
     from hprofiler.report.diff import Changes, Listener, MethodChange, TwoRuns
@@ -47,7 +48,7 @@ def _output(path: Path) -> Path:
         raise UsageError(
             f"cannot write {path}: it ends with none of {' '.join(_SUFFIXES)}", "see docs/diff.md"
         )
-    if path.is_dir() or not path.absolute().parent.is_dir():
+    if is_folder(path) or not is_folder(path.parent):
         raise UsageError(f"cannot write {path}: no such folder", "make it, or choose another file with -o")
     return path
 

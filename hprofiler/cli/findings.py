@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Sequence, TextIO, Tuple
 
 from hprofiler.agent.checks import SEVERITIES, Finding
+from hprofiler.cli.streams import is_terminal
 from hprofiler.model import Outcome, Status
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class _Line(NamedTuple):
 
 def print_table(checked: Sequence[HostChecked], out: TextIO) -> None:
     """Hosts with the worst first, in each the worst first; in colour on a terminal without NO_COLOR."""
-    colour = out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    colour = is_terminal(out) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     by_host = [(host, _sorted(_lines(host))) for host in checked]
     for host, lines in sorted(by_host, key=lambda pair: _rank(pair[1][0]) if pair[1] else len(SEVERITIES)):
         print(f"{host.host.name}: {_summary([host])}", file=out)

@@ -1,4 +1,4 @@
-"""Numbers on the command line: within bounds, or an error that says which."""
+"""Numbers and names on the command line: within bounds, or an error that says which."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ def whole_number(text: str, least: int, most: int, meaning: str) -> int:
     if not text.isdecimal() or not least <= int(text) <= most:
         raise argparse.ArgumentTypeError(f"{text!r} is not {meaning}")
     return int(text)
+
+
+def named(text: str) -> str:
+    """A file or folder; where a script's variable is empty nothing else is taken for it."""
+    if not text:
+        raise argparse.ArgumentTypeError("it names nothing")
+    return text
 
 
 def cores(text: str) -> float:

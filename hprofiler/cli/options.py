@@ -14,8 +14,8 @@ from hprofiler.cli import audited, kubernetes_options, yarn_options
 from hprofiler.cli.sampling_options import chosen_events
 from hprofiler.errors import UsageError
 from hprofiler.event_names import doubt_of
-from hprofiler.home import at_home
 from hprofiler.model import Sampling, Selector
+from hprofiler.paths import at_home, is_file
 
 if TYPE_CHECKING:
     from hprofiler.agent import AgentBinaries
@@ -163,6 +163,10 @@ def file(name: Optional[str], option: str) -> Optional[Path]:
     if name is None:
         return None
     path = at_home(name)
-    if not path.is_file():
-        raise UsageError(f"{option} {name}: no such file")
+    try:
+        path.open("rb").close() if is_file(path) else path.stat()
+    except OSError as error:
+        raise UsageError(f"{option} {name}: {(error.strerror or 'cannot be read').lower()}") from error
+    if not is_file(path):
+        raise UsageError(f"{option} {name}: is no regular file")
     return path

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from hprofiler.cli.exits import Exit
+from hprofiler.cli.told import print_problems
 
 
 def command(options: argparse.Namespace) -> int:
@@ -14,8 +15,11 @@ def command(options: argparse.Namespace) -> int:
 
     found = find_outliers(Path(options.folder), options.event, options.trim)
     if options.json:
-        events = [{"event": event, **outliers_record(compared)} for event, compared in found]
+        events = [{"event": event, **outliers_record(compared)} for event, compared in found.events]
         print(json.dumps({"events": events}, indent=2))
     else:
-        print("\n\n".join(outliers_table(event, compared) for event, compared in found))
-    return Exit.OK
+        print("\n\n".join(outliers_table(event, compared) for event, compared in found.events))
+    print_problems("not compared", found.problems)
+    if not any(compared.hosts for _, compared in found.events):
+        return Exit.NOTHING
+    return Exit.PARTIAL if found.problems else Exit.OK

@@ -15,7 +15,7 @@ from hprofiler.cli import (
     sampling_options,
     yarn_options,
 )
-from hprofiler.cli.numbers import whole_number
+from hprofiler.cli.numbers import named, whole_number
 
 # verb -> (module in hprofiler.cli, one line for the help)
 VERBS = {
@@ -200,7 +200,10 @@ def _host_options(parser: argparse.ArgumentParser) -> None:
     )
     _help_option(group, "--help")
     group.add_argument(
-        "--hosts-file", metavar="FILE", help="hosts, one a line, # comments; - reads them from stdin"
+        "--hosts-file",
+        type=named,
+        metavar="FILE",
+        help="hosts, one a line, # comments; - reads them from stdin",
     )
 
 
@@ -239,6 +242,7 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "-o",
         "--output",
+        type=named,
         metavar="DIR",
         help="run folder (default hprofiler-DATE-TIME); an old run in it is kept, the new one goes beside",
     )

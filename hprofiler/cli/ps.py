@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Sequence, Tuple
 from hprofiler.cli import care_options, signals
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
+from hprofiler.cli.streams import is_terminal
 from hprofiler.cli.told import outcome_record
 from hprofiler.model import Host, Outcome, Process, Status
 
@@ -74,7 +75,7 @@ def _print_table(found: Sequence[HostFound], inside: bool) -> None:
 
 def _print_rows(rows: Sequence[Tuple[str, ...]]) -> None:
     """Columns below each other. On a terminal only the last may be very wide, and lines end where it does."""
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    columns = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
     if columns is not None:
         rows = [(*(_shortened(cell) for cell in row[:-1]), row[-1]) for row in rows]
     widths = [max(map(_width, column)) for column in zip(*rows)]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Optional, Sequence
+from typing import Optional
 
 from hprofiler.cli.exits import Exit
-from hprofiler.model import Outcome
+from hprofiler.cli.told import print_problems
+from hprofiler.paths import is_file
 from hprofiler.store import RunFolder
 
 # Profiles that could not be used and are named; the page's ledger has all.
-PROBLEMS_SHOWN = 10
 
 
 def command(options: argparse.Namespace) -> int:
@@ -31,7 +31,7 @@ def _page_to_show(options: argparse.Namespace) -> Optional[Path]:
     if not options.open and options.serve is None:
         return None
     page = RunFolder.open(Path(options.folder)).page_path
-    return page if page.is_file() else None
+    return page if is_file(page) else None
 
 
 def _make(options: argparse.Namespace) -> int:
@@ -39,7 +39,7 @@ def _make(options: argparse.Namespace) -> int:
 
     report = make_report(Path(options.folder), options.raw_names, options.threads, options.trim)
     print(report.page)
-    _print_problems(report.problems)
+    print_problems("not in the pictures", report.problems)
     _show(report.page, options)
     if report.empty:
         reason = f"nothing is left to show ({report.coverage}): there are no pictures, and the page says why"
@@ -62,16 +62,3 @@ def _show(page: Path, options: argparse.Namespace) -> None:
         print(f"hprofiler: there is no browser to show it in: open {address}", file=sys.stderr)
     if server is not None:
         server.serve()
-
-
-def _print_problems(problems: Sequence[Outcome]) -> None:
-    """What the pictures are without; an earlier report may have had it."""
-    from hprofiler.text import printable
-
-    if problems:
-        print("not in the pictures:", file=sys.stderr)
-    for problem in problems[:PROBLEMS_SHOWN]:
-        print(f"  {printable(f'{problem.host} pid {problem.pid}: {problem.reason}')}", file=sys.stderr)
-    if len(problems) > PROBLEMS_SHOWN:
-        more = len(problems) - PROBLEMS_SHOWN
-        print(f"  … and {more} more: see the ledger in the page", file=sys.stderr)

@@ -8,12 +8,14 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence, Tuple
 
 from hprofiler.model import Status
+from hprofiler.text import printable
 
 if TYPE_CHECKING:
     from hprofiler.model import HostResult, Outcome
 
 SHOWN = 5
 FAILURES_SHOWN = 20
+PROBLEMS_SHOWN = 10
 _NAMED = 3
 
 # Reasons may differ in these and still be one to tell: figures with a unit, brackets, threads' numbers.
@@ -23,6 +25,17 @@ _DETAIL = re.compile(r" \([^()]*\)|(?<=\bTID )\d+")
 
 _Parts = Tuple[str, ...]
 """What stands between a reason's figures."""
+
+
+def print_problems(what: str, problems: Sequence[Outcome]) -> None:
+    """Stored profiles that could not be used, after a heading of `what` became of them."""
+    if problems:
+        print(f"{what}:", file=sys.stderr)
+    for problem in problems[:PROBLEMS_SHOWN]:
+        print(f"  {printable(f'{problem.host} pid {problem.pid}: {problem.reason}')}", file=sys.stderr)
+    if len(problems) > PROBLEMS_SHOWN:
+        more = len(problems) - PROBLEMS_SHOWN
+        print(f"  … and {more} more: see the ledger in the page", file=sys.stderr)
 
 
 def print_failures(failed: Sequence[Tuple[str, str, str]], page: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Optional, Sequence
 
 from hprofiler.cli import kubernetes_options
 from hprofiler.cli.asking import agrees, can_ask
+from hprofiler.cli.numbers import named
 from hprofiler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--host-map",
+        type=named,
         metavar="MAP",
         help="names of SSH for the cluster's names of hosts: a=b,c=user@d:22, or a file with a pair a line",
     )

@@ -12,7 +12,7 @@ from lightkube.config.models import User
 from lightkube.core.exceptions import ConfigError
 
 from hprofiler.errors import UsageError
-from hprofiler.home import at_home, usual
+from hprofiler.paths import at_home, is_file, usual
 
 MAX_FILE = 8 << 20
 _LISTS = ("clusters", "contexts", "users")
@@ -61,10 +61,10 @@ def _files(kubeconfig: Optional[str], environment: Mapping[str, str]) -> List[Pa
         return [at_home(kubeconfig)]
     named = [Path(name) for name in environment.get("KUBECONFIG", "").split(os.pathsep) if name]
     if named:
-        there = [path for path in named if path.is_file()]
+        there = [path for path in named if is_file(path)]
         return there or named[:1]
     file = usual("~/.kube/config")
-    return [file] if file and file.is_file() else []
+    return [file] if file and is_file(file) else []
 
 
 def _service_account(context: Optional[str], environment: Mapping[str, str]) -> Configuration:

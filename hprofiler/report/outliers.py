@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from hprofiler.errors import UsageError
 from hprofiler.measures import counted
+from hprofiler.model import Outcome
 from hprofiler.report.comparison import Compared, Unlike
 from hprofiler.report.facts import read_facts
 from hprofiler.report.reading import Names, Reader
@@ -21,7 +22,15 @@ _OTHERS_SHOWN = 20
 _FEWEST = 3
 
 
-def find_outliers(folder: Path, event: Optional[str], trim: bool) -> List[Tuple[str, Compared]]:
+@dataclass(frozen=True)
+class Outliers:
+    """The comparison of each event, and what could not be read for it."""
+
+    events: Tuple[Tuple[str, Compared], ...]
+    problems: Tuple[Outcome, ...]
+
+
+def find_outliers(folder: Path, event: Optional[str], trim: bool) -> Outliers:
     """The comparison of each event of a run folder, or of this one, from what is stored there.
 
     Raises RunFolderError when it is no run folder, UsageError for an event that was not recorded.
@@ -30,13 +39,15 @@ def find_outliers(folder: Path, event: Optional[str], trim: bool) -> List[Tuple[
     facts = replace(read_facts(run_folder.run), trimmed=trim)
     if event is not None and event not in facts.events:
         raise UsageError(f"{folder} has no event {event!r}; it has {', '.join(facts.events)}")
-    compared = []
+    compared: List[Tuple[str, Compared]] = []
+    problems: List[Outcome] = []
     for name in facts.events if event is None else (event,):
         reader = Reader(run_folder, facts.of(name), Names())
         for host in facts.of(name).hosts:
             reader.read_host(host)
         compared.append((name, reader.comparison.finish()))
-    return compared
+        problems += reader.problems
+    return Outliers(tuple(compared), tuple(problems))
 
 
 def who(one: Unlike) -> str:

@@ -8,6 +8,7 @@ from typing import Callable, List, Literal, Optional
 from hprofiler._flamegraph import Profile
 from hprofiler.measures import measure_of
 from hprofiler.model import Outcome, Status
+from hprofiler.paths import is_file, is_there
 from hprofiler.report.comparison import Comparison
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.roots import patterns
@@ -99,6 +100,8 @@ class Reader:
         path = self._folder.profile_path(host.key, recording.pid, self._facts.event)
         labels = {"host": host.name, "pid": str(recording.pid), "process": recording.label}
         threads: Literal["groups", False] = "groups" if with_threads else False
+        if is_there(path) and not is_file(path):
+            raise ValueError("it is no regular file")
         profile = Profile.open(path, "pprof", threads=threads).with_labels(labels)
         if tuple(profile.values) != measure.columns:
             raise ValueError(f"it counts {profile.values}, not {list(measure.columns)}")

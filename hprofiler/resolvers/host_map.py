@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, Tuple
 
 from hprofiler.errors import UsageError
-from hprofiler.home import at_home
+from hprofiler.paths import at_home
 from hprofiler.resolvers.host_names import MAX_HOSTS, HostEntry, is_host, parse_entry
 
 MAX_FILE_BYTES = 1024 * 1024

@@ -145,7 +145,7 @@ def test_what_root_stores_stays_its_users(start_agent, private):
 def test_an_unsafe_private_folder_is_passed_over(agent_binary, tmp_path):
     for folder in (tmp_path.parent.parent, tmp_path.parent, tmp_path):
         folder.chmod(0o755)
-    binary, home = tmp_path / "agent", tmp_path / "home"
+    binary, home = tmp_path / "agent", tmp_path / "paths"
     shutil.copy(agent_binary, binary)
     home.mkdir()
     os.chown(home, OTHER_USER, OTHER_USER)

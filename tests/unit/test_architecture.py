@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-BASE = {"model", "errors", "text", "home"}
+BASE = {"model", "errors", "text", "paths"}
 
 # room -> (rooms it may import besides itself, third-party libraries it may import)
 ALLOWED = {
@@ -20,7 +20,7 @@ ALLOWED = {
     "model": (set(), set()),
     "errors": ({"text"}, set()),
     "text": (set(), set()),
-    "home": ({"errors"}, set()),
+    "paths": ({"errors"}, set()),
     "measures": (set(), set()),
     "event_names": (set(), set()),
     "passwords": (set(), set()),
@@ -42,7 +42,7 @@ ALLOWED = {
     "store": (BASE | {"foreign_json"}, set()),
     "sink": (BASE | {"store", "measures", "_flamegraph"}, set()),
     "collect": (BASE | {"transports", "agent", "event_names", "passwords"}, set()),
-    "report": (BASE | {"store", "measures", "resources", "_flamegraph"}, set()),
+    "report": (BASE | {"aside", "store", "measures", "resources", "_flamegraph"}, set()),
     "demo": (BASE, set()),
     "run": (BASE | {"__init__", "resolvers", "collect", "store", "sink", "report"}, set()),
     "cli": (
@@ -63,6 +63,7 @@ ALLOWED = {
             "resources",
             "demo",
             "_flamegraph",
+            "aside",
             "__init__",
         },
         {"rich"},

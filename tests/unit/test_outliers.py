@@ -70,7 +70,7 @@ def test_no_alarm_in_a_hundred_runs_of_identical_hosts(tmp_path, bursts):
     dice = random.Random(1)
     for number in range(100):
         folder = make_run(tmp_path / str(number), identical(dice, 3 + number % 3, 300, bursts))
-        ((event, compared),) = find_outliers(folder.path, None, trim=False)
+        ((event, compared),) = find_outliers(folder.path, None, trim=False).events
         assert event == "cpu" and len(compared.hosts) == 3 + number % 3
         assert not compared.odd_hosts and not compared.odd_processes, outliers_table(event, compared)
 
@@ -79,7 +79,7 @@ def test_a_host_that_burns_a_tenth_more_in_one_method_is_found_and_the_method_na
     dice = random.Random(2)
     for number in range(10):
         folder = make_run(tmp_path / str(number), cluster(dice))
-        ((_, compared),) = find_outliers(folder.path, "cpu", trim=False)
+        ((_, compared),) = find_outliers(folder.path, "cpu", trim=False).events
         (odd,) = compared.odd_hosts
         assert (odd.host, odd.samples, odd.distance.methods[0].name) == ("host4", 5000, HOT)
         assert compared.hosts[0] is odd, "outliers come first"
@@ -163,7 +163,7 @@ def test_bytes_are_no_more_certain_than_the_samples_behind_them(tmp_path):
     for host in run["hosts"]:
         host["recordings"][0]["samples"]["taken"] = 300
     folder.write_run(run)
-    ((_, compared),) = find_outliers(folder.path, None, trim=False)
+    ((_, compared),) = find_outliers(folder.path, None, trim=False).events
     assert [one.samples for one in compared.hosts] == [300] * 6
     assert not compared.odd_hosts
 
@@ -238,7 +238,7 @@ FEW = [
 @pytest.mark.parametrize(("hosts", "verdict", "mark"), FEW)
 def test_the_verdict_on_few_hosts_and_methods_is_that_of_its_table(tmp_path, hosts, verdict, mark):
     folder = make_run(tmp_path / "run", of_methods(*hosts))
-    ((event, compared),) = find_outliers(folder.path, None, trim=False)
+    ((event, compared),) = find_outliers(folder.path, None, trim=False).events
     said, _, first, *_ = outliers_table(event, compared).splitlines()
     assert said == f"cpu: {verdict}" and first.split()[1] == mark
 
@@ -251,7 +251,7 @@ def test_processes_of_one_name_have_their_pids(tmp_path):
     for recording in run["hosts"][0]["recordings"]:
         recording["process"]["label"] = "YarnChild"
     folder.write_run(run)
-    ((event, compared),) = find_outliers(folder.path, None, trim=False)
+    ((event, compared),) = find_outliers(folder.path, None, trim=False).events
     table = outliers_table(event, compared)
     assert all(f"YarnChild on h (pid {pid})" in table for pid in (7, 8, 9))
 
@@ -290,7 +290,7 @@ def test_what_cannot_be_compared_is_said(tmp_path):
 def test_a_stored_profile_that_is_damaged_is_left_out(tmp_path):
     folder = make_run(tmp_path / "run", identical(random.Random(10), 4, 500))
     folder.profile_path("host1", 101, "cpu").write_bytes(b"no")
-    ((_, compared),) = find_outliers(folder.path, None, trim=False)
+    ((_, compared),) = find_outliers(folder.path, None, trim=False).events
     assert sorted(one.host for one in compared.hosts) == ["host0", "host2", "host3"]
 
 

@@ -135,8 +135,8 @@ def test_directories_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     own.mkdir(parents=True)
     assert selector_directories(shipped, [extra]) == [shipped, own, extra]
     monkeypatch.delenv("XDG_CONFIG_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    own = tmp_path / "home" / ".config" / "hprofiler" / "selectors"
+    monkeypatch.setenv("HOME", str(tmp_path / "paths"))
+    own = tmp_path / "paths" / ".config" / "hprofiler" / "selectors"
     own.mkdir(parents=True)
     assert selector_directories(shipped) == [shipped, own]
 

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Callable, Dict, List, Optional, Union
 
 from hprofiler._flamegraph import Profile
+from hprofiler.aside import interruptibly
 from hprofiler.errors import ProfileError, UsageError
 from hprofiler.measures import Column, amount, counted, measure_of
 from hprofiler.model import Outcome
+from hprofiler.paths import is_folder, is_there
 from hprofiler.report.covered import run_covered, sampled
 from hprofiler.report.diff.spread import Spread
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts, read_facts
@@ -167,7 +169,7 @@ class FileSource:
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         try:
-            self._profile = Profile.open(path)
+            self._profile = interruptibly(lambda: Profile.open(path))
         except ValueError as error:
             raise ProfileError(f"cannot read: {error}") from error
         except OSError as error:
@@ -212,10 +214,10 @@ Source = Union[RunSource, FileSource]
 
 def open_side(path: Path) -> Source:
     """A run folder or a file. Raises UsageError for what is neither, ProfileError for no profile."""
-    if not path.exists():
+    if not is_there(path):
         raise UsageError(f"{path} does not exist", "name two run folders, or two profiles")
-    if path.is_dir() or path.name == RUN_FILE:
-        return RunSource(path if path.is_dir() else path.parent)
+    if is_folder(path) or path.name == RUN_FILE:
+        return RunSource(path if is_folder(path) else path.parent)
     return FileSource(path)
 
 

@@ -140,7 +140,7 @@ def _containers(pods: Pods) -> List[Host]:
 
 
 def _names(running: Sequence[Container], home: Optional[str]) -> List[str]:
-    """The shortest that are all different: pod, pod/container, and any namespace but `home` before that."""
+    """The shortest that are all different: pod, pod/container, and any namespace but `paths` before that."""
     several = Counter((container.namespace, container.pod) for container in running)
     names = []
     for container in running:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Dict, Mapping, Optional, Tuple
 
 from hprofiler.errors import UsageError
+from hprofiler.paths import is_file
 
 MAX_FILE = 8 << 20
 _VARIABLE = re.compile(r"\$\{([^${}\s]+)\}")
@@ -33,7 +34,7 @@ def is_configured(environment: Mapping[str, str] = os.environ) -> bool:
 def _folder(environment: Mapping[str, str]) -> Optional[Path]:
     for variable in ("YARN_CONF_DIR", "HADOOP_CONF_DIR"):
         folder = environment.get(variable)
-        if folder and (Path(folder) / "yarn-site.xml").is_file():
+        if folder and is_file(Path(folder) / "yarn-site.xml"):
             return Path(folder)
     return None
 

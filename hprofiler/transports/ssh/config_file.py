@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import List
 
 from hprofiler.errors import UsageError
-from hprofiler.home import at_home
+from hprofiler.paths import at_home, is_file
 
 _DEPTH = 16
 
@@ -44,5 +44,5 @@ def _included(value: str, base: Path) -> List[Path]:
     found: List[Path] = []
     for pattern in shlex.split(value):
         absolute = base / at_home(pattern)
-        found += [Path(name) for name in sorted(glob.glob(str(absolute))) if Path(name).is_file()]  # noqa: PTH207
+        found += [Path(name) for name in sorted(glob.glob(str(absolute))) if is_file(Path(name))]  # noqa: PTH207
     return found

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from hprofiler.errors import HostError, UsageError
-from hprofiler.home import at_home
 from hprofiler.model import Host
+from hprofiler.paths import at_home, is_file
 from hprofiler.transports.ssh import failures
 from hprofiler.transports.ssh.attempt import Attempt
 from hprofiler.transports.ssh.handshake import RefusedBanner, check_host_key, log_in, shake_hands
@@ -41,7 +41,7 @@ class SshConnector:
     def __init__(self, options: SshOptions, ask_passphrase: Optional[AskPassphrase] = None) -> None:
         """`ask_passphrase(prompt)` is called from any thread. Raises UsageError for files not there."""
         for file in (options.identity, options.config_path):
-            if file is not None and not at_home(file).is_file():
+            if file is not None and not is_file(at_home(file)):
                 raise UsageError(f"there is no file {file}", "check --identity and --ssh-config")
         self.options = options
         self._routes = RouteFinder(options)

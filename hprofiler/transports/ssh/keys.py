@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
-from hprofiler.home import usual
+from hprofiler.paths import is_file, usual
 from hprofiler.transports.ssh.route import Route
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class KeyRing:
             yield from agent.values()
         if not route.identities:
             for path in filter(None, map(usual, _DEFAULT_KEYS)):
-                if path.is_file() and _public_key(path) not in agent:
+                if is_file(path) and _public_key(path) not in agent:
                     yield self._file_key(path)
 
     def _agent_keys(self) -> List[Credential]:
@@ -114,7 +114,7 @@ def _open_key(path: Path, passphrase: Optional[str]) -> paramiko.PKey:
 
 def _with_certificate(key: paramiko.PKey, path: Path) -> paramiko.PKey:
     certificate = path.with_name(path.name + "-cert.pub")
-    if certificate.is_file():
+    if is_file(certificate):
         key.load_certificate(str(certificate))
     return key
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from hprofiler.errors import HostError, UsageError
-from hprofiler.home import at_home, usual
 from hprofiler.model import Host
+from hprofiler.paths import at_home, usual
 from hprofiler.transports.ssh.config_file import read_config
 from hprofiler.transports.ssh.options import SshOptions
 

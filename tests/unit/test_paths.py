@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler.errors import UsageError
-from hprofiler.home import at_home, usual
+from hprofiler.paths import at_home, usual
 from tests.needed import lacking
 
 NOBODY = 54321

@@ -1,7 +1,11 @@
-"""`~` at the beginning of a path. Whoever runs this may have no home folder, as in many containers."""
+"""Paths that people and environments name. They may lead nowhere, or where nobody may look.
+
+Whoever runs this may have no home folder, as in many containers; and pathlib raises where it may not look.
+"""
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 from typing import Optional, Union
 
@@ -26,3 +30,25 @@ def usual(path: str) -> Optional[Path]:
         return at_home(path)
     except UsageError:
         return None
+
+
+def is_file(path: Path) -> bool:
+    """Whether a regular file is seen there."""
+    return stat.S_ISREG(_mode(path))
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder is seen there."""
+    return stat.S_ISDIR(_mode(path))
+
+
+def is_there(path: Path) -> bool:
+    """Whether anything is seen there."""
+    return bool(_mode(path))
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,108 @@
+"""Files that are none, cannot be looked at, or never end; a disk that is full; input that does not come."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Callable, List, Optional
+
+import pytest
+
+from tests.lab.procs import wait_for
+
+LONG = "x" * 300
+NOTHING = "text:no-such-thing-anywhere"
+
+
+def hprofiler(
+    *words: object, before: Optional[Callable[[], None]] = None, **named: str
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hprofiler", *map(str, words)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, preexec_fn=before, env={**os.environ, **named}
+    )
+
+
+@pytest.fixture
+def folded(tmp_path: Path) -> Path:
+    path = tmp_path / "a.folded"
+    path.write_text("a;b 3\n")
+    return path
+
+
+def test_a_folder_of_settings_with_a_name_that_no_folder_has() -> None:
+    done = hprofiler("selectors", XDG_CONFIG_HOME=f"/{LONG}")
+    assert done.returncode == 0 and "spark-executor" in done.stdout, done
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["convert", "a.folded", "-o", f"{LONG}.svg"],
+        ["diff", LONG, "a.folded"],
+        ["diff", "a.folded", "a.folded", "-o", f"{LONG}/a.svg"],
+        ["ps", "-j", "x", "--hosts", "127.0.0.1", "--identity", LONG],
+        ["report", LONG],
+        ["-j", NOTHING, "-o", ""],
+        ["-j", NOTHING, "--audit", ""],
+        ["-j", NOTHING, "--hosts-file", ""],
+        ["-j", NOTHING, "--async-profiler", "/dev/zero"],
+    ],
+    ids=lambda words: " ".join(words).replace(LONG, "LONG"),
+)
+def test_names_that_make_no_sense(words: List[str], folded: Path) -> None:
+    done = hprofiler(*words, before=lambda: os.chdir(folded.parent))
+    assert done.returncode == 2 and done.stderr.startswith("hprofiler: "), done
+    assert os.listdir(folded.parent) == ["a.folded"]
+
+
+@pytest.mark.parametrize("verb", ["report", "outliers", "diff"])
+def test_a_fifo_for_a_run_s_file_is_not_waited_for(verb: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "run.json")
+    done = hprofiler(verb, tmp_path, *([tmp_path] if verb == "diff" else []))
+    assert done.returncode in (2, 4) and "not a regular file" in done.stderr, done
+
+
+def test_a_fifo_for_a_selector_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.yaml")
+    done = hprofiler("selectors", "--selectors", tmp_path)
+    assert done.returncode == 2 and "a.yaml: is no regular file" in done.stderr, done
+
+
+def test_a_full_disk_is_that_of_the_run_folder(tmp_path: Path) -> None:
+    def little() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))
+
+    done = hprofiler("-j", NOTHING, "-o", tmp_path / "out", before=little)
+    assert f"cannot write the run folder {tmp_path}/out: File too large" in done.stderr, done
+
+
+@pytest.mark.parametrize("more", [[], ["--exclude", "x"], ["--flamechart"]], ids=" ".join)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_input_that_does_not_come_may_be_waited_for_no_longer(
+    more: List[str], number: int, code: int, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "hprofiler", "convert", "-", *more, "-o", str(tmp_path / "x.svg")]
+    waits = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
+    )
+    try:
+        wait_for("it to read", lambda: reads_stdin(waits.pid))
+        waits.send_signal(number)
+        assert waits.wait(60) == code
+    finally:
+        waits.kill()
+        waits.communicate()
+    assert list(tmp_path.iterdir()) == []
+
+
+def reads_stdin(pid: int) -> bool:
+    """Whether a thread of it waits for something to come through a pipe."""
+    return any("pipe_read" in path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/wchan"))
