@@ -19,7 +19,7 @@ _OUR_FRAME = re.compile(r'File "[^"]*/hprofiler/')
 _TRIES = 3
 _TOLD = {"failed", "degraded"}
 _OF_A_TICK = FREQUENCY // 100
-"""Samples: CPU time, by which they are expected, is counted in hundredths of a second. Where a host was frozen
+"""Samples: CPU time, by which they are expected, is counted in hundredths of a second. Where a host stood still
 for all of its recording there are one or two."""
 
 
