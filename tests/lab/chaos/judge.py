@@ -19,8 +19,9 @@ _OUR_FRAME = re.compile(r'File "[^"]*/hprofiler/')
 _TRIES = 3
 _TOLD = {"failed", "degraded"}
 _OF_A_TICK = FREQUENCY // 100
-"""Samples: CPU time, by which they are expected, is counted in hundredths of a second. Where a host stood still
-for all of its recording there are one or two."""
+"""Samples: CPU time, by which they are expected, is counted in hundredths of a second.
+
+Of a host that stood still for all of its recording there are one or two."""
 
 
 def of_result(result: Result, ground: Ground, excuse: Excuse, pids: Mapping[str, int]) -> Iterator[str]:
