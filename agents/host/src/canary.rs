@@ -38,6 +38,8 @@ pub struct Canary {
     since: Option<Use>,
     heard: Heard,
     left: Vec<String>,
+    /// Given up, with a thread at work beside it.
+    hangs: bool,
     step: Step,
 }
 
@@ -87,6 +89,7 @@ impl Canary {
             since: None,
             heard: Heard::default(),
             left: Vec::new(),
+            hangs: false,
             step: Step::Look(Use::for_time(&target, LOOK), Box::new((request, libraries))),
             target,
         })
@@ -164,6 +167,7 @@ impl Canary {
             return None;
         }
         self.left = recordings.left_by_now();
+        self.hangs = recordings.at_work().next().is_some();
         let during = self.since.as_ref();
         let during = during.and_then(|used| used.processors(&self.target));
         let outcome = self.heard.outcome.take()?;
@@ -210,6 +214,11 @@ impl Canary {
             outcome,
             left: std::mem::take(&mut self.left),
         }
+    }
+
+    /// The process, if it was given up and somebody is at work beside it yet.
+    pub fn hanging(&self) -> Option<i32> {
+        self.hangs.then_some(self.target.pid)
     }
 
     /// Have it end now, as `Recordings::abandon`.

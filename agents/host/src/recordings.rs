@@ -371,10 +371,16 @@ impl Recordings {
 
     /// What could not be deleted, and what may yet be deleted by those that hang.
     pub fn left_by_now(&self) -> Vec<String> {
-        let hang = self.all.iter().filter(|recording| !recording.ended);
-        let hang =
-            hang.map(|recording| format!("what is beside process {}, which hangs", recording.pid));
+        let hang = self
+            .at_work()
+            .map(|pid| format!("what is beside process {pid}, which hangs"));
         self.left.iter().cloned().chain(hang).collect()
+    }
+
+    /// The processes beside which somebody is at work yet.
+    pub fn at_work(&self) -> impl Iterator<Item = i32> + '_ {
+        let hang = self.all.iter().filter(|recording| !recording.ended);
+        hang.map(|recording| recording.pid)
     }
 }
 

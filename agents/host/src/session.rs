@@ -54,6 +54,8 @@ struct Session {
     excluded: HashSet<i32>,
     recordings: Option<Recordings>,
     canary: Option<Canary>,
+    /// Processes that were given up, and beside which a thread is at work until they go on.
+    hanging: HashSet<i32>,
     /// By what the session may go on over another connection.
     token: Option<Token>,
     listens: bool,
@@ -88,6 +90,7 @@ pub fn run(once: bool) -> u8 {
         excluded: scan::own_ancestry(),
         recordings: None,
         canary: None,
+        hanging: HashSet::new(),
         token: None,
         listens: false,
         lost: None,
@@ -238,6 +241,7 @@ impl Session {
     }
 
     fn hear(&mut self, pid: i32, report: Report) {
+        self.see_end(pid, &report);
         if let Some(recordings) = &mut self.recordings {
             recordings.hear(pid, report, &mut self.output);
         } else if let Some(canary) = &mut self.canary {
@@ -246,10 +250,17 @@ impl Session {
         self.advance();
     }
 
+    fn see_end(&mut self, pid: i32, report: &Report) {
+        if let Report::Over(_) = report {
+            self.hanging.remove(&pid);
+        }
+    }
+
     fn advance(&mut self) {
         if let Some(canary) = &mut self.canary {
             let watched = canary.go_on(&self.host.name, &self.name, &self.inbox);
             if let Some(watched) = watched {
+                self.hanging.extend(canary.hanging());
                 self.canary = None;
                 self.output.send(&Event::Watched(watched));
             }
@@ -258,11 +269,9 @@ impl Session {
             return;
         };
         if recordings.advance(&mut self.output) {
-            let left = self
-                .recordings
-                .take()
-                .map(|recordings| recordings.left_by_now())
-                .unwrap_or_default();
+            self.hanging.extend(recordings.at_work());
+            let left = recordings.left_by_now();
+            self.recordings = None;
             let left = left.into_iter().chain(attach::left()).collect();
             self.output.send(&Event::Done { left });
         }
@@ -280,7 +289,7 @@ impl Session {
         for path in &left {
             complain(&format!("left behind: {path}"));
         }
-        let stays = matches!(end, End::Bye | End::Closed) && !attach::see_off();
+        let stays = matches!(end, End::Bye | End::Closed) && self.has_to_stay();
         match end {
             End::Lent(_) => {}
             _ if stays => self.output.send_noted(), // something is to be done yet that nobody hears of
@@ -300,14 +309,21 @@ impl Session {
         code
     }
 
-    /// For the time of one more lease, unseen, until no JVM needs what tells it what its signal means.
+    /// Whether a JVM has yet to look at what tells it what its signal means, or to let go of what is beside it.
+    fn has_to_stay(&self) -> bool {
+        let all_looked = attach::see_off();
+        !(all_looked && self.hanging.is_empty())
+    }
+
+    /// For the time of one more lease, unseen, until that is over.
     fn stay(&mut self) {
         self.output.close();
         let end = Instant::now() + self.lease;
         lease::show(end);
-        while Instant::now() < end && !attach::see_off() {
+        while Instant::now() < end && self.has_to_stay() {
             match self.inbox.next(Instant::now() + LOOK) {
                 Some(Happening::Signal(signal)) if signal != SIGHUP => return,
+                Some(Happening::Report(pid, report)) => self.see_end(pid, &report),
                 _ => {}
             }
         }
