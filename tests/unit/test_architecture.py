@@ -26,7 +26,7 @@ ALLOWED = {
     "passwords": (set(), set()),
     "aside": (set(), set()),
     "foreign_json": (set(), set()),
-    "resources": ({"errors"}, set()),
+    "resources": ({"errors", "paths"}, set()),
     "selection": (BASE | {"selector_file"}, set()),
     "selector_file": (BASE, {"yaml"}),
     "kubernetes": (

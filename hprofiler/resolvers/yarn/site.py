@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Dict, Mapping, Optional, Tuple
 
@@ -40,6 +39,9 @@ def _folder(environment: Mapping[str, str]) -> Optional[Path]:
 
 
 def _properties(file: Path) -> Dict[str, str]:
+    # Not above: a Ctrl-C that strikes while its native half is imported is lost, for it goes on without.
+    import xml.etree.ElementTree as ElementTree
+
     try:
         if file.stat().st_size > MAX_FILE:
             raise UsageError(f"{file} is larger than {MAX_FILE >> 20} MiB")
