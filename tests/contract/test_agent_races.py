@@ -117,17 +117,10 @@ def sweep() -> None:
 
 def everything(agent: Any, library: str, burner: Any) -> bytes:
     """All that the agent says of a recording and a cleaning, whatever comes of them."""
-    said = b""
-    ready, refused = agent.prepare(library, found(agent, burner), duration=0.5)
-    said += repr(refused).encode()
-    if ready:
-        agent.start()
-        result = agent.collect()
-        said += repr(result.outcomes).encode() + b"".join(result.profiles.values())
-    else:
-        agent.send("start")
-        agent.expect("recording")
-        agent.expect("done")
+    _, refused = agent.prepare(library, found(agent, burner), duration=0.5)
+    agent.send("start")  # which fails where async-profiler's file is swapped as it opens it
+    result = agent.collect()
+    said = repr((refused, result.outcomes)).encode() + b"".join(result.profiles.values())
     agent.send("clean", kept=True, dry=True)
     listed = agent.expect("leftovers")
     his = [one["id"] for one in listed["entries"] if str(SWAPPING_USER) in one["path"]]
