@@ -97,10 +97,17 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
     Raises RunFolderError before anything is touched when nothing can be written, PicturesError when the
     recordings are kept but the report cannot be made.
     """
+    folder = RunFolder.create(request.output, request.force)
+    try:
+        return _run_into(folder, request, reach, listener)
+    finally:
+        folder.release()
+
+
+def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
     from hprofiler.report import make_report
     from hprofiler.sink import FolderSink
 
-    folder = RunFolder.create(request.output, request.force)
     started = datetime.now(timezone.utc)
     stop = Stop()
     sink = FolderSink(folder)

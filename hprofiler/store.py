@@ -13,19 +13,24 @@ Names on disk are made from names of hosts and events, which nobody vouches for:
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import hashlib
+import itertools
 import json
+import logging
 import os
 import re
 import shutil
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping
+from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping, Optional
 
 from hprofiler import foreign_json
 from hprofiler.errors import RunFolderError
 from hprofiler.paths import is_file, is_folder, is_there
+
+_log = logging.getLogger(__name__)
 
 RUN_FILE = "run.json"
 FORMAT = 2
@@ -36,17 +41,18 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._hold: Optional[int] = None
 
     @classmethod
     def create(cls, path: Path, force: bool = False) -> RunFolder:
         """Make the folder of a new run; one that is there already is kept, and the new one goes beside it.
 
-        With `force` the old run is replaced. Raises RunFolderError for a folder with other
-        things in it, and where nothing can be written.
+        With `force` the old run is replaced. No other run gets the folder before `release`, or the end
+        of this process. Raises RunFolderError for a folder with other things in it, for a run that is
+        to be replaced while it goes on, and where nothing can be written.
         """
         try:
-            folder = cls(_free_path(path, force))
-            folder.path.mkdir(parents=True, exist_ok=True)
+            folder = next(folder for folder in map(cls, _beside(path)) if folder._claim(force))
             folder.write_run({"format": FORMAT})
         except OSError as error:
             raise RunFolderError(
@@ -122,6 +128,62 @@ class RunFolder:
         """The pages that earlier versions wrote beside it, one an event."""
         return [self.path / f"report-{safe_name(event)}.html" for event in events]
 
+    def release(self) -> None:
+        """Let other runs have the folder."""
+        if self._hold is not None:
+            os.close(self._hold)
+            self._hold = None
+
+    def _claim(self, force: bool) -> bool:
+        """Hold the folder, unless a run is in it that is to be kept."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._hold = os.open(self.path, os.O_RDONLY)
+        claimed = False
+        try:
+            claimed = self._is_alone(force) and self._is_empty(force)
+        finally:
+            if not claimed:
+                self.release()
+        return claimed
+
+    def _is_alone(self, force: bool) -> bool:
+        """Whether no other run goes on in the folder that is held."""
+        assert self._hold is not None
+        try:
+            fcntl.flock(self._hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if force:
+                raise RunFolderError(
+                    f"another run is writing to {self.path}", "wait for it, or choose another folder with -o"
+                ) from None
+            return False
+        except OSError as error:  # some file systems have no locks; runs seldom begin at the same moment
+            _log.info("%s cannot be locked: %s", self.path, error.strerror)
+        return True
+
+    def _is_empty(self, force: bool) -> bool:
+        """Whether no run is in the folder, with `force` any more."""
+        if not any(self.path.iterdir()):
+            return True
+        if not is_file(self.path / RUN_FILE):
+            raise RunFolderError(
+                f"{self.path} exists and is no run folder: nothing in it will be touched",
+                "choose a new or empty folder with -o",
+            )
+        if force:
+            self._remove_run()
+        return force
+
+    def _remove_run(self) -> None:
+        """Remove what a run writes and nothing else: a file the user put beside it stays."""
+        for folder in (self.cluster_dir, self.path / "hosts"):
+            if folder.is_symlink():
+                folder.unlink()
+            elif folder.is_dir():
+                shutil.rmtree(folder)
+        for file in (self.page_path, *self.old_pages(events_of(_content_of(self))), self.path / RUN_FILE):
+            file.unlink(missing_ok=True)
+
 
 @contextmanager
 def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
@@ -157,34 +219,11 @@ def _hashed(name: str) -> str:
     return f"{readable or 'host'}-{digest}"
 
 
-def _free_path(path: Path, force: bool) -> Path:
-    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-        return path
-    if not (path / RUN_FILE).is_file():
-        raise RunFolderError(
-            f"{path} exists and is no run folder: nothing in it will be touched",
-            "choose a new or empty folder with -o",
-        )
-    if force:
-        _remove_run(path)
-        return path
-    number = 2
-    while (beside := path.with_name(f"{path.name}-{number}")).exists():
-        number += 1
-    return beside
-
-
-def _remove_run(path: Path) -> None:
-    """Remove what a run writes and nothing else: a file the user put beside it stays."""
-    old = RunFolder(path)
-    pages = [old.page_path, *old.old_pages(events_of(_content_of(old)))]
-    for name in ("cluster", "hosts"):
-        if (path / name).is_symlink():
-            (path / name).unlink()
-        elif (path / name).is_dir():
-            shutil.rmtree(path / name)
-    for file in (*pages, path / RUN_FILE):
-        file.unlink(missing_ok=True)
+def _beside(path: Path) -> Iterator[Path]:
+    """The path, and those that are as good where it is taken."""
+    yield path
+    for number in itertools.count(2):
+        yield path.with_name(f"{path.name}-{number}")
 
 
 def _content_of(folder: RunFolder) -> Mapping[str, Any]:

@@ -1,6 +1,9 @@
 """The run folder: what is refused, what is kept, and that names stay inside."""
 
+import contextlib
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -10,16 +13,59 @@ from hprofiler.store import RunFolder, replacing, safe_name
 
 
 def test_new_run_goes_beside_an_old_one(tmp_path):
-    first = RunFolder.create(tmp_path / "out")
-    second = RunFolder.create(tmp_path / "out")
-    third = RunFolder.create(tmp_path / "out")
-    assert [f.path.name for f in (first, second, third)] == ["out", "out-2", "out-3"]
+    names = []
+    for _ in range(3):
+        folder = RunFolder.create(tmp_path / "out")
+        folder.release()
+        names.append(folder.path.name)
+    assert names == ["out", "out-2", "out-3"]
+
+
+ASKS = """
+import sys
+from pathlib import Path
+from hprofiler.store import RunFolder
+print("ready", flush=True)
+sys.stdin.readline()
+folder = RunFolder.create(Path(sys.argv[1]))
+print(folder.path.name, flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_runs_that_begin_at_the_same_moment_have_a_folder_each(tmp_path):
+    command = [sys.executable, "-c", ASKS, str(tmp_path / "out")]
+    with contextlib.ExitStack() as stack:
+        asking = [
+            stack.enter_context(
+                subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            )
+            for _ in range(8)
+        ]
+        assert {one.stdout.readline() for one in asking} == {"ready\n"}
+        for one in asking:
+            one.stdin.write("go on\n")
+            one.stdin.flush()
+        names = [one.stdout.readline().strip() for one in asking]
+        for one in asking:
+            one.stdin.close()
+    assert sorted(names) == ["out", *(f"out-{number}" for number in range(2, 9))]
+
+
+def test_a_run_that_goes_on_is_not_replaced(tmp_path):
+    going_on = RunFolder.create(tmp_path / "out")
+    with pytest.raises(RunFolderError, match=r"another run is writing to .*/out"):
+        RunFolder.create(tmp_path / "out", force=True)
+    assert RunFolder.create(tmp_path / "out").path.name == "out-2"
+    going_on.release()
+    assert RunFolder.create(tmp_path / "out", force=True).path == going_on.path
 
 
 def test_force_replaces_the_run_and_keeps_foreign_files(tmp_path):
     old = RunFolder.create(tmp_path / "out")
     (old.host_dir("a")).mkdir(parents=True)
     (old.path / "notes.txt").write_text("mine")
+    old.release()
     new = RunFolder.create(tmp_path / "out", force=True)
     assert new.path == old.path
     assert not new.host_dir("a").exists()

@@ -42,6 +42,7 @@ def make_run(
     folder = RunFolder.create(path)
     made = [_host(host, _stored(folder, host, events)) for host in hosts]
     folder.write_run(_record(made, selector, events))
+    folder.release()
     return folder
 
 
