@@ -80,6 +80,7 @@ class Program:
         self.process = subprocess.Popen(
             wrap(argv) if wrap else argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
+        self._is_here = wrap is None
         self.other_lines: List[str] = []
         self._unread = b""
         self.pid = int(self._line("ready pid=")[len("ready pid=") :])
@@ -107,10 +108,12 @@ class Program:
         """End it whatever its state; harmless when it has ended.
 
         A JVM that is killed leaves its attach socket, which nobody can attach past to a later JVM of another
-        user that gets its number.
+        user that gets its number. Of one that was killed before only the folders of this machine are known.
         """
-        with suppress(OSError):
-            Path(f"/proc/{self.outer.pid}/root/tmp/.java_pid{self.pid}").unlink()
+        folders = [f"/proc/{self.outer.pid}/root/tmp", *(["/tmp"] if self._is_here else [])]
+        for folder in folders:
+            with suppress(OSError):
+                Path(folder, f".java_pid{self.pid}").unlink()
         self.outer.kill()
         self._go_on()
         for pipe in (self.process.stdin, self.process.stdout):

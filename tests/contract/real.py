@@ -8,6 +8,7 @@ from hprofiler import resources
 from hprofiler.agent import AgentBinaries
 from hprofiler.errors import UsageError
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Selector
+from tests.contract.agent_driver import good
 
 
 def why_not() -> Optional[str]:
@@ -45,6 +46,11 @@ class Profiles:
 
 def of_host(result: HostResult) -> List[Outcome]:
     return [outcome for outcome in result.outcomes if outcome.pid is None]
+
+
+def is_good(line: Outcome) -> bool:
+    """That a process was recorded as it was asked for; AssertionError has why it was not."""
+    return good({"status": line.status.value, "reason": line.reason})
 
 
 def of_processes(result: HostResult) -> List[Outcome]:

@@ -96,7 +96,7 @@ def test_an_agent_of_another_version_that_is_stopped(another_version, start_agen
     """As a user whose agents nobody else ends."""
     burner, cleaner = burn(user=OTHER_USER), start_agent(user=OTHER_USER)
     cleaner.hello()
-    agent = another_version(lease=8, user=OTHER_USER)
+    agent = another_version(lease=14, user=OTHER_USER)
     begin(agent, library_file, burner)
     agent.process.send_signal(signal.SIGSTOP)
     before = listed(cleaner)
@@ -104,7 +104,7 @@ def test_an_agent_of_another_version_that_is_stopped(another_version, start_agen
     profiler = of_pid(before, burner.outer.pid)["profiler"]
     assert [entry["state"] for entry in (waiting, folder, profiler)] == ["ending"] * 3, before
     assert "lease ends in" in waiting["reason"] and "which is to end" in folder["reason"]
-    assert all(0 <= entry["ends"] <= 8 for entry in (waiting, folder, profiler))
+    assert all(0 <= entry["ends"] <= 14 for entry in (waiting, folder, profiler))
 
     def is_left():
         return of_pid(listed(cleaner), agent.process.pid)["agent"]["state"] == "left"

@@ -79,7 +79,7 @@ def test_one_that_was_stopped_past_its_limit_ends_nobody_elses_recording(start_a
         agent.start()
         return agent
 
-    stopped = begin(1)
+    stopped = begin(3)
     stopped.process.send_signal(signal.SIGSTOP)
     wait_for("the profiler's own time limit", lambda: not is_profiled(pid), 2 * LIMIT)
     other = begin(300)

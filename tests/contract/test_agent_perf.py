@@ -28,6 +28,9 @@ from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users, kernel frames")
 
+BURNING = ("[burner]",)
+"""The thread that burns: JVMs have others, which compile for a while."""
+
 
 @pytest.mark.parametrize("jdk", [8, 11, 17, 21, 25])
 def test_shares_and_names_of_a_jvm_with_frame_pointers(agent, burn, jdk):
@@ -78,7 +81,7 @@ def test_a_jvm_that_takes_no_agents_writes_its_map_itself(agent, burn, jdk):
     done = record(agent, burner)
     assert "-XX:-EnableDynamicAgentLoading" in done.outcome["reason"]
     assert "inlined" in done.outcome["reason"]
-    assert done.share("Burner") > 0.9, done.stacks()[:5]
+    assert done.share("Burner", among=BURNING) > 0.9, done.stacks()[:5]
     assert not usual_map(burner).exists()
 
 
@@ -131,7 +134,7 @@ def test_without_attach_only_a_map_that_is_there_names_methods(agent, burn, ther
 def test_a_jvm_of_another_user(agent, burn):
     done = record(agent, burn(user=OTHER_USER, options=[FRAME_POINTERS]), duration=1.5)
     assert good(done.outcome)
-    assert done.share("Burner") > 0.9
+    assert done.share("Burner", among=BURNING) > 0.9
     assert near(burnt(done)["hot"], 0.70, done.head()["samples"]["taken"])
 
 
@@ -146,7 +149,7 @@ def test_a_jvm_in_namespaces_of_its_own(agent, more, option):
     finally:
         burner.kill()
     assert good(done.outcome)
-    assert done.share("Burner") > 0.9 and done.share("[unknown") < 0.02
+    assert done.share("Burner", among=BURNING) > 0.9 and done.share("[unknown") < 0.02
     assert near(burnt(done)["hot"], 0.70, done.head()["samples"]["taken"])
     assert not [name for name in left if name.startswith((".hprofiler", "perf-"))]
 
@@ -158,7 +161,7 @@ def test_an_agent_that_is_the_jvms_user_sees_user_code(start_agent, burn):
     assert done.head()["source"] in ("perf_events", "cpu-clock,alluser")
     if done.head()["source"] != "perf_events":
         assert "perf_event_paranoid" in done.outcome["reason"]
-    assert done.share("Burner") > 0.9
+    assert done.share("Burner", among=BURNING) > 0.9
 
 
 def test_another_users_jvm_is_refused_to_a_user(start_agent, burn):

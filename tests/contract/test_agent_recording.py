@@ -148,7 +148,7 @@ def test_a_jvm_that_ends_in_the_middle_keeps_its_samples(agent, library, burn, h
 
 def test_a_jvm_that_is_killed_loses_only_its_own(agent, library, burn):
     killed, other = burn(), burn(role="beta")
-    agent.prepare(library, found(agent, killed, other))
+    agent.prepare(library, found(agent, killed, other), duration=4)
     agent.start()
     killed.outer.kill(signal.SIGKILL)
     result = agent.collect()

@@ -25,7 +25,7 @@ from tests.lab import procs
 from tests.lab.procs import wait_for
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: connections of other users")
-SHORT = 3.0
+SHORT = 8.0
 """Seconds of a lease that a test waits for."""
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.burners.burner import Burner
-from tests.contract.agent_driver import FREQUENCY, Agent
+from tests.contract.agent_driver import FREQUENCY, Agent, good
 from tests.contract.asking import chosen, sampling
 from tests.contract.conftest import found, namespace_tmp
 from tests.contract.perf_engine import prepare as prepare_perf
@@ -59,7 +59,7 @@ def test_the_folder_with_room_is_taken(agent, library):
         assert not [name for name in namespace_tmp(burner) if "-run-" in name]
         agent.start()
         result = agent.collect()
-        assert (result.outcomes[burner.outer.pid]["status"], result.left) == ("ok", [])
+        assert good(result.outcomes[burner.outer.pid]) and result.left == []
     finally:
         burner.kill()
 

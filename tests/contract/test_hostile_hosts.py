@@ -13,6 +13,7 @@ import pytest
 
 from tests.burners.burner import Burner
 from tests.contract import hostile, real
+from tests.contract.agent_driver import good
 from tests.contract.conftest import as_burnt
 from tests.contract.crowd import Crowd
 from tests.contract.sshd import SSHD
@@ -29,6 +30,8 @@ PLAYED = {name: one for name, one in hostile.ALL.items() if name not in LEFT_OUT
 DRIPS = f"""{hostile.TO_RECORD} profile(7, b'', size=512 << 20)
 while True: out(b'x' * (1 << 18)); time.sleep(0.5)"""
 """A host that keeps to its limit for each mebibyte, and takes a quarter of an hour for all."""
+TIMEOUT = "15" if hostile.WAITED_FOR.isdisjoint(LEFT_OUT) else "60"
+"""Seconds of a step; on a busy machine a host that floods takes its time to be one that sent too much."""
 MOST_MEMORY = 1 << 30
 MOST_SECONDS = 240.0
 """Of a run whose steps may take 15 s each, on a machine that has other things to do."""
@@ -71,13 +74,14 @@ def test_one_good_host_among_bad_ones(tmp_path, burner):
     before = set(tmp_path.iterdir())
     run = tmp_path / "run"
     names = ["good", *PLAYED]
-    words = ["-j", WORD, "-t", "2", "-f", "499", "--engine", "async-profiler", "--timeout", "15"]
+    words = ["-j", WORD, "-t", "2", "-f", "499", "--engine", "async-profiler", "--timeout", TIMEOUT]
     ended = crowd.start("run", names, *words, "-o", str(run)).result(MOST_SECONDS)
     assert ended.code == 3, ended
     hosts = {host["name"]: host for host in json.loads((run / "run.json").read_text())["hosts"]}
     (recording,) = hosts["good"]["recordings"]
     assert recording["process"]["pid"] == burner.pid
-    assert [line["status"] for line in hosts["good"]["outcomes"]] == ["ok"], lines_of(hosts["good"])
+    (line,) = hosts["good"]["outcomes"]
+    assert good(line)
     for name, one in PLAYED.items():
         assert re.search(one.says, lines_of(hosts[name])), (name, lines_of(hosts[name]))
     assert ended.memory < MOST_MEMORY, ended.memory

@@ -108,7 +108,7 @@ def test_after_the_coordinator_was_killed(
 def test_a_link_that_was_down_for_longer_than_the_lease_loses_nothing(
     lab: Lab, coordinator: Coordinator, job: Dict[str, Burner], witness: Witness, cable: str
 ) -> None:
-    running = coordinator.start("-f", "200", "-t", "120", "-j", JOB, "-h", ALL, *ROOT, "--timeout", "5")
+    running = coordinator.start("-f", "200", "-t", "120", "-j", JOB, "-h", ALL, *ROOT, "--timeout", "10")
     running.wait_until_recording()
     procs.wait_for("profilers at work", lambda: profiled(job))
     lab.plug(cable, False)
@@ -148,7 +148,7 @@ def kill_agent(lab: Lab, name: str) -> None:
 def test_an_agent_that_is_killed_is_told_and_nothing_of_it_is_left(
     lab: Lab, coordinator: Coordinator, job: Dict[str, Burner], witness: Witness
 ) -> None:
-    running = coordinator.start("-t", "6", "-j", JOB, "-h", ALL, *ROOT)
+    running = coordinator.start("-t", "12", "-j", JOB, "-h", ALL, *ROOT)
     running.wait_until_recording()
     procs.wait_for("profilers at work", lambda: profiled(job))
     kill_agent(lab, "host2")

@@ -40,6 +40,8 @@ def test_what_grows_is_told_from_what_varies() -> None:
 
 
 def test_a_trend_is_as_sure_as_its_points() -> None:
-    trend = Trend.of([(0, 1.0), (1, 3.1), (2, 4.9), (3, 7.0)])
+    points = [(loop, 2.0 * loop + 0.1 * (-1) ** loop) for loop in range(12)]
+    trend, few = Trend.of(points), Trend.of(points[:4])
     assert 1.9 < trend.slope < 2.1 and trend.deviation < 0.1
     assert trend.surely_over(1.0) and not trend.surely_over(2.0)
+    assert few.slope > 1.9 and few.deviation < 0.1 and not few.surely_over(1.0)

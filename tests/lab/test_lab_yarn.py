@@ -227,7 +227,7 @@ def test_a_node_that_is_down(yarn: YarnCluster, coordinator: Coordinator, job: A
     down = sorted({process["host"] for process in processes(ps(coordinator, job)) if is_executor(process)})[0]
     yarn.lab.plug(down, False)
     try:
-        result = coordinator.run("-t", "3", "-j", job.id, *CLUSTER, "--timeout", "4")
+        result = coordinator.run("-t", "3", "-j", job.id, *CLUSTER, "--timeout", "15")
     finally:
         yarn.lab.plug(down, True)
     assert result.code == 3, str(result)

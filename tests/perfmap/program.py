@@ -76,8 +76,9 @@ class Program:
         return self.process.returncode, errors
 
     def kill(self) -> None:
-        """End it whatever its state; harmless when it has ended."""
+        """End it whatever its state; harmless when it has ended. One that is killed leaves its socket."""
         self.process.kill()
+        Path(f"/tmp/.java_pid{self.pid}").unlink(missing_ok=True)
         self.process.wait(60)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
@@ -93,6 +93,7 @@ class Trend:
 
     slope: float
     deviation: float
+    points: int
 
     @classmethod
     def of(cls, points: Sequence[Tuple[float, float]]) -> Trend:
@@ -102,11 +103,17 @@ class Trend:
         spread = sum((x - middle_x) ** 2 for x, _ in points)
         slope = sum((x - middle_x) * (y - middle_y) for x, y in points) / spread
         errors = sum((y - middle_y - slope * (x - middle_x)) ** 2 for x, y in points)
-        return cls(slope, math.sqrt(errors / (count - 2) / spread))
+        return cls(slope, math.sqrt(errors / (count - 2) / spread), count)
 
     def surely_over(self, bound: float) -> bool:
         """Whether it rises by more than `bound` a loop, and not by chance."""
-        return self.slope - SIGMAS * self.deviation > bound
+        return self.slope - self._chance() * self.deviation > bound
+
+    def _chance(self) -> float:
+        """SIGMAS, of an estimated deviation: Student's t as likely, by Wallace's approximation."""
+        free = self.points - 2
+        exponent = SIGMAS**2 * (free - 5 / 6) / (free - 2 / 3 + 1 / (10 * free)) ** 2
+        return math.sqrt(free * math.expm1(exponent))
 
 
 BOUNDS: Dict[str, float] = {
@@ -146,6 +153,6 @@ def growth(seen: Sequence[Tuple[int, Holdings]]) -> Optional[str]:
         for name, bound in BOUNDS.items()
         if found[name].surely_over(bound + ONCE.get(name, 0) / loops)
     ]
-    if Trend(-found["pace"].slope, found["pace"].deviation).surely_over(SLOWER / loops):
+    if replace(found["pace"], slope=-found["pace"].slope).surely_over(SLOWER / loops):
         wrong.append(f"the pace fell by {-found['pace'].slope:.3g} a loop")
     return "; ".join(wrong) or None
