@@ -116,7 +116,9 @@ def test_a_native_process_is_recorded_by_its_pid_without_further_ado(
 ) -> None:
     daemon = native(lab.hosts["host1"], "some-daemon")
     where = ["-h", "host1", "--user", "root", "-t", "2"]
-    assert coordinator.run("-j", f"pid:{daemon.pid}", *where).code == 0
+    by_pid = coordinator.run("-j", f"pid:{daemon.pid}", *where)
+    assert by_pid.code == 0, str(by_pid)
     idle = coordinator.run("-j", "text:some-daemon", *where)
     assert idle.code == 4, str(idle)
-    assert coordinator.run("-j", "text:some-daemon", "--engine", "perf", *where).code == 0
+    by_name = coordinator.run("-j", "text:some-daemon", "--engine", "perf", *where)
+    assert by_name.code == 0, str(by_name)
