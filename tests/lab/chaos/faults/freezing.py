@@ -43,15 +43,30 @@ class FrozenSession(Fault):
 class FrozenHost(FrozenSession):
     """Everything on a host stands still, its JVM too.
 
-    A host freezes and thaws as one: the agent goes first and comes back last, and never sees the JVM stand.
+    A host freezes and thaws as one: the JVM goes last, once nothing is left that could begin an agent, and
+    comes back first. No agent ever sees it stand.
     """
 
     name = "host frozen"
 
     def victims(self) -> List[procs.Identity]:
+        """All that still goes on but the JVM, sessions first."""
         host, first = self.ground.host(self.host), super().victims()
         everything = [procs.Identity.of(seen.pid) for seen in host.processes() if seen.inner_pid != 1]
-        return [*first, *(identity for identity in everything if identity and identity not in first)]
+        others = [identity for identity in everything if identity and identity not in first]
+        left_out = [*self._still, self.ground.burners[self.host].outer]
+        return [identity for identity in (*first, *others) if identity not in left_out]
+
+    def begin(self, running: Optional[Running]) -> None:
+        self._still = []
+        while going_on := self.victims():
+            self._stop(going_on)
+        self._stop([self.ground.burners[self.host].outer])
+
+    def _stop(self, processes: List[procs.Identity]) -> None:
+        for process in processes:
+            process.kill(signal.SIGSTOP)
+        self._still += processes
 
     def excuse(self) -> Excuse:
         here = frozenset({self.host})
