@@ -100,7 +100,7 @@ def _print_event(event: EventReport) -> None:
     from hprofiler.report.words import plain
 
     if not event.total:
-        print(f"{event.event}: {_why_empty(event)}")
+        print(f"{event.event}: {why_empty(event)}")
         return
     left_out = f", {event.left_out:.1%} left out by --trim" if event.whole > event.total else ""
     print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
@@ -113,7 +113,7 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
     reached = [r.host.name for r in result.results if r.facts is not None]
     found = result.coverage.processes_found
     if result.coverage.processes_recorded:
-        why = "; ".join(f"{event.event}: {_why_empty(event)}" for event in result.report.events)
+        why = "; ".join(f"{event.event}: {why_empty(event)}" for event in result.report.events)
         what = f"{result.report.coverage}, without one sample to show: {why}"
     elif found:
         what = f"none of {found} matching processes could be recorded"
@@ -127,14 +127,18 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
     print(f"  the ledger is in {result.report.page}", file=sys.stderr)
 
 
-def _why_empty(event: EventReport) -> str:
+def why_empty(event: EventReport) -> str:
+    """Why there is nothing to show of an event."""
     from hprofiler.measures import counted, measure_of
 
     if not event.recorded:
         return "not recorded"
     if event.whole:
         return "no stack goes through the roots of the selector; `hprofiler report DIR` shows all stacks"
-    return f"no samples: {counted(event.recorded, 'processes')} {measure_of(event.event).none}"
+    processes = counted(event.recorded, "processes")
+    if event.expected:
+        return f"no samples, where the CPU time of {processes} stands for {event.expected:,}"
+    return f"no samples: {processes} {measure_of(event.event).none}"
 
 
 def _some(names: List[str], most: int = 8) -> str:

@@ -55,6 +55,7 @@ _TOLD = 5
 class EventReport:
     """What became of one event, which `recorded` processes yielded.
 
+    `expected` is how many samples their CPU time stands for, 0 where the event is not taken by it.
     `totals` are the cluster's sums by value name, empty without one sample. `total` is the sum of the value
     that is shown (`measures.Measure`), `whole` what it was before trimming. `hottest` are the methods with
     the most of `telling`, a part of `total` (`report.telling`). `findings` say what stands out, the answer
@@ -63,6 +64,7 @@ class EventReport:
 
     event: str
     recorded: int
+    expected: int
     total: int
     whole: int
     totals: Mapping[str, int]
@@ -171,13 +173,15 @@ def _lost(facts: RunFacts, problems: Sequence[Outcome]) -> int:
 
 def _event_report(facts: RunFacts, gathered: Gathered) -> EventReport:
     recorded = sum(host.recorded for host in facts.hosts) - len(gathered.problems)
+    expected = sum(one.samples.expected for host in facts.hosts for one in host.recordings)
     cluster, event = gathered.cluster, facts.event
     if cluster is None:
-        return EventReport(event, recorded, 0, gathered.whole, {}, (), 0, (), gathered.compared)
+        return EventReport(event, recorded, expected, 0, gathered.whole, {}, (), 0, (), gathered.compared)
     told = telling(event, cluster).profile
     return EventReport(
         event=event,
         recorded=recorded,
+        expected=expected,
         total=cluster.total(),
         whole=gathered.whole,
         totals=totals_of(cluster),

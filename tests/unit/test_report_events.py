@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Dict
 
 import pytest
 
 from hprofiler._flamegraph import Profile
+from hprofiler.cli.run import why_empty
 from hprofiler.errors import RunFolderError
 from hprofiler.report import make_report
-from hprofiler.store import RunFolder
+from hprofiler.store import RUN_FILE, RunFolder
 from tests.viewer.block import described
 from tests.viewer.made_run import MadeHost, make_run
 
@@ -169,6 +171,18 @@ def test_an_event_without_a_sample_says_so(tmp_path):
     page = sections(report.page)["lock"]
     assert "No samples of lock waits" in page and "no picture" not in page
     assert "1 process ran the whole time without waiting for a contended lock." in page
+
+
+def test_an_event_without_the_samples_that_there_should_be_does_not_say_that_nothing_was_done(tmp_path):
+    folder = make_run(tmp_path / "run", [MadeHost("a", {1: ""})])
+    (idle,) = make_report(folder.path).events
+    assert why_empty(idle) == "no samples: 1 process ran the whole time without using the CPU once"
+    record = folder.run
+    (recording,) = record["hosts"][0]["recordings"]
+    recording["samples"] = {"expected": 1504, "taken": 0, "lost": 1504}
+    (folder.path / RUN_FILE).write_text(json.dumps(record))
+    (starved,) = make_report(folder.path).events
+    assert why_empty(starved) == "no samples, where the CPU time of 1 process stands for 1,504"
 
 
 def test_the_run_counts_processes_and_lists_the_pictures_that_there_are(folder, tmp_path):

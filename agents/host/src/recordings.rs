@@ -25,6 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// one is for those that hang where no limit can be set (in a file system of the JVM's own, say). The coordinator
 /// gives a host half a minute.
 const STEP_TIME: Duration = Duration::from_secs(26);
+/// The same for what follows that time: perf is ended (18 s at most), the JVM asked (10 s). The coordinator gives twice as
+/// much, and a while.
+const END_TIME: Duration = Duration::from_secs(29);
 /// How long one process may keep the others from being folded: several may hang within the time of a step.
 const HOLD: Duration = Duration::from_secs(5);
 /// The part of the agent's memory that results may take which wait to be received, while the next is folded.
@@ -172,7 +175,11 @@ impl Recordings {
         self.order(Order::Stop);
         // Those that wait to be attached to need not be any more.
         self.shared.attaches.end();
-        self.limit = Instant::now() + STEP_TIME + self.queue();
+        let time = match self.step {
+            Step::Record => END_TIME,
+            _ => STEP_TIME,
+        };
+        self.limit = Instant::now() + time + self.queue();
         if matches!(self.step, Step::Prepare | Step::Wait) {
             self.step = Step::Start;
         }
@@ -258,7 +265,7 @@ impl Recordings {
     /// What follows the time that is recorded may take so long, from then on.
     fn give_time(&mut self, from: Instant) {
         let limits = &self.shared.limits;
-        self.limit = self.limit.max(from + limits.stretch(STEP_TIME));
+        self.limit = self.limit.max(from + limits.stretch(END_TIME));
         let deadline = from + limits.stretch(PATIENCE);
         self.deadline = self.deadline.map(|before| before.max(deadline));
     }

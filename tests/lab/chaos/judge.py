@@ -18,6 +18,9 @@ STOOD_STILL = 0.1
 _OUR_FRAME = re.compile(r'File "[^"]*/hprofiler/')
 _TRIES = 3
 _TOLD = {"failed", "degraded"}
+_FEW = re.compile(r"took \d+ of \d+")
+_LOSES = re.compile(r"killed|did not end|damaged|no names")
+"""What else in a line says that something is missing."""
 _OF_A_TICK = FREQUENCY // 100
 """Samples: CPU time, by which they are expected, is counted in hundredths of a second.
 
@@ -115,8 +118,12 @@ def _late(outcome: Mapping[str, Any]) -> bool:
 
 
 def _starved(outcome: Mapping[str, Any]) -> bool:
-    """The machine held its timers back; how many samples there are all the same is judged by itself."""
-    return outcome["status"] == "degraded" and bool(re.search(r"took \d+ of \d+", outcome["reason"]))
+    """The machine held its timers back; how many samples there are all the same is judged by itself.
+
+    What else a line says is no excuse: perf that was killed, say, took fewer as well.
+    """
+    reason = outcome["reason"]
+    return outcome["status"] == "degraded" and bool(_FEW.search(reason)) and not _LOSES.search(reason)
 
 
 def _has_line(entry: Mapping[str, Any], pid: int, told: Set[str]) -> bool:

@@ -128,7 +128,7 @@ fn each_that_is_folded_gives_time_to_the_next() {
     recordings.hear(1, over, &mut Output::unheard());
     recordings.give_up(&mut Output::unheard());
     assert_eq!(phases(&recordings), [Phase::Over, Phase::Running]);
-    assert!(recordings.limit > Instant::now() + STEP_TIME / 2);
+    assert!(recordings.limit > Instant::now() + END_TIME / 2);
     assert!(recordings.deadline() > Some(Instant::now() + PATIENCE / 2));
 }
 
@@ -144,7 +144,7 @@ fn who_waits_for_others_to_be_received_is_not_given_up() {
     (recordings.limit, recordings.deadline) = (now, Some(now));
     recordings.give_up(&mut Output::unheard());
     assert_eq!(phases(&recordings), [Phase::Running]);
-    assert!(recordings.limit <= now + STEP_TIME);
+    assert!(recordings.limit <= now + END_TIME);
     assert!(recordings.deadline() > Some(now + PATIENCE / 2));
 }
 
@@ -210,7 +210,7 @@ fn what_was_ended_as_it_started_is_not_given_the_time_of_its_recording() {
         }
         recordings.all[0].phase = Phase::Running;
         recordings.advance(&mut Output::unheard());
-        let soon = Instant::now() + STEP_TIME + recordings.queue() + PATIENCE;
+        let soon = Instant::now() + END_TIME + recordings.queue() + PATIENCE;
         assert_eq!(recordings.limit() < Some(soon), stopped);
         assert_eq!(recordings.deadline() < Some(soon), stopped);
     }

@@ -29,6 +29,8 @@ const MOST_WORDS: u64 = 16 << 10;
 const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 /// How long a process may take to end once its output has: on a busy host, where it goes last, some seconds.
 const END: Duration = Duration::from_secs(10);
+/// The same once it is killed. One that hangs in the kernel, or gets no processor, ends when it may, and is not waited for.
+const DIE: Duration = Duration::from_secs(2);
 
 /// What came of a program that has ended.
 pub struct Ended {
@@ -216,7 +218,7 @@ impl Running {
     /// Wait for its end, which is forced after this time; false where it had to be.
     pub fn wait(&mut self, patience: Duration) -> bool {
         if self.status.is_none() {
-            self.forced = !ends(&self.child, patience);
+            self.forced |= !ends(&self.child, patience);
             // One that was killed has left behind what it runs. Nobody else is hit as long as it is not reaped.
             audit::note("signal", || {
                 format!("SIGKILL to the group of perf, {}", self.child.id())
@@ -224,7 +226,9 @@ impl Running {
             let _ = kill_process_group(pid_of(&self.child), Signal::KILL);
             // That may have made a group of its own.
             drop(self.child.stdin.take());
-            self.status = self.child.wait().ok();
+            if ends(&self.child, DIE) {
+                self.status = self.child.wait().ok();
+            }
         }
         !self.forced
     }

@@ -44,6 +44,12 @@ impl Perf {
     pub fn knows(&self, option: &str) -> bool {
         self.options.contains(option)
     }
+
+    /// Whether its stream has a record for the moment from which its events count.
+    pub fn tells_that_events_count(&self) -> bool {
+        let major = self.version.split('.').next();
+        major.is_some_and(|major| major.parse::<u32>().is_ok_and(|major| major >= 6))
+    }
 }
 
 #[cfg(test)]
@@ -249,6 +255,13 @@ mod tests {
         ] {
             assert_eq!(version(text).as_deref(), want, "{text:?}");
         }
+        let tells = |version: &str| {
+            let mut perf = Perf::at("/usr/bin/perf".into());
+            version.clone_into(&mut perf.version);
+            perf.tells_that_events_count()
+        };
+        assert!(tells("6.0.1-2") && tells("10.2.g1234"));
+        assert!(!tells("5.15.163") && !tells("4.18.0-372.el8") && !tells("g123abc.dirty"));
         assert_eq!(short_release("6.1.0-28-amd64"), "6.1");
         assert_eq!(short_release("5.14-rc1"), "5.14");
     }

@@ -43,8 +43,7 @@ use crate::sampling::Sampling;
 
 /// The engine's name in a sampling.
 pub const NAME: &str = "perf";
-/// How long the JVM may take to tell its code, and naming what was recorded. Together with perf's own limits they stay
-/// below the half minute that a coordinator gives a host for a step.
+/// How long the JVM may take to tell its code, and naming what was recorded.
 const MAP: Duration = Duration::from_secs(15);
 const FOLD: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(5);

@@ -25,11 +25,16 @@ use crate::sampling::Sampling;
 
 /// perf stops by itself this long after the asked time, in seconds: should the agent be killed.
 const LEASE: u64 = 30;
-/// How long perf may take to open its events, on a busy host, when it is tried out and when it is to record; and to end.
+/// How long perf may take to open its events when it is tried out and when it is to record, until they count, and to end:
+/// it goes from processor to processor, and where others have them all it was seen to wait 9 s for one. What it has not
+/// written by its end is lost.
 const TRIAL: Duration = Duration::from_secs(10);
 const OPEN: Duration = Duration::from_secs(18);
-const END: Duration = Duration::from_secs(4);
-/// How long it may take to tell of what is there already.
+const COUNT: Duration = Duration::from_secs(22);
+const END: Duration = Duration::from_secs(14);
+/// How long its stream may take to end once it was killed.
+const KILLED: Duration = Duration::from_secs(4);
+/// How long one that does not say when its events count may take to tell of what is there already.
 const SETTLE: Duration = Duration::from_secs(2);
 /// Bytes of a sample with a deep stack.
 const SAMPLE: u64 = 1100;
@@ -227,6 +232,13 @@ fn of_host(name: &str) -> Result<String, Failure> {
     })
 }
 
+fn too_late() -> Failure {
+    Failure::new(
+        format!("perf did not begin within {} s", OPEN.as_secs()),
+        "see whether all processors of the host are taken (uptime), and record when they are not",
+    )
+}
+
 fn names(events: &[Event]) -> String {
     let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
     names.join(", ")
@@ -281,15 +293,21 @@ impl Recording {
         let samples = Arc::new(AtomicU64::new(0));
         let counted = samples.clone();
         let read = beside.ask(move |companion| companion.record(stream, wanted, began, counted));
-        // Without a beginning the stream has ended, or perf hangs.
-        if let Err(none) = begin.recv_timeout(OPEN) {
-            let hangs = none == RecvTimeoutError::Timeout;
-            running.wait(if hangs { Duration::ZERO } else { END });
-            let killed = running.killed();
-            return Err(words::end(killed, &running.words(), &names(events)));
+        let called = Instant::now();
+        match begin.recv_timeout(OPEN) {
+            Ok(_) => {}
+            Err(RecvTimeoutError::Timeout) => return Err(too_late()),
+            Err(RecvTimeoutError::Disconnected) => {
+                running.wait(KILLED);
+                let killed = running.killed();
+                return Err(words::end(killed, &running.words(), &names(events)));
+            }
         }
         // Older ones do not tell before there are samples, which an idle process has none of.
-        let _ = begin.recv_timeout(SETTLE);
+        let _ = begin.recv_timeout(match command.perf.tells_that_events_count() {
+            true => COUNT.saturating_sub(called.elapsed()),
+            false => SETTLE,
+        });
         Ok(Self {
             running,
             read,
@@ -334,7 +352,7 @@ impl Recording {
     fn read_to_the_end(&mut self, beside: &Beside) -> Result<Result<(), String>, Failure> {
         self.read.recv_timeout(END).or_else(|_| {
             self.running.wait(Duration::ZERO);
-            self.read.recv_timeout(END).map_err(|_| beside.hangs())
+            self.read.recv_timeout(KILLED).map_err(|_| beside.hangs())
         })
     }
 }

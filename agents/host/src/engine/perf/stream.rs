@@ -7,7 +7,7 @@ const ATTR: u32 = 64;
 /// The type of one that is followed by as many bytes as it says.
 const TRACING_DATA: u32 = 66;
 /// Types that come once perf records: samples, the end of a round over the processors, the end of all that is told
-/// beforehand (which perf 5.15 and older do not tell).
+/// beforehand (which perf before 6.0 does not tell).
 const RECORDING: [u32; 3] = [SAMPLE, 68, 82];
 const SAMPLE: u32 = 9;
 const RECORD: usize = 8;

@@ -1,0 +1,109 @@
+"""A perf that waits long for processors which others have: to begin, and to end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Callable, Iterator
+
+import pytest
+
+from tests.contract.agent_driver import FREQUENCY, Agent
+from tests.contract.conftest import Burn
+from tests.contract.perf_engine import FRAME_POINTERS, Recorded, perf_at_work, prepare, processes
+from tests.contract.test_agent_perf_refuses import program, with_another
+from tests.lab import procs
+from tests.needed import lacking
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: perf of other processes")
+
+LATE = 6.0
+"""Seconds that perf is held."""
+# Runs the perf beside it, and tells LATE seconds later that its events count.
+LATE_PERF = f"""#!{sys.executable} -I
+import os, signal, struct, subprocess, sys, time
+
+perf = subprocess.Popen([{{perf!r}}, *sys.argv[1:]], stdout=subprocess.PIPE)
+signal.signal(signal.SIGINT, lambda *_: perf.send_signal(signal.SIGINT))
+output = sys.stdout.buffer
+if "-p" in sys.argv:
+    output.write(perf.stdout.read(16))
+    while head := perf.stdout.read(8):
+        kind, _, size = struct.unpack("=IHH", head)
+        if kind == 82:
+            output.flush()
+            time.sleep({LATE})
+        output.write(head + perf.stdout.read(size - 8))
+        output.flush()
+output.write(perf.stdout.read())
+output.flush()
+sys.exit(perf.wait())
+"""
+
+
+NO_PERF = """#!/bin/sh
+case "$*" in *" -p "*) exec sleep 600;; *) exec {perf} "$@";; esac
+"""
+
+
+@pytest.fixture
+def beside(private: Path, tmp_path: Path) -> Iterator[Callable[[str], Agent]]:
+    """An agent on a host that has another perf: a script, which runs the real one."""
+    real = shutil.copy(Path(shutil.which("perf") or lacking("perf")).resolve(), tmp_path / "real")
+    with contextlib.ExitStack() as ended:
+
+        def start(script: str) -> Agent:
+            perf = program(tmp_path / "perf", script.format(perf=str(real)))
+            agent = Agent([*map(str, with_another(perf)), str(private)])
+            ended.callback(agent.end)
+            agent.hello()
+            return agent
+
+        yield start
+
+
+def test_who_begins_late_is_waited_for(beside: Callable[[str], Agent], burn: Burn) -> None:
+    """What it has not begun to count would be missing from the time that is recorded."""
+    agent, burner = beside(LATE_PERF), burn(options=[FRAME_POINTERS])
+    ready, refused = prepare(agent, processes(agent, burner))
+    assert ready, refused
+    began = time.monotonic()
+    agent.start()
+    assert time.monotonic() - began > LATE
+    done = Recorded(burner.outer.pid, agent.collect())
+    assert done.share("Burner.") > 0.9
+
+
+def test_who_does_not_begin_is_given_up_and_ended(beside: Callable[[str], Agent], burn: Burn) -> None:
+    agent, burner = beside(NO_PERF), burn(options=[FRAME_POINTERS])
+    ready, refused = prepare(agent, processes(agent, burner))
+    assert ready, refused
+    agent.send("start")
+    outcome = agent.expect("outcome")
+    assert "perf did not begin within" in outcome["reason"] and "processors" in outcome["remedy"], outcome
+    assert not procs.children(agent.process.pid)
+    assert agent.expect("recording")["processes"] == 0
+
+
+def test_who_ends_late_has_lost_no_more_than_its_buffers_do_not_hold(agent: Agent, burn: Burn) -> None:
+    burner = burn(options=[FRAME_POINTERS])
+    ready, refused = prepare(agent, processes(agent, burner), duration=60)
+    assert ready, refused
+    agent.start()
+    time.sleep(2)  # recorded
+    perf = perf_at_work(agent)
+    perf.suspend()
+    release = threading.Timer(LATE, perf.kill, (signal.SIGCONT,))
+    release.start()
+    agent.send("stop")
+    done = Recorded(burner.outer.pid, agent.collect())
+    release.join()
+    assert "killed" not in done.outcome["reason"], done.outcome
+    assert done.head()["samples"]["taken"] > FREQUENCY, done.head()
+    assert done.share("Burner.") > 0.9
