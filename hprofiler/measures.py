@@ -188,6 +188,15 @@ def counted(value: float, what: str) -> str:
     return f"{value:,.0f} {singular if value == 1 else what}"
 
 
+def no_samples(event: str, processes: int, expected: int) -> str:
+    """Why recorded processes have no samples of an event; `expected`: what their CPU time stands for."""
+    recorded = counted(processes, "processes")
+    if expected:
+        samples = counted(expected, "samples")
+        return f"the CPU time of {recorded} stands for {samples}, of which none was taken"
+    return f"{recorded} {measure_of(event).none}"
+
+
 def duration(seconds: float) -> str:
     """Seconds in the unit that suits them: "2.0 h", "60 s", "1.5 s", "20 ms"."""
     if seconds >= 7200:

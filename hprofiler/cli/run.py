@@ -129,16 +129,13 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
 
 def why_empty(event: EventReport) -> str:
     """Why there is nothing to show of an event."""
-    from hprofiler.measures import counted, measure_of
+    from hprofiler.measures import no_samples
 
     if not event.recorded:
         return "not recorded"
     if event.whole:
         return "no stack goes through the roots of the selector; `hprofiler report DIR` shows all stacks"
-    processes = counted(event.recorded, "processes")
-    if event.expected:
-        return f"no samples, where the CPU time of {processes} stands for {event.expected:,}"
-    return f"no samples: {processes} {measure_of(event.event).none}"
+    return f"no samples: {no_samples(event.event, event.recorded, event.expected)}"
 
 
 def _some(names: List[str], most: int = 8) -> str:

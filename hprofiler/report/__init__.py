@@ -173,7 +173,7 @@ def _lost(facts: RunFacts, problems: Sequence[Outcome]) -> int:
 
 def _event_report(facts: RunFacts, gathered: Gathered) -> EventReport:
     recorded = sum(host.recorded for host in facts.hosts) - len(gathered.problems)
-    expected = sum(one.samples.expected for host in facts.hosts for one in host.recordings)
+    expected = facts.expected
     cluster, event = gathered.cluster, facts.event
     if cluster is None:
         return EventReport(event, recorded, expected, 0, gathered.whole, {}, (), 0, (), gathered.compared)

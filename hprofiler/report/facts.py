@@ -117,6 +117,11 @@ class RunFacts:
     trimmed: bool = False
     places: str = "on hosts"
 
+    @property
+    def expected(self) -> int:
+        """How many samples the CPU time of all recordings stands for."""
+        return sum(one.samples.expected for host in self.hosts for one in host.recordings)
+
     def of(self, event: str) -> RunFacts:
         """The facts of one event: only its recordings, and all outcomes."""
         return replace(self, event=event, hosts=tuple(_only(host, event) for host in self.hosts))

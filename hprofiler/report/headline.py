@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import List, Sequence
 
 from hprofiler._flamegraph import Method, Profile
-from hprofiler.measures import amount, counted, in_words, measure_of, summed
+from hprofiler.measures import amount, in_words, measure_of, no_samples, summed
 from hprofiler.model import Outcome, Status
 from hprofiler.report.comparison import Compared
 from hprofiler.report.covered import sampled
@@ -167,7 +167,8 @@ def _reasons(facts: RunFacts, problems: Sequence[Outcome]) -> List[str]:
         return reasons
     recorded = sum(host.recorded for host in facts.hosts)
     if recorded:
-        return [text(f"{counted(recorded, 'processes')} {measure_of(facts.event).none}.")]
+        why = no_samples(facts.event, recorded, facts.expected)
+        return [text(f"{why[0].upper()}{why[1:]}.")]
     return ["The run ended before any process was found."]
 
 

@@ -14,7 +14,8 @@ from typing import Callable, Iterator
 
 import pytest
 
-from tests.contract.agent_driver import FREQUENCY, Agent
+from tests.burners.burner import Burner
+from tests.contract.agent_driver import Agent, good
 from tests.contract.conftest import Burn
 from tests.contract.perf_engine import FRAME_POINTERS, Recorded, perf_at_work, prepare, processes
 from tests.contract.test_agent_perf_refuses import program, with_another
@@ -87,23 +88,38 @@ def test_who_does_not_begin_is_given_up_and_ended(beside: Callable[[str], Agent]
     agent.send("start")
     outcome = agent.expect("outcome")
     assert "perf did not begin within" in outcome["reason"] and "processors" in outcome["remedy"], outcome
-    assert not procs.children(agent.process.pid)
+    procs.wait_for("perf's end", lambda: not procs.children(agent.process.pid))
     assert agent.expect("recording")["processes"] == 0
 
 
-def test_who_ends_late_has_lost_no_more_than_its_buffers_do_not_hold(agent: Agent, burn: Burn) -> None:
-    burner = burn(options=[FRAME_POINTERS])
+def interrupted(agent: Agent, burner: Burner, held: float) -> Recorded:
+    """A recording by a perf that stands still for so long once it is to end."""
     ready, refused = prepare(agent, processes(agent, burner), duration=60)
     assert ready, refused
     agent.start()
     time.sleep(2)  # recorded
     perf = perf_at_work(agent)
     perf.suspend()
-    release = threading.Timer(LATE, perf.kill, (signal.SIGCONT,))
+    release = threading.Timer(held, perf.kill, (signal.SIGCONT,))
     release.start()
-    agent.send("stop")
-    done = Recorded(burner.outer.pid, agent.collect())
-    release.join()
-    assert "killed" not in done.outcome["reason"], done.outcome
-    assert done.head()["samples"]["taken"] > FREQUENCY, done.head()
+    try:
+        agent.send("stop")
+        return Recorded(burner.outer.pid, agent.collect())
+    finally:
+        release.cancel()
+
+
+def test_who_ends_late_has_lost_nothing_of_the_time_that_was_asked_for(agent: Agent, burn: Burn) -> None:
+    done = interrupted(agent, burn(options=[FRAME_POINTERS]), LATE)
+    assert good(done.outcome), done.outcome
     assert done.share("Burner.") > 0.9
+
+
+def test_who_does_not_end_is_killed_and_that_is_told_with_what_is_lost(agent: Agent, burn: Burn) -> None:
+    """It writes once a buffer is half full, so that of two seconds nearly all may be in the kernel yet."""
+    done = interrupted(agent, burn(options=[FRAME_POINTERS]), 600)
+    samples = done.head()["samples"]
+    assert done.outcome["status"] == "degraded" and samples["lost"] > 0, (done.outcome, samples)
+    told = f"took {samples['taken']} of {samples['expected']} samples"
+    assert {"perf did not end and was killed", told} <= set(done.outcome["reason"].split("; ")), done.outcome
+    assert not procs.children(agent.process.pid)

@@ -19,6 +19,7 @@ from tests.viewer.made_run import MadeHost, make_run
 MIB = 1 << 20
 EVENTS = ("cpu", "alloc", "lock", "page-faults")
 ALLOC = f"run;make;byte[]_[i] {6 * MIB}\nrun;java/lang/String_[i] {2 * MIB}\n"
+NONE_TAKEN = "the CPU time of 1 process stands for 1,504 samples, of which none was taken"
 LOCK = "run;java/util/Hashtable.get;java/util/Hashtable 3000000000\n"
 
 
@@ -182,7 +183,8 @@ def test_an_event_without_the_samples_that_there_should_be_does_not_say_that_not
     recording["samples"] = {"expected": 1504, "taken": 0, "lost": 1504}
     (folder.path / RUN_FILE).write_text(json.dumps(record))
     (starved,) = make_report(folder.path).events
-    assert why_empty(starved) == "no samples, where the CPU time of 1 process stands for 1,504"
+    assert why_empty(starved) == f"no samples: {NONE_TAKEN}"
+    assert f"T{NONE_TAKEN[1:]}." in (folder.path / "report.html").read_text()
 
 
 def test_the_run_counts_processes_and_lists_the_pictures_that_there_are(folder, tmp_path):

@@ -281,7 +281,9 @@ impl Recording<'_> {
         // All are stopped at once, and folded one after the other. Until then the engine keeps what was recorded.
         let stopped = self.engine.stop();
         let stopped = stopped.map_err(|failure| failure.at(pid, Stage::Record))?;
-        clock.stopped(self.engine.target());
+        if self.engine.samples_until_stopped() {
+            clock.stopped(self.engine.target());
+        }
         self.engine.ask();
         self.job.shared.limits.rest();
         let turn = self.job.folding.turn();

@@ -19,7 +19,7 @@ _OUR_FRAME = re.compile(r'File "[^"]*/hprofiler/')
 _TRIES = 3
 _TOLD = {"failed", "degraded"}
 _FEW = re.compile(r"took \d+ of \d+")
-_LOSES = re.compile(r"killed|did not end|damaged|no names")
+_LOSES = re.compile(r"killed|did not end|damaged|Java methods (may )?have no names")
 """What else in a line says that something is missing."""
 _OF_A_TICK = FREQUENCY // 100
 """Samples: CPU time, by which they are expected, is counted in hundredths of a second.

@@ -32,6 +32,11 @@ pub trait Engine {
         None
     }
 
+    /// Whether the CPU time of the process counts until `stop` has returned, or until it is called.
+    fn samples_until_stopped(&self) -> bool {
+        true
+    }
+
     /// End the recording and have everything written that it yielded.
     fn stop(&mut self) -> Result<Stopped, Failure>;
 

@@ -162,7 +162,7 @@ fn pid_of(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// A `perf record` that is under way. It ends, at the latest, when this is dropped or the agent ends.
+/// A `perf record` that is under way. It is killed, at the latest, when this is dropped or the agent ends.
 pub struct Running {
     child: Child,
     words: Receiver<String>,
@@ -215,9 +215,11 @@ impl Running {
         }
     }
 
-    /// Wait for its end, which is forced after this time; false where it had to be.
+    /// Wait for its end, which is forced after this time; false where it had to be. One that is killed and does not die yet
+    /// is left to, and stays unreaped.
     pub fn wait(&mut self, patience: Duration) -> bool {
         if self.status.is_none() {
+            let to_die = if self.forced { Duration::ZERO } else { DIE };
             self.forced |= !ends(&self.child, patience);
             // One that was killed has left behind what it runs. Nobody else is hit as long as it is not reaped.
             audit::note("signal", || {
@@ -226,7 +228,7 @@ impl Running {
             let _ = kill_process_group(pid_of(&self.child), Signal::KILL);
             // That may have made a group of its own.
             drop(self.child.stdin.take());
-            if ends(&self.child, DIE) {
+            if ends(&self.child, to_die) {
                 self.status = self.child.wait().ok();
             }
         }

@@ -1,17 +1,13 @@
 //! What is done beside the process, by a thread that has its user and its files.
 
-use std::io::{self, Read};
-use std::process::ChildStdout;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
 use std::sync::Arc;
 
 use flamegraph::perf_data::{Finish, JitMaps, Live, LiveLimits, Recorded, Wanted};
 use flamegraph::{GoOn, SymbolOptions};
 
+use super::heard::Heard;
 use super::java_map::{Asked, Java, NO_NAMES};
 use super::placeholder::Late;
-use super::stream::Progress;
 use super::written::Written;
 use crate::engine::{Note, Shared};
 use crate::folding::Folding;
@@ -67,22 +63,8 @@ impl Companion {
         self.java.clone()
     }
 
-    /// Read perf's stream to its end, and tell how it begins, and how many samples there are by now.
-    pub fn record(
-        &mut self,
-        stream: ChildStdout,
-        wanted: Vec<Wanted>,
-        began: Sender<Begin>,
-        samples: Arc<AtomicU64>,
-    ) -> Result<(), String> {
-        let heard = Heard {
-            shared: self.shared.clone(),
-            stream,
-            progress: Progress::new(),
-            begun: [false; 2],
-            began,
-            samples,
-        };
+    /// Read perf's stream to its end.
+    pub fn record(&mut self, heard: Heard, wanted: Vec<Wanted>) -> Result<(), String> {
         let usual = LiveLimits::default();
         let limits = LiveLimits {
             cells: self.shared.limits.cells(1),
@@ -161,43 +143,5 @@ impl Companion {
         let late = self.late.take().and_then(|late| late.leave(lives));
         self.left.extend(late);
         std::mem::take(&mut self.left)
-    }
-}
-
-/// How far a recording has begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begin {
-    /// perf has opened its events.
-    Opened,
-    /// They count.
-    Recording,
-}
-
-/// A stream that tells how it begins, and how it grows.
-struct Heard {
-    shared: Arc<Shared>,
-    stream: ChildStdout,
-    progress: Progress,
-    /// Whether it was told that it is opened, and that it records.
-    begun: [bool; 2],
-    began: Sender<Begin>,
-    samples: Arc<AtomicU64>,
-}
-
-impl Read for Heard {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Meanwhile perf waits, and what the kernel has no room for it counts as lost.
-        self.shared.limits.rest();
-        let read = self.stream.read(buffer)?;
-        let now = [read > 0, self.progress.follow(&buffer[..read])];
-        for (step, at) in [Begin::Opened, Begin::Recording].into_iter().zip(0..) {
-            if now[at] && !std::mem::replace(&mut self.begun[at], true) {
-                // Nobody may wait any more.
-                let _ = self.began.send(step);
-            }
-        }
-        self.samples
-            .store(self.progress.samples(), Ordering::Relaxed);
-        Ok(read)
     }
 }

@@ -45,7 +45,8 @@ impl Perf {
         self.options.contains(option)
     }
 
-    /// Whether its stream has a record for the moment from which its events count.
+    /// Whether its stream is known to have a record for the moment from which its events count. Distributions call
+    /// newer ones by their kernel's older version.
     pub fn tells_that_events_count(&self) -> bool {
         let major = self.version.split('.').next();
         major.is_some_and(|major| major.parse::<u32>().is_ok_and(|major| major >= 6))

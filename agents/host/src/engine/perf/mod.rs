@@ -6,6 +6,7 @@ mod command;
 mod companion;
 pub mod events;
 pub mod find;
+mod heard;
 mod java_map;
 mod often;
 pub mod placeholder;
@@ -279,7 +280,12 @@ impl Engine for PerfRecord {
     }
 
     fn start(&mut self) -> Result<Started, Failure> {
-        let recording = Recording::start(&self.command, &self.events, &self.beside)?;
+        let recording = Recording::start(
+            &self.command,
+            &self.events,
+            &self.beside,
+            self.shared.clone(),
+        )?;
         self.recording = Some(recording);
         let events = self.events.iter();
         let sources = events.map(|event| (event.name.clone(), event.source(self.rights.kernel)));
@@ -294,6 +300,11 @@ impl Engine for PerfRecord {
         recording
             .too_much()
             .or_else(|| self.shared.limits.refuse_full().err())
+    }
+
+    /// perf may get no processor for seconds, and what its buffers do not hold meanwhile is none of what was asked for.
+    fn samples_until_stopped(&self) -> bool {
+        false
     }
 
     fn stop(&mut self) -> Result<Stopped, Failure> {

@@ -1,5 +1,6 @@
 //! `perf record`: how it is called, tried out, started and ended.
 
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ChildStdout;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,11 +15,12 @@ use super::budget;
 use super::command::{self, Running};
 use super::events::{self, Event, CPU_CLOCK};
 use super::find::Perf;
+use super::heard::Heard;
 use super::often::Often;
 use super::shared::Shared;
 use super::stream;
 use super::words;
-use crate::engine::Note;
+use crate::engine::{self, Note};
 use crate::outcome::Failure;
 use crate::proc::read_text;
 use crate::sampling::Sampling;
@@ -27,13 +29,13 @@ use crate::sampling::Sampling;
 const LEASE: u64 = 30;
 /// How long perf may take to open its events when it is tried out and when it is to record, until they count, and to end:
 /// it goes from processor to processor, and where others have them all it was seen to wait 9 s for one. What it has not
-/// written by its end is lost.
+/// written when it is killed is lost.
 const TRIAL: Duration = Duration::from_secs(10);
 const OPEN: Duration = Duration::from_secs(18);
 const COUNT: Duration = Duration::from_secs(22);
-const END: Duration = Duration::from_secs(14);
-/// How long its stream may take to end once it was killed.
-const KILLED: Duration = Duration::from_secs(4);
+const END: Duration = Duration::from_secs(12);
+/// How long its stream may take to be read to the end once it is cut, and perf to end where its stream has.
+const LAST: Duration = Duration::from_secs(4);
 /// How long one that does not say when its events count may take to tell of what is there already.
 const SETTLE: Duration = Duration::from_secs(2);
 /// Bytes of a sample with a deep stack.
@@ -55,14 +57,18 @@ pub struct Command {
     seconds: u64,
     /// Of the buffer that each processor writes samples to.
     pages: u64,
+    /// Whether perf tells from when on its events count.
+    tells_that_events_count: bool,
 }
 
-/// What came of a trial: the events that can be recorded, why not the others, and the buffer that the kernel allows.
+/// What came of a trial: the events that can be recorded, why not the others, the buffer that the kernel allows, and
+/// whether perf tells from when on events count.
 #[derive(Debug, Clone, Default)]
 pub struct Tried {
     pub events: Vec<Event>,
     pub refused: Vec<Failure>,
     pub pages: u64,
+    pub tells_that_events_count: bool,
 }
 
 impl Command {
@@ -71,6 +77,7 @@ impl Command {
         let most = read_text(MAX_RATE, 64).and_then(|text| text.trim().parse::<u32>().ok());
         let frequency = sampling.frequency.min(most.unwrap_or(u32::MAX).max(1));
         Self {
+            tells_that_events_count: perf.tells_that_events_count(),
             perf,
             pid,
             kernel,
@@ -149,9 +156,11 @@ impl Command {
                 events,
                 refused,
                 pages: command.pages,
+                tells_that_events_count: command.tells_that_events_count,
             }
         });
         self.pages = tried.pages;
+        self.tells_that_events_count = tried.tells_that_events_count;
         (tried.events, tried.refused)
     }
 
@@ -180,6 +189,7 @@ impl Command {
                 Err(_) if begin.elapsed() >= patience => return Ok(()),
                 Err(error) => return Err(Failure::plain(format!("perf {error}"))),
             };
+            self.tells_that_events_count |= stream::tells_that_events_count(&ended.output);
             match stream::events(&ended.output) {
                 opened if !opened.is_empty() => return refuse_in_place_of(events, &opened),
                 _ if words::is_memory(&ended.words) && self.pages > PAGES.0 => self.pages /= 4,
@@ -279,39 +289,53 @@ fn refuse_in_place_of(events: &[Event], opened: &[stream::Opened]) -> Result<(),
 pub struct Recording {
     running: Running,
     read: Receiver<Result<(), String>>,
+    /// While this is there its stream is read, or until it ends.
+    cut: Option<UnixStream>,
     begin: Instant,
+    /// Its events did not count yet when it began.
+    late: bool,
     samples: Arc<AtomicU64>,
     often: Option<Often>,
 }
 
 impl Recording {
     /// Returns once perf records.
-    pub fn start(command: &Command, events: &[Event], beside: &Beside) -> Result<Self, Failure> {
+    pub fn start(
+        command: &Command,
+        events: &[Event],
+        beside: &Beside,
+        shared: Arc<engine::Shared>,
+    ) -> Result<Self, Failure> {
+        let called = Instant::now();
+        let left = |limit: Duration| limit.saturating_sub(called.elapsed());
+        let (cut, until) = UnixStream::pair().map_err(|error| Failure::plain(error.to_string()))?;
         let (mut running, stream) = command.start(events)?;
         let (began, begin) = channel();
         let wanted = events::wanted(events, command.frequency, command.kernel);
         let samples = Arc::new(AtomicU64::new(0));
-        let counted = samples.clone();
-        let read = beside.ask(move |companion| companion.record(stream, wanted, began, counted));
-        let called = Instant::now();
-        match begin.recv_timeout(OPEN) {
+        let heard = Heard::new(stream, until, shared, began, samples.clone());
+        let read = beside.ask(move |companion| companion.record(heard, wanted));
+        match begin.recv_timeout(left(OPEN)) {
             Ok(_) => {}
             Err(RecvTimeoutError::Timeout) => return Err(too_late()),
             Err(RecvTimeoutError::Disconnected) => {
-                running.wait(KILLED);
+                running.wait(LAST);
                 let killed = running.killed();
                 return Err(words::end(killed, &running.words(), &names(events)));
             }
         }
         // Older ones do not tell before there are samples, which an idle process has none of.
-        let _ = begin.recv_timeout(match command.perf.tells_that_events_count() {
-            true => COUNT.saturating_sub(called.elapsed()),
+        let patience = match command.tells_that_events_count {
+            true => left(COUNT),
             false => SETTLE,
-        });
+        };
+        let counts = begin.recv_timeout(patience).is_ok();
         Ok(Self {
             running,
             read,
+            cut: Some(cut),
             begin: Instant::now(),
+            late: command.tells_that_events_count && !counts,
             samples,
             often: Often::of(events, command.frequency),
         })
@@ -326,14 +350,20 @@ impl Recording {
 
     /// End it, and have its stream read to the end. What is to be said of that; `lives`: whether the process does.
     pub fn stop(mut self, lives: bool, beside: &Beside) -> Result<Vec<Note>, Failure> {
+        let by = Instant::now() + END;
         let mut notes = Vec::new();
+        if self.late {
+            notes.push(Note::degraded("perf did not count yet when it began"));
+        }
         let early = self.read.try_recv().ok();
         self.running.interrupt();
         let result = match &early {
             Some(result) => result.clone(),
             None => self.read_to_the_end(beside)?,
         };
-        let ended = self.running.wait(END);
+        let ended = self
+            .running
+            .wait(by.saturating_duration_since(Instant::now()));
         let killed = self.running.killed();
         if killed.is_some() || early.is_some() && lives {
             let words = self.running.words();
@@ -352,7 +382,8 @@ impl Recording {
     fn read_to_the_end(&mut self, beside: &Beside) -> Result<Result<(), String>, Failure> {
         self.read.recv_timeout(END).or_else(|_| {
             self.running.wait(Duration::ZERO);
-            self.read.recv_timeout(KILLED).map_err(|_| beside.hangs())
+            self.cut = None; // a perf that gets no processor keeps its stream open
+            self.read.recv_timeout(LAST).map_err(|_| beside.hangs())
         })
     }
 }

@@ -8,8 +8,9 @@ const ATTR: u32 = 64;
 const TRACING_DATA: u32 = 66;
 /// Types that come once perf records: samples, the end of a round over the processors, the end of all that is told
 /// beforehand (which perf before 6.0 does not tell).
-const RECORDING: [u32; 3] = [SAMPLE, 68, 82];
+const RECORDING: [u32; 3] = [SAMPLE, 68, BEGUN];
 const SAMPLE: u32 = 9;
+const BEGUN: u32 = 82;
 const RECORD: usize = 8;
 const SOFTWARE: u32 = 1;
 const CPU_CLOCK: u64 = 0;
@@ -40,6 +41,17 @@ pub fn events(bytes: &[u8]) -> Vec<Opened> {
         }
     }
     events
+}
+
+/// Whether it is told from when on the events count.
+pub fn tells_that_events_count(bytes: &[u8]) -> bool {
+    let mut rest = bytes.get(HEADER..).unwrap_or_default();
+    while let Some((kind, _)) = record(&mut rest) {
+        if kind == BEGUN {
+            return true;
+        }
+    }
+    false
 }
 
 /// The type and the content of the next record.
