@@ -92,6 +92,11 @@ class Trace:
         """Whether it is one of the session's processes that could not be looked at."""
         return failure.what in {f"process {pid}" for pid in self.pids}
 
+    def is_unsure(self, found: Leftovers) -> bool:
+        """Whether one of the session's processes could not tell what is in it."""
+        unknown = any(one.state == "unknown" for one in found.entries if self.is_of(one))
+        return unknown or any(map(self.is_about, found.failed))
+
     def _folders(self) -> Tuple[str, ...]:
         runs = (f".hprofiler-run-{self.session}-",) if self.session else ()
         short = [sha256[:16] for sha256 in self.libraries]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import (
@@ -51,6 +52,10 @@ from hprofiler.transports.base import Transport
 PROTOCOL = 2
 _EXTRA_EVENTS = 1000
 _BEFORE = ("prepare", "start")
+_UNTIL_KNOWN = 15.0  # seconds for which a JVM that does not answer is asked for what is in it
+_LOOK_AGAIN = 2  # seconds between
+Waits = Callable[[int, str], bool]
+"""Waits so many seconds for something, the text, to come about; whether it did."""
 """Stages of what fails before anything is recorded."""
 NO_VERSIONS: Mapping[str, str] = {}
 _STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch", RawHeader: "fetch"}
@@ -298,16 +303,22 @@ class AgentSession(Talk):
             return None
         return Trace(self.hello.session, frozenset(self._touched - self._spared), frozenset(self._loads))
 
-    def take_away(self, trace: Trace, waits: Callable[[int], bool] = lambda seconds: False) -> Cleaned:
+    def take_away(self, trace: Trace, waits: Waits = lambda seconds, why: False) -> Cleaned:
         """Remove what another session left that was killed, and nothing of anybody else's.
 
-        An agent of it that stands still is left over when its lease ends: whether that is waited for
-        `waits` says. One that goes on is spared.
+        An agent of it that stands still is left over when its lease ends, and a JVM that is stopped may
+        go on in a while: whether so many seconds are waited for that `waits` says. An agent that goes on
+        is spared.
         """
         self._begin_lease()  # JVMs that hang are waited for longer than a lease
         found = self.leftovers()
         ends = [one.ends for one in found.entries if trace.is_its_agent(one) and one.ends is not None]
-        if ends and waits(max(ends)):
+        if ends and waits(max(ends), "its agent stands still: it is ended"):
+            found = self.leftovers()
+        end = time.monotonic() + _UNTIL_KNOWN
+        while trace.is_unsure(found) and time.monotonic() < end:
+            if not waits(_LOOK_AGAIN, "a process does not answer: it is asked again"):
+                break
             found = self.leftovers()
         its = [one for one in found.entries if trace.is_of(one)]
         left = [one.id for one in its if one.state == "left"]

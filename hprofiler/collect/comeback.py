@@ -192,11 +192,11 @@ class Comeback:
             reason += f"; its profiler in {len(cleaned.stopped)} of the processes was stopped"
         return HostError(why.stage, reason, _then(why.remedy, again))
 
-    def _waits(self, seconds: int) -> bool:
-        """The lease of an agent that is stopped is waited for, unless the user has had enough."""
+    def _waits(self, seconds: int, why: str) -> bool:
+        """What takes no longer than a lease is waited for, unless the user has had enough."""
         if seconds > LEASE_SECONDS:
             return False
-        self._visit.tell(self._visit.stage, f"its agent stands still: it is ended in {seconds} s")
+        self._visit.tell(self._visit.stage, f"{why} in {seconds} s")
         return not self._enough.wait(seconds + 1)
 
     def _given_up(self, why: HostError, lost: float, last: HostError) -> HostError:

@@ -22,7 +22,7 @@ from tests.contract.conftest import as_burnt, is_profiled
 from tests.contract.kept import Kept, own_folders
 from tests.contract.real import Profiles, is_good, of_host, of_processes
 from tests.contract.sshd import SSHD, Site, agents_ended, agents_of
-from tests.lab.procs import wait_for
+from tests.lab.procs import Identity, wait_for
 
 pytestmark = [
     pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed (openssh-server)"),
@@ -140,6 +140,47 @@ def test_a_killed_agent_is_told_and_what_it_left_is_taken_away(site, burner):
     assert "dmesg" in line.remedy and line.remedy.endswith("record again")
     assert [one.lost for one in of_processes(result)] == [True]
     assert not is_profiled(burner.pid)
+
+
+@pytest.fixture
+def beside_a_stopped_jvm(site, burner):
+    """A run whose agent was killed while its JVM is stopped, and that JVM."""
+    server, jvm = site.server(), Identity.of(burner.pid)
+    run = Run(site.host(server), burner, site.connector().transport)
+    jvm.suspend()
+    try:
+        for agent in agents_of(server):
+            signal.pidfd_send_signal(agent, signal.SIGKILL)
+            os.close(agent)
+        yield run, jvm
+    finally:
+        jvm.kill(signal.SIGCONT)
+
+
+def test_a_jvm_that_goes_on_in_a_while_is_waited_for(beside_a_stopped_jvm):
+    run, jvm = beside_a_stopped_jvm
+    wait_for("the asking", lambda: any("asked again" in step.detail for step in run.steps))
+    jvm.kill(signal.SIGCONT)
+    (line,) = of_host(run.end())
+    assert "its profiler in 1 of the processes was stopped" in line.reason, line
+    assert not is_profiled(jvm.pid)
+
+
+def test_of_one_that_does_not_what_is_left_is_told(beside_a_stopped_jvm, start_agent, monkeypatch):
+    monkeypatch.setattr(session, "_UNTIL_KNOWN", 4.0)
+    run, jvm = beside_a_stopped_jvm
+    (line,) = of_host(run.end())
+    assert f"process {jvm.pid} is stopped (state T): it cannot answer" in line.reason, line
+    assert line.remedy == "run `hprofiler cleanup`"
+    jvm.kill(signal.SIGCONT)
+    cleaner = start_agent()
+    cleaner.hello()
+    cleaner.send("clean", kept=True, dry=True)
+    left = [one["id"] for one in cleaner.expect("leftovers", 60)["entries"] if one["state"] == "left"]
+    cleaner.send("clean", kept=True, only=left)
+    assert jvm.pid in cleaner.expect("cleaned", 60)["stopped"]
+    assert cleaner.bye() == 0
+    assert not is_profiled(jvm.pid)
 
 
 def test_what_other_sessions_left_or_hold_is_left_alone(site, start_agent, library_file, burn):
