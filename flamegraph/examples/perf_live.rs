@@ -39,7 +39,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         symbols: &symbols,
         jit: &jit,
         cpu_nanoseconds: None,
-        end: None,
     };
     let recorded = live.finish(&finish)?;
     eprintln!(

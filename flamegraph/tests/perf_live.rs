@@ -2,6 +2,9 @@
 
 mod perf_maker;
 
+use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
+
 use flamegraph::perf_data::{Counted, Finish, JitMap, JitMaps, Live, LiveLimits, Recorded, Wanted};
 use flamegraph::SymbolOptions;
 use perf_maker::{halves, record, text, words};
@@ -90,7 +93,6 @@ fn finished(live: &mut Live, pid: Option<u32>, jit: &JitMaps) -> Recorded {
         symbols: &symbols,
         jit,
         cpu_nanoseconds: None,
-        end: None,
     };
     live.finish(&finish).unwrap()
 }
@@ -250,6 +252,30 @@ fn processes_are_told_apart() {
 }
 
 #[test]
+fn what_comes_after_the_end_is_left_out() {
+    let lost = |time: u64| record(2, 0, &[words(&[1, 40]), MAIN.trailer(time)].concat());
+    let records = [
+        MAIN.sample(1, 10, 100, &[USER, 0x10]),
+        POOL.leaves(20, false),
+        lost(25),
+        MAIN.sample(1, 40, 100, &[USER, 0x10]),
+        POOL.returns(50),
+        lost(60),
+        record(13, 0, &[words(&[80]), MAIN.trailer(0)].concat()),
+    ];
+    let read = |end: u64| {
+        let mut live = Live::new(wanted(), LiveLimits::default());
+        live.end_by(Arc::new(AtomicU64::new(end)));
+        live.read(&stream(&records)[..]).unwrap();
+        let recorded = finished(&mut live, None, &JitMaps::new());
+        let waited = recorded.events[1].profile.total(1).unwrap();
+        (recorded.events[0].taken, waited, recorded.lost)
+    };
+    assert_eq!(read(u64::MAX), (2, 30, 80));
+    assert_eq!(read(30), (1, 10, 40));
+}
+
+#[test]
 fn code_made_at_run_time_is_named_by_its_map() {
     let map = "10000 30 Interpreter\n10030 20 int a.B.c(int)\n";
     let jit = JitMaps::from([(7, JitMap::text(map.as_bytes()).unwrap())]);
@@ -289,7 +315,6 @@ fn periods_of_other_events_are_dealt_out_over_the_cpu_time() {
         symbols: &symbols,
         jit: &JitMaps::new(),
         cpu_nanoseconds: None,
-        end: None,
     };
     assert!(live.finish(&finish).is_err());
     finish.cpu_nanoseconds = Some(900);
@@ -310,7 +335,6 @@ fn no_mutation_does_harm() {
             symbols: &symbols,
             jit: &JitMaps::new(),
             cpu_nanoseconds: Some(1),
-            end: None,
         });
     };
     for length in 0..bytes.len() {

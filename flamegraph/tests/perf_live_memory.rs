@@ -140,7 +140,6 @@ fn a_flood_is_held_to_the_limits() {
             symbols: &SymbolOptions::none(),
             jit: &JitMaps::new(),
             cpu_nanoseconds: None,
-            end: None,
         });
         let recorded = recorded.unwrap();
         assert!(recorded.left_out >= most, "{} of {most}", recorded.left_out);

@@ -52,11 +52,12 @@ from hprofiler.transports.base import Transport
 PROTOCOL = 2
 _EXTRA_EVENTS = 1000
 _BEFORE = ("prepare", "start")
-_UNTIL_KNOWN = 15.0  # seconds for which a JVM that does not answer is asked for what is in it
-_LOOK_AGAIN = 2  # seconds between
+"""Stages of what fails before anything is recorded."""
+_UNTIL_KNOWN = 15.0
+"""Seconds within which JVMs are asked again for what is in them, where that took no longer."""
+_LOOK_AGAIN = 2
 Waits = Callable[[int, str], bool]
 """Waits so many seconds for something, the text, to come about; whether it did."""
-"""Stages of what fails before anything is recorded."""
 NO_VERSIONS: Mapping[str, str] = {}
 _STAGE_OF: Mapping[type, str] = {events.Recording: "record", ProfileHeader: "fetch", RawHeader: "fetch"}
 
@@ -311,13 +312,13 @@ class AgentSession(Talk):
         is spared.
         """
         self._begin_lease()  # JVMs that hang are waited for longer than a lease
+        end = time.monotonic() + _UNTIL_KNOWN
         found = self.leftovers()
         ends = [one.ends for one in found.entries if trace.is_its_agent(one) and one.ends is not None]
         if ends and waits(max(ends), "its agent stands still: it is ended"):
             found = self.leftovers()
-        end = time.monotonic() + _UNTIL_KNOWN
         while trace.is_unsure(found) and time.monotonic() < end:
-            if not waits(_LOOK_AGAIN, "a process does not answer: it is asked again"):
+            if not waits(_LOOK_AGAIN, "what a process has is not known: it is asked again"):
                 break
             found = self.leftovers()
         its = [one for one in found.entries if trace.is_of(one)]

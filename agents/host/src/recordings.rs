@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// one is for those that hang where no limit can be set (in a file system of the JVM's own, say). The coordinator
 /// gives a host half a minute.
 const STEP_TIME: Duration = Duration::from_secs(26);
-/// The same for what follows that time: perf is ended (14 s at most), the JVM asked (12 s). From result to result the
+/// The same for what follows that time: perf is ended (16 s at most), the JVM asked (12 s). From result to result the
 /// coordinator gives a minute, which is longer than this twice.
 const END_TIME: Duration = Duration::from_secs(29);
 /// How long one process may keep the others from being folded: several may hang within the time of a step.

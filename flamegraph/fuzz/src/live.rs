@@ -1,5 +1,6 @@
 //! perf's stream, with what it is made a profile by: a process, a begin and an end, a map of compiled code.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
 use flamegraph::perf_data::{
@@ -42,6 +43,9 @@ pub fn perf_live(bytes: &[u8]) {
     if let Some(begin) = asked.begin {
         live.begin_at(begin);
     }
+    if let Some(end) = asked.end {
+        live.end_by(Arc::new(AtomicU64::new(end)));
+    }
     let _ = live.read(stream);
     let symbols = SymbolOptions {
         kallsyms_text: Some(Arc::from(KALLSYMS)),
@@ -52,7 +56,6 @@ pub fn perf_live(bytes: &[u8]) {
         symbols: &symbols,
         jit: &asked.jit,
         cpu_nanoseconds: Some(1_000_000),
-        end: asked.end,
     };
     let all = live.finish(&finish(None));
     let one = live.finish(&finish(Some(asked.pid)));

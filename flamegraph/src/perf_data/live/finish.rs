@@ -23,10 +23,9 @@ use crate::values::ValueType;
 const MOST_NAME: usize = 64 << 10;
 
 pub(super) fn finish(live: &mut Live, how: &Finish<'_>) -> Result<Recorded> {
-    live.end_waits(how.end);
+    live.end_waits();
     let mut recorded = Recorded {
-        // The kernel counts what it lost of all records, and newer ones what it lost of samples once more.
-        lost: live.lost_records.max(live.lost_samples),
+        lost: live.lost(),
         malformed: live.malformed,
         left_out: live.left_out.saturating_add(live.off_cpu.left_out),
         preempted: live.off_cpu.preempted,

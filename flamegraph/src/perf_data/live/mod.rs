@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Both events may stand in one command. perf follows children that the process makes: `Finish::pid` leaves them out.
-//! With `-k CLOCK_MONOTONIC` the caller knows the stream's clock ([`Live::begin_at`], `Finish::end`).
+//! With `-k CLOCK_MONOTONIC` the caller knows the stream's clock ([`Live::begin_at`], [`Live::end_by`]).
 //!
 //! Off-CPU: `context-switches` gives the stack of a thread that leaves the CPU, and the record of the switch that
 //! brings it back says when. No tracepoint is needed. A thread that was merely preempted did not wait, and is told
@@ -30,6 +30,8 @@ mod waits;
 mod walker;
 
 use std::io::{BufReader, Read};
+use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
 
 use super::header::Header;
 use super::jit_map::JitMaps;
@@ -116,8 +118,6 @@ pub struct Finish<'a> {
     pub jit: &'a JitMaps,
     /// The CPU time that the processes used, for events that do not measure time.
     pub cpu_nanoseconds: Option<u64>,
-    /// When the recording ended, on the stream's clock: who still waits has waited until then. `None`: with the last record.
-    pub end: Option<u64>,
 }
 
 /// What a recording yielded.
@@ -168,6 +168,7 @@ pub struct Live {
     wanted: Vec<Wanted>,
     limits: LiveLimits,
     begin: Option<u64>,
+    end: Arc<AtomicU64>,
     newest: u64,
     header: Header,
     /// What `wanted` asks of each event of the stream, and the header's `changes` when that was found out.
@@ -198,6 +199,7 @@ impl Live {
             wanted,
             limits,
             begin: None,
+            end: Arc::new(AtomicU64::new(u64::MAX)),
             newest: 0,
             header: Header::default(),
             by_event: Vec::new(),
@@ -218,6 +220,12 @@ impl Live {
     /// When the recording began, on the stream's clock; timelines start there. Else they start with the first sample.
     pub fn begin_at(&mut self, nanoseconds: u64) {
         self.begin = Some(nanoseconds);
+    }
+
+    /// When the recording ends, on the stream's clock; it may be set while the stream is read, `u64::MAX` is not yet.
+    /// What comes later is left out, and who still waits has waited until then. Else it ends with the last record.
+    pub fn end_by(&mut self, nanoseconds: Arc<AtomicU64>) {
+        self.end = nanoseconds;
     }
 
     /// Reads the stream to its end. What was read before an error is kept, and can be finished.

@@ -1,6 +1,7 @@
 //! Taking in the records of the stream.
 
 use std::io::Read;
+use std::sync::atomic::Ordering;
 
 use super::off_cpu::Waited;
 use super::stack_tree::{Root, StackId};
@@ -24,6 +25,7 @@ impl Live {
                 kind::SWITCH => {
                     self.take_switch(&record, header);
                 }
+                kind::LOST if self.is_late(&record, header) => {}
                 kind::LOST => add(&mut self.lost_records, words(&record, 1)),
                 kind::LOST_SAMPLES => add(&mut self.lost_samples, words(&record, 0)),
                 _ => self.processes.take_in(&record, header, &mut self.modules),
@@ -45,6 +47,9 @@ impl Live {
             self.malformed += 1;
             return;
         };
+        if raw.time > self.end() {
+            return;
+        }
         self.newest = self.newest.max(raw.time);
         if self.by_event[record.event].is_empty() {
             return;
@@ -60,6 +65,26 @@ impl Live {
             Some(stack) => self.count(record.event, &raw, stack),
             None => self.left_out += 1,
         }
+    }
+
+    fn end(&self) -> u64 {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    /// How many were lost. The kernel counts records of all kinds, and newer ones samples once more, without a time:
+    /// those may have come after the end.
+    pub(super) fn lost(&self) -> u64 {
+        match self.end() {
+            u64::MAX => self.lost_records.max(self.lost_samples),
+            _ => self.lost_records,
+        }
+    }
+
+    /// Whether a record that is no sample is of a time after the end.
+    fn is_late(&self, record: &Record<'_>, header: &Header) -> bool {
+        let event = header.events.get(record.event);
+        let time = event.and_then(|event| record.body.u64_from_end(event.time_from_end()?));
+        time.is_some_and(|time| time > self.end())
     }
 
     /// Which of the wanted profiles each event is for.
@@ -111,6 +136,9 @@ impl Live {
         }
         let event = header.events.get(record.event)?;
         let (pid, tid, time) = event.thread_and_time(record.body)?;
+        if time > self.end() {
+            return None;
+        }
         self.newest = self.newest.max(time);
         if record.misc & MISC_SWITCH_OUT == 0 {
             let waited = self.off_cpu.is_back(tid, time)?;
@@ -129,8 +157,11 @@ impl Live {
     }
 
     /// Who is away now has waited until the end.
-    pub(super) fn end_waits(&mut self, end: Option<u64>) {
-        let end = end.unwrap_or(self.newest);
+    pub(super) fn end_waits(&mut self) {
+        let end = match self.end() {
+            u64::MAX => self.newest,
+            end => end,
+        };
         for waited in self.off_cpu.end(end) {
             self.add_wait(waited);
         }

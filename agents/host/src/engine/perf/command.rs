@@ -219,12 +219,17 @@ impl Running {
     /// is left to, and stays unreaped.
     pub fn wait(&mut self, patience: Duration) -> bool {
         if self.status.is_none() {
-            let to_die = if self.forced { Duration::ZERO } else { DIE };
+            let (patience, to_die) = match self.forced {
+                true => (Duration::ZERO, Duration::ZERO),
+                false => (patience, DIE),
+            };
+            if !self.forced {
+                audit::note("signal", || {
+                    format!("SIGKILL to the group of perf, {}", self.child.id())
+                });
+            }
             self.forced |= !ends(&self.child, patience);
             // One that was killed has left behind what it runs. Nobody else is hit as long as it is not reaped.
-            audit::note("signal", || {
-                format!("SIGKILL to the group of perf, {}", self.child.id())
-            });
             let _ = kill_process_group(pid_of(&self.child), Signal::KILL);
             // That may have made a group of its own.
             drop(self.child.stdin.take());

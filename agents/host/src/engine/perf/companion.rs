@@ -1,5 +1,6 @@
 //! What is done beside the process, by a thread that has its user and its files.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
 use flamegraph::perf_data::{Finish, JitMaps, Live, LiveLimits, Recorded, Wanted};
@@ -64,13 +65,19 @@ impl Companion {
     }
 
     /// Read perf's stream to its end.
-    pub fn record(&mut self, heard: Heard, wanted: Vec<Wanted>) -> Result<(), String> {
+    pub fn record(
+        &mut self,
+        heard: Heard,
+        wanted: Vec<Wanted>,
+        end: Arc<AtomicU64>,
+    ) -> Result<(), String> {
         let usual = LiveLimits::default();
         let limits = LiveLimits {
             cells: self.shared.limits.cells(1),
             ..usual
         };
         let live = self.live.insert(Live::new(wanted, limits));
+        live.end_by(end);
         live.read(heard).map_err(|error| error.to_string())
     }
 
@@ -122,7 +129,6 @@ impl Companion {
             symbols: &symbols,
             jit: &maps,
             cpu_nanoseconds: None,
-            end: None,
         };
         let recorded = live.finish(&finish).map_err(|error| error.to_string())?;
         Ok((recorded, unnamed))

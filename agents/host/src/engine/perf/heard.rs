@@ -64,18 +64,21 @@ impl Heard {
         ];
         loop {
             match poll(&mut fds, None) {
-                Ok(_) => return Ok(!fds[0].revents().is_empty()),
+                Ok(_) => break,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
+        if fds[1].revents().is_empty() {
+            // Meanwhile perf waits, and what the kernel has no room for it counts as lost.
+            self.shared.limits.rest();
+        }
+        Ok(!fds[0].revents().is_empty())
     }
 }
 
 impl Read for Heard {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Meanwhile perf waits, and what the kernel has no room for it counts as lost.
-        self.shared.limits.rest();
         if !self.comes()? {
             return Ok(0);
         }

@@ -302,7 +302,7 @@ impl Engine for PerfRecord {
             .or_else(|| self.shared.limits.refuse_full().err())
     }
 
-    /// perf may get no processor for seconds, and what its buffers do not hold meanwhile is none of what was asked for.
+    /// perf may get no processor for seconds; what it samples meanwhile is none of what was asked for.
     fn samples_until_stopped(&self) -> bool {
         false
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::param::page_size;
+use rustix::time::{clock_gettime, ClockId};
 
 use super::beside::Beside;
 use super::budget;
@@ -33,9 +34,9 @@ const LEASE: u64 = 30;
 const TRIAL: Duration = Duration::from_secs(10);
 const OPEN: Duration = Duration::from_secs(18);
 const COUNT: Duration = Duration::from_secs(22);
-const END: Duration = Duration::from_secs(12);
+const END: Duration = Duration::from_secs(11);
 /// How long its stream may take to be read to the end once it is cut, and perf to end where its stream has.
-const LAST: Duration = Duration::from_secs(4);
+const LAST: Duration = Duration::from_secs(3);
 /// How long one that does not say when its events count may take to tell of what is there already.
 const SETTLE: Duration = Duration::from_secs(2);
 /// Bytes of a sample with a deep stack.
@@ -114,6 +115,12 @@ impl Command {
             )));
         }
         notes
+    }
+
+    /// Whether perf's times are those of `monotonic`: not where this agent's clock is another than the kernel's own.
+    fn knows_its_clock(&self) -> bool {
+        let offsets = read_text("/proc/self/timens_offsets", 256).unwrap_or_default();
+        self.perf.knows("clockid") && has_no_offset(&offsets)
     }
 
     fn arguments(&self, events: &[Event]) -> Vec<String> {
@@ -254,6 +261,18 @@ fn names(events: &[Event]) -> String {
     names.join(", ")
 }
 
+/// Nanoseconds of the clock that perf is told to take.
+fn monotonic() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Whether a time namespace that has these offsets leaves that clock as it is.
+fn has_no_offset(offsets: &str) -> bool {
+    let mut lines = offsets.lines().map(str::split_ascii_whitespace);
+    lines.all(|mut line| line.next() != Some("monotonic") || line.all(|part| part == "0"))
+}
+
 /// For half a second's samples, a power of two as perf has it.
 fn pages(frequency: u32, only_cpu: bool) -> u64 {
     let bytes = u64::from(frequency) * SAMPLE / 2;
@@ -292,6 +311,8 @@ pub struct Recording {
     /// While this is there its stream is read, or until it ends.
     cut: Option<UnixStream>,
     begin: Instant,
+    /// Samples of a later time are left out, where it is known what perf takes for the time.
+    end: Option<Arc<AtomicU64>>,
     /// Its events did not count yet when it began.
     late: bool,
     samples: Arc<AtomicU64>,
@@ -308,13 +329,18 @@ impl Recording {
     ) -> Result<Self, Failure> {
         let called = Instant::now();
         let left = |limit: Duration| limit.saturating_sub(called.elapsed());
-        let (cut, until) = UnixStream::pair().map_err(|error| Failure::plain(error.to_string()))?;
+        let (cut, until) = UnixStream::pair().map_err(|error| {
+            let reason = format!("no socket beside perf's stream: {error}");
+            Failure::new(reason, "raise the limit of open files (ulimit -n)")
+        })?;
         let (mut running, stream) = command.start(events)?;
         let (began, begin) = channel();
         let wanted = events::wanted(events, command.frequency, command.kernel);
         let samples = Arc::new(AtomicU64::new(0));
         let heard = Heard::new(stream, until, shared, began, samples.clone());
-        let read = beside.ask(move |companion| companion.record(heard, wanted));
+        let end = Arc::new(AtomicU64::new(u64::MAX));
+        let by = end.clone();
+        let read = beside.ask(move |companion| companion.record(heard, wanted, by));
         match begin.recv_timeout(left(OPEN)) {
             Ok(_) => {}
             Err(RecvTimeoutError::Timeout) => return Err(too_late()),
@@ -329,13 +355,14 @@ impl Recording {
             true => left(COUNT),
             false => SETTLE,
         };
-        let counts = begin.recv_timeout(patience).is_ok();
+        let counts = begin.recv_timeout(patience);
         Ok(Self {
             running,
             read,
             cut: Some(cut),
             begin: Instant::now(),
-            late: command.tells_that_events_count && !counts,
+            end: command.knows_its_clock().then_some(end),
+            late: command.tells_that_events_count && counts == Err(RecvTimeoutError::Timeout),
             samples,
             often: Often::of(events, command.frequency),
         })
@@ -350,7 +377,9 @@ impl Recording {
 
     /// End it, and have its stream read to the end. What is to be said of that; `lives`: whether the process does.
     pub fn stop(mut self, lives: bool, beside: &Beside) -> Result<Vec<Note>, Failure> {
-        let by = Instant::now() + END;
+        if let Some(end) = &self.end {
+            end.store(monotonic(), Ordering::Relaxed);
+        }
         let mut notes = Vec::new();
         if self.late {
             notes.push(Note::degraded("perf did not count yet when it began"));
@@ -361,9 +390,7 @@ impl Recording {
             Some(result) => result.clone(),
             None => self.read_to_the_end(beside)?,
         };
-        let ended = self
-            .running
-            .wait(by.saturating_duration_since(Instant::now()));
+        let ended = self.running.wait(LAST);
         let killed = self.running.killed();
         if killed.is_some() || early.is_some() && lives {
             let words = self.running.words();
@@ -400,6 +427,16 @@ mod tests {
         assert!((300 * SAMPLE / 2..300 * SAMPLE * 2).contains(&(pages(300, true) * size)));
         assert!(pages(300, false) * size >= OFTEN);
         assert_eq!(pages(u32::MAX, true), 2048);
+    }
+
+    #[test]
+    fn a_clock_of_its_own_is_known() {
+        assert!(has_no_offset(""));
+        assert!(has_no_offset(
+            "monotonic           0         0\nboottime            7         0\n"
+        ));
+        assert!(!has_no_offset("monotonic      -86400         0\n"));
+        assert!(!has_no_offset("monotonic           0         5\n"));
     }
 
     #[test]

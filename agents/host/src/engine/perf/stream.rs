@@ -45,13 +45,9 @@ pub fn events(bytes: &[u8]) -> Vec<Opened> {
 
 /// Whether it is told from when on the events count.
 pub fn tells_that_events_count(bytes: &[u8]) -> bool {
-    let mut rest = bytes.get(HEADER..).unwrap_or_default();
-    while let Some((kind, _)) = record(&mut rest) {
-        if kind == BEGUN {
-            return true;
-        }
-    }
-    false
+    let mut progress = Progress::new();
+    progress.follow(bytes);
+    progress.told
 }
 
 /// The type and the content of the next record.
@@ -77,6 +73,8 @@ pub struct Progress {
     /// The beginning of a record, as far as it has come.
     head: Vec<u8>,
     begun: bool,
+    /// That was told by a record of its own.
+    told: bool,
     /// What came made no sense, and is not followed any more.
     lost: bool,
     samples: u64,
@@ -88,6 +86,7 @@ impl Progress {
             left: HEADER as u64,
             head: Vec::new(),
             begun: false,
+            told: false,
             lost: false,
             samples: 0,
         }
@@ -139,6 +138,7 @@ impl Progress {
         };
         self.lost = size < self.head.len() as u64;
         self.begun |= self.lost || RECORDING.contains(&self.word(0));
+        self.told |= !self.lost && self.word(0) == BEGUN;
         self.samples += u64::from(self.word(0) == SAMPLE);
         self.left = size.saturating_sub(self.head.len() as u64) + u64::from(behind);
         self.head.clear();
