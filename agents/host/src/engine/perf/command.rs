@@ -223,12 +223,13 @@ impl Running {
                 true => (Duration::ZERO, Duration::ZERO),
                 false => (patience, DIE),
             };
-            if !self.forced {
+            let again = self.forced;
+            self.forced |= !ends(&self.child, patience);
+            if !again {
                 audit::note("signal", || {
                     format!("SIGKILL to the group of perf, {}", self.child.id())
                 });
             }
-            self.forced |= !ends(&self.child, patience);
             // One that was killed has left behind what it runs. Nobody else is hit as long as it is not reaped.
             let _ = kill_process_group(pid_of(&self.child), Signal::KILL);
             // That may have made a group of its own.

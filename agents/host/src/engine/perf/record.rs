@@ -1,44 +1,27 @@
-//! `perf record`: how it is called, tried out, started and ended.
+//! `perf record`: how it is called and tried out.
 
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ChildStdout;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::param::page_size;
-use rustix::time::{clock_gettime, ClockId};
 
-use super::beside::Beside;
 use super::budget;
 use super::command::{self, Running};
 use super::events::{self, Event, CPU_CLOCK};
 use super::find::Perf;
-use super::heard::Heard;
-use super::often::Often;
 use super::shared::Shared;
 use super::stream;
 use super::words;
-use crate::engine::{self, Note};
+use crate::engine::Note;
 use crate::outcome::Failure;
 use crate::proc::read_text;
 use crate::sampling::Sampling;
 
 /// perf stops by itself this long after the asked time, in seconds: should the agent be killed.
 const LEASE: u64 = 30;
-/// How long perf may take to open its events when it is tried out and when it is to record, until they count, and to end:
-/// it goes from processor to processor, and where others have them all it was seen to wait 9 s for one. What it has not
-/// written when it is killed is lost.
+/// How long perf may take to open its events when it is tried out, on a busy host.
 const TRIAL: Duration = Duration::from_secs(10);
-const OPEN: Duration = Duration::from_secs(18);
-const COUNT: Duration = Duration::from_secs(22);
-const END: Duration = Duration::from_secs(11);
-/// How long its stream may take to be read to the end once it is cut, and perf to end where its stream has.
-const LAST: Duration = Duration::from_secs(3);
-/// How long one that does not say when its events count may take to tell of what is there already.
-const SETTLE: Duration = Duration::from_secs(2);
 /// Bytes of a sample with a deep stack.
 const SAMPLE: u64 = 1100;
 /// A buffer of fewer pages is not tried, and one of more is no use.
@@ -52,14 +35,14 @@ const MAX_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 pub struct Command {
     perf: Perf,
     pid: i32,
-    kernel: bool,
+    pub kernel: bool,
     asked_frequency: u32,
-    frequency: u32,
+    pub frequency: u32,
     seconds: u64,
     /// Of the buffer that each processor writes samples to.
     pages: u64,
     /// Whether perf tells from when on its events count.
-    tells_that_events_count: bool,
+    pub tells_that_events_count: bool,
 }
 
 /// What came of a trial: the events that can be recorded, why not the others, the buffer that the kernel allows, and
@@ -117,8 +100,8 @@ impl Command {
         notes
     }
 
-    /// Whether perf's times are those of `monotonic`: not where this agent's clock is another than the kernel's own.
-    fn knows_its_clock(&self) -> bool {
+    /// Whether perf's times are those of the monotonic clock: not where this agent's clock is another than the kernel's own.
+    pub fn knows_its_clock(&self) -> bool {
         let offsets = read_text("/proc/self/timens_offsets", 256).unwrap_or_default();
         self.perf.knows("clockid") && has_no_offset(&offsets)
     }
@@ -205,7 +188,8 @@ impl Command {
         }
     }
 
-    fn start(&self, events: &[Event]) -> Result<(Running, ChildStdout), Failure> {
+    /// Have perf begin; what it records comes from the stream.
+    pub fn start(&self, events: &[Event]) -> Result<(Running, ChildStdout), Failure> {
         let mut arguments = self.arguments(events);
         arguments.extend(Self::of(Some(self.pid), &lifeline(self.seconds)?));
         Running::start(&self.perf.path, &arguments).map_err(|error| {
@@ -249,22 +233,9 @@ fn of_host(name: &str) -> Result<String, Failure> {
     })
 }
 
-fn too_late() -> Failure {
-    Failure::new(
-        format!("perf did not begin within {} s", OPEN.as_secs()),
-        "see whether all processors of the host are taken (uptime), and record when they are not",
-    )
-}
-
-fn names(events: &[Event]) -> String {
+pub fn names(events: &[Event]) -> String {
     let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
     names.join(", ")
-}
-
-/// Nanoseconds of the clock that perf is told to take.
-fn monotonic() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Whether a time namespace that has these offsets leaves that clock as it is.
@@ -301,117 +272,6 @@ fn refuse_in_place_of(events: &[Event], opened: &[stream::Opened]) -> Result<(),
             "record cpu instead, or choose a machine that has hardware counters",
         )),
         false => Ok(()),
-    }
-}
-
-/// A recording that is under way.
-pub struct Recording {
-    running: Running,
-    read: Receiver<Result<(), String>>,
-    /// While this is there its stream is read, or until it ends.
-    cut: Option<UnixStream>,
-    begin: Instant,
-    /// Samples of a later time are left out, where it is known what perf takes for the time.
-    end: Option<Arc<AtomicU64>>,
-    /// Its events did not count yet when it began.
-    late: bool,
-    samples: Arc<AtomicU64>,
-    often: Option<Often>,
-}
-
-impl Recording {
-    /// Returns once perf records.
-    pub fn start(
-        command: &Command,
-        events: &[Event],
-        beside: &Beside,
-        shared: Arc<engine::Shared>,
-    ) -> Result<Self, Failure> {
-        let called = Instant::now();
-        let left = |limit: Duration| limit.saturating_sub(called.elapsed());
-        let (cut, until) = UnixStream::pair().map_err(|error| {
-            let reason = format!("no socket beside perf's stream: {error}");
-            Failure::new(reason, "raise the limit of open files (ulimit -n)")
-        })?;
-        let (mut running, stream) = command.start(events)?;
-        let (began, begin) = channel();
-        let wanted = events::wanted(events, command.frequency, command.kernel);
-        let samples = Arc::new(AtomicU64::new(0));
-        let heard = Heard::new(stream, until, shared, began, samples.clone());
-        let end = Arc::new(AtomicU64::new(u64::MAX));
-        let by = end.clone();
-        let read = beside.ask(move |companion| companion.record(heard, wanted, by));
-        match begin.recv_timeout(left(OPEN)) {
-            Ok(_) => {}
-            Err(RecvTimeoutError::Timeout) => return Err(too_late()),
-            Err(RecvTimeoutError::Disconnected) => {
-                running.wait(LAST);
-                let killed = running.killed();
-                return Err(words::end(killed, &running.words(), &names(events)));
-            }
-        }
-        // Older ones do not tell before there are samples, which an idle process has none of.
-        let patience = match command.tells_that_events_count {
-            true => left(COUNT),
-            false => SETTLE,
-        };
-        let counts = begin.recv_timeout(patience);
-        Ok(Self {
-            running,
-            read,
-            cut: Some(cut),
-            begin: Instant::now(),
-            end: command.knows_its_clock().then_some(end),
-            late: command.tells_that_events_count && counts == Err(RecvTimeoutError::Timeout),
-            samples,
-            often: Often::of(events, command.frequency),
-        })
-    }
-
-    /// Why it should end before its time: there are too many samples.
-    pub fn too_much(&self) -> Option<Failure> {
-        let samples = self.samples.load(Ordering::Relaxed);
-        let seconds = self.begin.elapsed().as_secs_f64();
-        self.often.as_ref()?.too_many(samples, seconds)
-    }
-
-    /// End it, and have its stream read to the end. What is to be said of that; `lives`: whether the process does.
-    pub fn stop(mut self, lives: bool, beside: &Beside) -> Result<Vec<Note>, Failure> {
-        if let Some(end) = &self.end {
-            end.store(monotonic(), Ordering::Relaxed);
-        }
-        let mut notes = Vec::new();
-        if self.late {
-            notes.push(Note::degraded("perf did not count yet when it began"));
-        }
-        let early = self.read.try_recv().ok();
-        self.running.interrupt();
-        let result = match &early {
-            Some(result) => result.clone(),
-            None => self.read_to_the_end(beside)?,
-        };
-        let ended = self.running.wait(LAST);
-        let killed = self.running.killed();
-        if killed.is_some() || early.is_some() && lives {
-            let words = self.running.words();
-            let end = words::end(killed, &words, "the process to the end");
-            notes.push(Note::of(end));
-        } else if !ended {
-            notes.push(Note::degraded("perf did not end and was killed"));
-        }
-        let damaged = result.err();
-        notes.extend(
-            damaged.map(|error| Note::degraded(format!("perf's stream is damaged: {error}"))),
-        );
-        Ok(notes)
-    }
-
-    fn read_to_the_end(&mut self, beside: &Beside) -> Result<Result<(), String>, Failure> {
-        self.read.recv_timeout(END).or_else(|_| {
-            self.running.wait(Duration::ZERO);
-            self.cut = None; // a perf that gets no processor keeps its stream open
-            self.read.recv_timeout(LAST).map_err(|_| beside.hangs())
-        })
     }
 }
 
