@@ -2,6 +2,7 @@
 //! where the greeting asks for it.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -62,7 +63,19 @@ type Wake = Box<dyn Fn() + Send>;
 #[derive(Default)]
 struct Notes {
     kept: Kept,
+    /// Whose the files are whose names begin with these words, up to the first dot.
+    owners: HashMap<String, i32>,
     wake: Option<Wake>,
+}
+
+impl Notes {
+    /// The process whose file this is by its name.
+    fn owner(&self, what: &str, path: &str) -> Option<i32> {
+        let name = path.rsplit('/').next()?;
+        let stem = name.split('.').next()?;
+        let is_file = matches!(what, "file" | "removed");
+        self.owners.get(stem).copied().filter(|_| is_file)
+    }
 }
 
 /// From now on all is kept.
@@ -87,15 +100,24 @@ pub fn about(pid: i32) {
     ABOUT.set(Some(pid));
 }
 
+/// From now on files of this name, whatever follows its first dot, are known as this process's: in a folder that several
+/// share the thread of any of them may be the one that removes them.
+pub fn files_of(pid: i32, stem: String) {
+    if let Some(notes) = &mut *notes() {
+        notes.owners.insert(stem, pid);
+    }
+}
+
 /// Keep what was done (`folder`, `file`, `removed`), or is about to be (`attach`, `signal`, `program`).
 pub fn note(what: &'static str, detail: impl FnOnce() -> String) {
     if let Some(notes) = &mut *notes() {
         let first = notes.kept.is_empty();
+        let detail = plain(&detail());
         notes.kept.add(Entry {
             time: now(),
             what,
-            pid: ABOUT.get(),
-            detail: plain(&detail()),
+            pid: notes.owner(what, &detail).or(ABOUT.get()),
+            detail,
         });
         if let Some(wake) = notes.wake.as_ref().filter(|_| first) {
             wake();
@@ -145,6 +167,37 @@ mod tests {
         assert_eq!(plain("/proc/self/fd/12/tmp/x"), "/tmp/x");
         assert_eq!(plain("/tmp/x"), "/tmp/x");
         assert_eq!(plain(&"x".repeat(900)).len(), LONGEST);
+    }
+
+    #[test]
+    fn a_file_is_that_of_the_process_in_its_name() {
+        let mut notes = Notes::default();
+        notes.owners.insert("4026531836-7-99".to_owned(), 7007);
+        for (what, path, want) in [
+            (
+                "removed",
+                "/tmp/.hprofiler-run-1-2-0/4026531836-7-99.perf.map",
+                Some(7007),
+            ),
+            (
+                "file",
+                "/tmp/.hprofiler-run-1-2-0/4026531836-7-99.map",
+                Some(7007),
+            ),
+            (
+                "removed",
+                "/tmp/.hprofiler-run-1-2-0/4026531836-8-99.map",
+                None,
+            ),
+            ("removed", "/tmp/.hprofiler-run-1-2-0", None),
+            (
+                "attach",
+                "1 load /tmp/x/4026531836-7-99.jfr,log=/tmp/x/4026531836-7-99.log",
+                None,
+            ),
+        ] {
+            assert_eq!(notes.owner(what, path), want, "{path}");
+        }
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::listening;
 use crate::outcome::Failure;
-use crate::proc::read_text;
 use crate::proc::scan::{environment, Seen};
 use crate::proc::target::Target;
+use crate::proc::{mask, read_text};
 
 /// A host runs hundreds of containers at most.
 const MOST: usize = 10_000;
@@ -47,7 +47,7 @@ impl Containers {
     pub fn of(&self, process: &Seen) -> Option<Home> {
         let path = format!("/proc/{}/cgroup", process.pid);
         let cgroup = read_text(path, 1 << 20).unwrap_or_default();
-        let environment = environment(process.pid);
+        let environment = environment(process);
         let told = self.told(&environment, &cgroup, &process.command);
         told.or_else(|| Some(Home::own(self.as_driver(process, &environment)?)))
     }
@@ -84,13 +84,14 @@ impl Containers {
         let own = environment.get("CONTAINER_ID");
         let known = own.and_then(|id| self.known(id));
         let known = known.or_else(|| self.in_groups(delegated));
+        // Masked: asked for enough ids, a mention could tell a secret.
         let mention = || {
-            let mut texts = command.iter().chain(environment.values());
-            match own {
-                Some(_) => None,
-                None => texts.find_map(|text| words(text).find_map(|word| self.known(word))),
-            }
+            let variables = environment.iter();
+            let shown = variables.map(|(name, value)| mask::variable(name, value));
+            let mut texts = mask::words(command).into_iter().chain(shown);
+            texts.find_map(|text| words(&text).find_map(|word| self.known(word)))
         };
+        let mention = || own.is_none().then(mention).flatten();
         known.or_else(mention).map(Home::own)
     }
 
@@ -302,6 +303,9 @@ mod tests {
             (vec![other], &format!("0::/{POD}"), "java Main", Some(POD)),
             (vec![], "", &format!("java {YARN}0"), None),
             (vec![], "", &format!("java x{YARN}"), None),
+            // What looks like a secret cannot be guessed by it.
+            (vec![], "", &format!("java Main --token {YARN}"), None),
+            (vec![("DB_PASSWORD", YARN)], "", "java Main", None),
         ] {
             let found = told(&environment, cgroup, command);
             assert_eq!(found.as_deref(), want, "{environment:?} {cgroup} {command}");

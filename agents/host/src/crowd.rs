@@ -1,6 +1,7 @@
-//! Which processes are told first where there are more than can be told or recorded.
+//! Who comes first where there is more than can be told, recorded or looked at.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use crate::protocol::{Ignored, Process};
 use crate::recordings::MAX_PROCESSES;
@@ -10,12 +11,13 @@ const LONGEST: usize = 12 << 20;
 
 /// As many as fit into a line, `most` at most, and a word of the others. Where one session cannot record them all users take turns,
 /// each with its oldest first: who starts thousands keeps nobody out but himself.
-pub fn that_fit(processes: Vec<Process>, most: usize) -> (Vec<Process>, Option<Ignored>) {
+pub fn that_fit(mut processes: Vec<Process>, most: usize) -> (Vec<Process>, Option<Ignored>) {
     let all: usize = processes.iter().map(size).sum();
     if processes.len() <= MAX_PROCESSES && all <= LONGEST {
         return (processes, None);
     }
-    let mut processes = by_turns(processes);
+    processes.sort_by_key(|process| (process.start_time, process.pid));
+    let mut processes = by_turns(processes, |process| process.uid);
     let mut room = LONGEST;
     let fit = processes.iter().take(most).take_while(|process| {
         let left = room.checked_sub(size(process));
@@ -26,24 +28,22 @@ pub fn that_fit(processes: Vec<Process>, most: usize) -> (Vec<Process>, Option<I
     let left_out = others.first().map(|first| Ignored {
         pid: first.pid,
         reason: format!("{} processes are more than can be told", others.len()),
+        doubtful: false,
     });
     (processes, left_out)
 }
 
-fn by_turns(mut processes: Vec<Process>) -> Vec<Process> {
-    processes.sort_by_key(|process| (process.start_time, process.pid));
-    let mut turns: HashMap<u32, usize> = HashMap::new();
-    let mut turn = |process: &Process| {
-        let turn = turns.entry(process.uid).or_default();
+/// All users take turns, each with the first of his own.
+pub fn by_turns<T, U: Eq + Hash>(items: Vec<T>, user: impl Fn(&T) -> U) -> Vec<T> {
+    let mut turns: HashMap<U, usize> = HashMap::new();
+    let mut turn = |item: &T| {
+        let turn = turns.entry(user(item)).or_default();
         *turn += 1;
         *turn
     };
-    let mut placed: Vec<(usize, Process)> = processes
-        .into_iter()
-        .map(|process| (turn(&process), process))
-        .collect();
+    let mut placed: Vec<(usize, T)> = items.into_iter().map(|item| (turn(&item), item)).collect();
     placed.sort_by_key(|(turn, _)| *turn);
-    placed.into_iter().map(|(_, process)| process).collect()
+    placed.into_iter().map(|(_, item)| item).collect()
 }
 
 /// What it takes in a line.

@@ -8,7 +8,8 @@ use crate::containers::{helper, is_wrapper, Containers, Home, Word};
 use crate::crowd;
 use crate::outcome::Failure;
 use crate::own_group::OwnGroup;
-use crate::proc::scan::Seen;
+use crate::proc::memory::words;
+use crate::proc::scan::{Overlooked, Scanned, Seen};
 use crate::protocol::{Event, Find, Ignored, Process};
 use crate::rivals::{self, Vouched};
 use crate::selector::{Query, Selector};
@@ -63,30 +64,39 @@ impl Finding {
     }
 
     /// Ask it of all processes that were seen; `excluded` are this session's own.
-    pub fn among(&self, seen: Vec<Seen>, excluded: &HashSet<i32>) -> Event {
+    pub fn among(&self, scanned: Scanned, excluded: &HashSet<i32>) -> Event {
+        let Scanned { seen, overlooked } = scanned;
         let searched = seen.len();
-        let mut ignored = self.missing(&seen, excluded);
+        let mut ignored = self.missing(&seen, &overlooked, excluded);
+        ignored.extend(match self.asked.is_empty() {
+            true => may_be_meant(overlooked),
+            false => self.not_looked_at(overlooked),
+        });
         let mut few = 0;
         let mut processes = Vec::new();
         let homes = self.homes(&seen);
         for (process, home) in seen.into_iter().zip(homes) {
-            match self.judge(&process, home) {
-                Verdict::Meant(container) => processes.push(self.tell(process, container)),
-                Verdict::Ignored(reason) => {
-                    ignored.push(Ignored {
-                        pid: process.pid,
-                        reason,
-                    });
+            let (reason, doubtful) = match self.judge(&process, home) {
+                Verdict::Meant(container) => {
+                    processes.push(self.tell(process, container));
+                    continue;
                 }
+                Verdict::Ignored(reason) => (reason, false),
                 Verdict::Other(Some(reason)) if few < FEW => {
                     few += 1;
-                    ignored.push(Ignored {
-                        pid: process.pid,
-                        reason,
-                    });
+                    (reason, false)
                 }
-                Verdict::Other(_) => {}
-            }
+                Verdict::Doubtful(reason) if few < FEW => {
+                    few += 1;
+                    (reason, true)
+                }
+                Verdict::Other(_) | Verdict::Doubtful(_) => continue,
+            };
+            ignored.push(Ignored {
+                pid: process.pid,
+                reason,
+                doubtful,
+            });
         }
         let (processes, left_out) = crowd::that_fit(processes, MOST);
         ignored.extend(left_out);
@@ -106,8 +116,29 @@ impl Finding {
         rivals::settle(seen, seen.iter().map(home).collect(), &self.vouched)
     }
 
-    fn missing(&self, seen: &[Seen], excluded: &HashSet<i32>) -> Vec<Ignored> {
-        let is_seen = |pid: &&i32| seen.iter().any(|process| process.pid == **pid);
+    /// Those that were asked for, of which nothing is known.
+    fn not_looked_at(&self, overlooked: Vec<Overlooked>) -> Vec<Ignored> {
+        let asked = |process: &Overlooked| self.asked.contains(&process.pid);
+        let asked = overlooked.into_iter().filter(asked);
+        asked
+            .map(|process| Ignored {
+                pid: process.pid,
+                reason: words(process.why).to_owned(),
+                doubtful: true,
+            })
+            .collect()
+    }
+
+    fn missing(
+        &self,
+        seen: &[Seen],
+        overlooked: &[Overlooked],
+        excluded: &HashSet<i32>,
+    ) -> Vec<Ignored> {
+        let is_seen = |pid: &&i32| {
+            let mut pids = seen.iter().map(|process| process.pid);
+            pids.any(|it| it == **pid) || overlooked.iter().any(|process| process.pid == **pid)
+        };
         let reason = |pid: &i32| match excluded.contains(pid) {
             true => "part of this hprofiler session",
             false => "there is no such process",
@@ -117,6 +148,7 @@ impl Finding {
             .map(|pid| Ignored {
                 pid: *pid,
                 reason: reason(pid).to_owned(),
+                doubtful: false,
             })
             .collect()
     }
@@ -136,7 +168,9 @@ impl Finding {
         match container {
             container if self.is_wanted(process) => Verdict::Meant(container),
             Some(id) if process.jvm.is_none() => Verdict::Other(helper(process, &id)),
-            _ if process.jvm.is_some() || self.native => Verdict::Other(not_known(process)),
+            _ if process.jvm.is_some() || self.native => {
+                not_known(process).map_or(Verdict::Other(None), Verdict::Doubtful)
+            }
             _ => Verdict::Other(None),
         }
     }
@@ -173,9 +207,27 @@ fn not_believed(container: &str) -> String {
 
 /// Why a process that does not match may be meant. Of one whose user the agent cannot become nothing could be recorded.
 fn not_known(process: &Seen) -> Option<String> {
-    let own = geteuid().as_raw();
     let missing = process.launch.missing?;
-    (own == 0 || own == process.uid).then(|| format!("{missing}: it may be one that is meant"))
+    is_within_reach(process.uid).then(|| format!("{missing}: it may be one that is meant"))
+}
+
+/// Processes of which nothing is known. Those that hang come first: by them the others are.
+pub fn may_be_meant(mut overlooked: Vec<Overlooked>) -> Vec<Ignored> {
+    overlooked.sort_by_key(|process| process.why);
+    let within_reach = overlooked.iter().filter(|it| is_within_reach(it.uid));
+    within_reach
+        .take(FEW)
+        .map(|process| Ignored {
+            pid: process.pid,
+            reason: format!("{}: it may be one that is meant", words(process.why)),
+            doubtful: true,
+        })
+        .collect()
+}
+
+fn is_within_reach(uid: u32) -> bool {
+    let own = geteuid().as_raw();
+    own == 0 || own == uid
 }
 
 /// What a process is to a `find`.
@@ -185,4 +237,6 @@ enum Verdict {
     Ignored(String),
     /// Not meant, with a reason where it nearly was.
     Other(Option<String>),
+    /// It may be one that is meant.
+    Doubtful(String),
 }

@@ -4,9 +4,6 @@
 //! Whatever traps that user lays there, the thread can do no more than the user could. Nor is the thread that user's:
 //! who may signal one thread ends, or stops, all of the agent.
 
-use std::sync::mpsc::channel;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -19,16 +16,15 @@ use rustix::thread::{
     CapabilitySets, LinkNameSpaceType, UnshareFlags,
 };
 
+use crate::aside::Asides;
 use crate::audit;
 use crate::outcome::Failure;
 use crate::proc::named::Named;
 use crate::proc::target::Target;
 use crate::proc::users::Users;
 
-/// So many threads of `as_its_user` may be at work, for one user and for all. More than one are only where some are no
-/// longer waited for: what they read may hang for ever.
-const MOST_OF_USER: usize = 4;
-const MOST_AT_WORK: usize = 16;
+/// The threads of `as_its_user`: what they read may hang for ever.
+static AS_USERS: Asides = Asides::new(4, 16);
 
 /// Worn by the thread that called `put_on`, until that thread ends.
 pub struct Shoes {
@@ -137,58 +133,15 @@ pub fn as_its_user<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Unread> {
-    let at_work = AT_WORK.begin(target.status.uid).ok_or(Unread::NotSoon)?;
-    let (sender, receiver) = channel();
-    let run = move || {
+    let whose = target.whose();
+    let worn = move || {
         // The rights of a set-user-ID program are not those of who chose its arguments.
         let own =
             target.status.one_user && (geteuid().as_raw() != 0 || become_user(&target).is_ok());
-        let told = own.then(work).ok_or(Unread::NotAllowed);
-        drop(at_work);
-        // Nobody may wait any more.
-        let _ = sender.send(told);
+        own.then(work).ok_or(Unread::NotAllowed)
     };
-    let thread = thread::Builder::new().spawn(run);
-    thread.map_err(|_| Unread::NotSoon)?;
-    let told = receiver.recv_timeout(patience);
+    let told = AS_USERS.wait(whose, patience, worn);
     told.unwrap_or(Err(Unread::NotSoon))
-}
-
-static AT_WORK: Workers = Workers(Mutex::new(Vec::new()));
-
-/// For which users threads are at work.
-struct Workers(Mutex<Vec<u32>>);
-
-/// One of them, until this is dropped.
-struct Worker<'a> {
-    all: &'a Workers,
-    uid: u32,
-}
-
-impl Workers {
-    /// None where there are enough.
-    fn begin(&self, uid: u32) -> Option<Worker<'_>> {
-        let mut users = self.users();
-        let of_user = users.iter().filter(|&&user| user == uid).count();
-        if of_user >= MOST_OF_USER || users.len() >= MOST_AT_WORK {
-            return None;
-        }
-        users.push(uid);
-        Some(Worker { all: self, uid })
-    }
-
-    fn users(&self) -> MutexGuard<'_, Vec<u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Worker<'_> {
-    fn drop(&mut self) {
-        let mut users = self.all.users();
-        if let Some(place) = users.iter().position(|&user| user == self.uid) {
-            users.swap_remove(place);
-        }
-    }
 }
 
 fn sees_same_files(target: &Target, root: &OwnedFd) -> bool {
@@ -273,6 +226,7 @@ mod tests {
     use crate::proc::status;
     use std::os::unix::fs::PermissionsExt;
     use std::process::Command;
+    use std::thread;
 
     const OTHER: u32 = 12345;
 
@@ -308,42 +262,6 @@ mod tests {
             .filter(|line| line.starts_with("Uid:"))
             .collect();
         assert_eq!(ids, ["Uid:\t0\t12345\t0\t12345"]);
-    }
-
-    #[test]
-    fn threads_that_nobody_waits_for_are_few() {
-        let workers = Workers(Mutex::new(Vec::new()));
-        let begin = |uid| workers.begin(uid);
-        let mut hanging: Vec<Worker> = (0..MOST_OF_USER).filter_map(|_| begin(OTHER)).collect();
-        assert_eq!(hanging.len(), MOST_OF_USER);
-        assert!(begin(OTHER).is_none() && begin(OTHER + 1).is_some());
-        hanging.pop();
-        assert!(begin(OTHER).is_some());
-        hanging.extend((0..100).filter_map(begin));
-        assert_eq!(hanging.len(), MOST_AT_WORK);
-    }
-
-    #[test]
-    fn who_lets_threads_hang_is_not_asked_again() {
-        let mut held = Vec::new();
-        let mut asked = || {
-            let (let_go, until) = channel::<()>();
-            held.push(let_go);
-            let own = std::process::id() as i32;
-            let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-            let start_time = crate::proc::stat::parse(&stat).unwrap().start_time;
-            let target = Target::open(own, start_time).unwrap();
-            let (begins, begun) = channel();
-            let hangs = move || {
-                let _ = begins.send(());
-                let _ = until.recv();
-            };
-            let told = as_its_user(target, Duration::ZERO, hangs);
-            assert_eq!(told, Err(Unread::NotSoon));
-            begun.recv().is_ok()
-        };
-        assert!(asked());
-        assert!((0..MOST_OF_USER).filter(|_| asked()).count() < MOST_OF_USER);
     }
 
     #[test]

@@ -16,6 +16,7 @@
 
 #![cfg_attr(feature = "fuzz", allow(dead_code))]
 
+mod aside;
 mod attach;
 mod attaches;
 mod audit;

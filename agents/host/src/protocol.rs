@@ -156,6 +156,7 @@ pub enum Event {
     },
     Processes {
         processes: Vec<Process>,
+        ignored: Vec<Ignored>,
     },
     Found {
         searched: usize,
@@ -250,11 +251,13 @@ pub struct JvmFacts {
     pub version: String,
 }
 
-/// A process that matched and was left out all the same.
+/// A process that matched and was left out all the same, or of which that is not known.
 #[derive(Debug, Serialize)]
 pub struct Ignored {
     pub pid: i32,
     pub reason: String,
+    /// Whether it may be one that is meant.
+    pub doubtful: bool,
 }
 
 /// A process that is ready to be recorded.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::Arc;
 
+use crate::audit;
 use crate::clock::{Clock, End};
 use crate::engine::perf::Share;
 use crate::engine::{self, Engine, Folded, Note, Raw, Shared, Stopped, Way};
@@ -120,6 +121,7 @@ fn whole<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
 fn ways(job: &Job) -> Result<Vec<Way>, Failure> {
     job.sampling.check()?;
     let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
+    audit::files_of(target.pid, target.file_stem());
     engine::choose(&job.sampling.engine, &preflight::look(&target))
 }
 
@@ -315,9 +317,10 @@ impl Recording<'_> {
             .into_iter()
             .map(|profile| told(self.job, engine, &clock, attached, profile));
         let profiles: Vec<(ProfileHead, Waiting)> = told.collect::<Result<_, _>>()?;
+        let threads = self.engine.target().status.threads;
         let counts = profiles
             .iter()
-            .filter_map(|(head, _)| remark(head, profiles.len() > 1));
+            .filter_map(|(head, _)| remark(head, profiles.len() > 1, threads));
         self.notes.extend(counts);
         Ok(Over {
             raw: self.raw(),

@@ -133,8 +133,8 @@ impl Selector {
             }
             _ if !wanted => false,
             Self::Pids(pids) => pids.contains(&process.pid),
-            Self::Text(text) => process.command.join(" ").contains(text.as_str()),
-            Self::Regex(regex) => regex.is_match(&process.command.join(" ")),
+            Self::Text(text) => shown(process).contains(text.as_str()),
+            Self::Regex(regex) => regex.is_match(&shown(process)),
         }
     }
 
@@ -156,11 +156,16 @@ impl Selector {
     }
 }
 
-/// What rules look at. Only read when asked for: most processes fail at the main class already.
+/// The whole command line, as the coordinator may know it.
+fn shown(process: &Seen) -> String {
+    mask::words(&process.command).join(" ")
+}
+
+/// What rules look at, with secrets masked, for conditions as for labels: by enough of them a value could be found out.
+/// Only read when asked for: most processes fail at the user or the program already.
 struct Facts<'a> {
     process: &'a Seen,
-    /// How it was launched, as the coordinator may know it.
-    masked: std::cell::OnceCell<Launch>,
+    launch: std::cell::OnceCell<Launch>,
     environment: std::cell::OnceCell<BTreeMap<String, String>>,
     cgroup: std::cell::OnceCell<String>,
 }
@@ -169,17 +174,18 @@ impl<'a> Facts<'a> {
     fn new(process: &'a Seen) -> Self {
         Self {
             process,
-            masked: Default::default(),
+            launch: Default::default(),
             environment: Default::default(),
             cgroup: Default::default(),
         }
     }
 
-    /// With secrets masked, for conditions too: by enough of them a value could be found out.
+    fn launch(&self) -> &Launch {
+        self.launch.get_or_init(|| self.process.launch.masked())
+    }
+
     fn variable(&self, name: &str) -> Option<String> {
-        let variables = self
-            .environment
-            .get_or_init(|| environment(self.process.pid));
+        let variables = self.environment.get_or_init(|| environment(self.process));
         Some(mask::variable(name, variables.get(name)?))
     }
 
@@ -189,15 +195,14 @@ impl<'a> Facts<'a> {
         self.cgroup.get_or_init(read)
     }
 
-    /// What a label may be taken from: as everything that leaves the host, with secrets masked.
+    /// What a label may be taken from.
     fn text(&self, from: Source, name: &str) -> Option<String> {
-        let launch = self.masked.get_or_init(|| self.process.launch.masked());
         Some(match from {
-            Source::Arguments => launch.arguments.join(" "),
-            Source::Options => launch.options.join(" "),
+            Source::Arguments => self.launch().arguments.join(" "),
+            Source::Options => self.launch().options.join(" "),
             Source::Environment => self.variable(name)?,
             Source::Cgroup => self.cgroup().to_owned(),
-            Source::MainClass => launch.main_class().to_owned(),
+            Source::MainClass => self.launch().main_class().to_owned(),
         })
     }
 }
@@ -225,18 +230,17 @@ impl Rule {
     }
 
     fn holds(&self, facts: &Facts) -> bool {
-        let launch = &facts.process.launch;
         let found = |regex: &Option<Regex>, words: &[String]| {
             regex.as_ref().is_none_or(|r| r.is_match(&words.join(" ")))
         };
         let one_of = |globs: &[Regex], name: &str| {
             globs.is_empty() || globs.iter().any(|glob| glob.is_match(name))
         };
-        one_of(&self.main_class, launch.main_class())
-            && one_of(&self.program, &facts.process.program)
-            && found(&self.arguments, &launch.arguments)
-            && found(&self.options, &launch.options)
+        one_of(&self.program, &facts.process.program)
             && (self.user.is_empty() || self.user.contains(&facts.process.user))
+            && one_of(&self.main_class, facts.launch().main_class())
+            && found(&self.arguments, &facts.launch().arguments)
+            && found(&self.options, &facts.launch().options)
             && self
                 .environment
                 .iter()
@@ -393,14 +397,51 @@ mod tests {
 
     #[test]
     fn labels_tell_no_secrets() {
-        let json = r#"{"kind":"rule","any":[{"arguments":"--token hunter2"}],"process_label":"{a} {o}",
+        let json = r#"{"kind":"rule","any":[{}],"process_label":"{a} {o}",
             "labels":{"a":{"from":"arguments","regex":"--token (\\S+)"},
                       "o":{"from":"options","regex":"-Dx.password=(\\S+)"}}}"#;
         let process = seen("java -Dx.password=hunter2 x.Main --token hunter2");
-        let selector = selector(json).unwrap();
-        // What the user wrote into the selector may be matched: it is known already.
-        assert!(selector.matches(&process, true));
-        assert_eq!(selector.label(&process).0, "*** ***");
+        assert_eq!(selector(json).unwrap().label(&process).0, "*** ***");
+    }
+
+    #[test]
+    fn no_condition_can_be_used_to_guess_a_secret() {
+        let process = seen("java -Dx.password=hunter2 x.Main --token hunter3");
+        for (json, want) in [
+            (r#"{"kind":"text","text":"hunter"}"#, false),
+            (
+                r#"{"kind":"text","text":"-Dx.password=*** x.Main --token"}"#,
+                true,
+            ),
+            (r#"{"kind":"regex","regex":"word=h"}"#, false),
+            (r#"{"kind":"regex","regex":"x.Main --token [h*]"}"#, true),
+            (
+                r#"{"kind":"rule","any":[{"arguments":"--token h"}]}"#,
+                false,
+            ),
+            (r#"{"kind":"rule","any":[{"arguments":"--token"}]}"#, true),
+            (r#"{"kind":"rule","any":[{"options":"password=h"}]}"#, false),
+            (r#"{"kind":"rule","any":[{"options":"password="}]}"#, true),
+        ] {
+            let selector = selector(json).unwrap();
+            assert_eq!(selector.matches(&process, true), want, "{json}");
+        }
+        let by_class = r#"{"kind":"rule","any":[{"main_class":["hunter*"]}]}"#;
+        let native = seen("app --token hunter2");
+        assert_eq!(native.launch.main, "hunter2");
+        assert!(!selector(by_class).unwrap().matches(&native, true));
+    }
+
+    #[test]
+    fn long_command_lines_are_masked_in_time() {
+        let words = "-Dx.token=hunter2,a:b ".repeat(20_000);
+        let selector = selector(r#"{"kind":"text","text":"no such text"}"#).unwrap();
+        let process = seen(&format!("java {words}Main"));
+        let begin = std::time::Instant::now();
+        for _ in 0..4 {
+            assert!(!selector.matches(&process, true));
+        }
+        assert!(begin.elapsed().as_secs() < 30);
     }
 
     #[test]

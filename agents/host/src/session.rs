@@ -11,6 +11,7 @@ use signal_hook::consts::SIGHUP;
 
 use crate::attach;
 use crate::canary::Canary;
+use crate::clean;
 use crate::host;
 use crate::inbox::{Happening, Inbox};
 use crate::lease;
@@ -312,7 +313,7 @@ impl Session {
     /// Whether a JVM has yet to look at what tells it what its signal means, or to let go of what is beside it.
     fn has_to_stay(&self) -> bool {
         let all_looked = attach::see_off();
-        !(all_looked && self.hanging.is_empty())
+        !(all_looked && self.hanging.is_empty() && clean::is_over())
     }
 
     /// For the time of one more lease, unseen, until that is over.

@@ -103,8 +103,12 @@ fn label(job: &Job, profile: &mut Profile) {
     profile.set_label("process", &job.chosen.label);
 }
 
-/// What the numbers of samples tell. `named`: there are other events besides.
-pub fn remark(head: &ProfileHead, named: bool) -> Option<Note> {
+/// Seconds of CPU time of which some must have been sampled, however many threads used them.
+const MUCH: f64 = 1.0;
+
+/// What the numbers of samples tell. `named`: there are other events besides. Of `threads` each may have used less CPU
+/// time than one sample stands for: nothing is amiss where so many are missing.
+pub fn remark(head: &ProfileHead, named: bool, threads: u64) -> Option<Note> {
     let Samples {
         expected, taken, ..
     } = head.samples;
@@ -112,7 +116,9 @@ pub fn remark(head: &ProfileHead, named: bool) -> Option<Note> {
         true => format!("{} samples", head.event),
         false => "samples".to_owned(),
     };
-    if expected >= FEW && (taken as f64) < expected as f64 * ENOUGH {
+    let few = expected >= FEW && (taken as f64) < expected as f64 * ENOUGH;
+    let by_threads = expected <= threads && (taken > 0 || head.cpu_seconds < MUCH);
+    if few && !by_threads {
         return Some(Note::degraded(format!("took {taken} of {expected} {what}")));
     }
     if taken > 0 {
@@ -189,9 +195,16 @@ mod tests {
 
     #[test]
     fn numbers_of_samples_that_are_worth_a_word() {
+        let threads = 30;
         for (head, named, want) in [
             (head("cpu", 100, 95), true, None),
             (head("cpu", 10, 1), true, None),
+            (head("cpu", 30, 1), true, None),
+            (
+                head("cpu", 31, 1),
+                true,
+                Some(Note::degraded("took 1 of 31 cpu samples")),
+            ),
             (
                 head("cpu", 100, 50),
                 true,
@@ -215,8 +228,13 @@ mod tests {
                 )),
             ),
         ] {
-            assert_eq!(remark(&head, named), want);
+            assert_eq!(remark(&head, named, threads), want);
         }
+        let busy = ProfileHead {
+            cpu_seconds: 3.0,
+            ..head("cpu", 30, 0)
+        };
+        assert!(remark(&busy, true, threads).is_some_and(|note| note.degraded));
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::io::Read;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::fd::OwnedFd;
+use rustix::fs::{fstat, openat, statat, AtFlags, Mode, OFlags, CWD};
 use rustix::param::clock_ticks_per_second;
 use rustix::process::Signal;
 
@@ -16,11 +18,12 @@ use crate::engine::perf::PROGRAM_MARK;
 use crate::files::sha256;
 use crate::lease::{self, since_boot, Shown};
 use crate::proc::maps::file_name;
+use crate::proc::memory;
+use crate::proc::read_text;
 use crate::proc::scan::split_zero;
 use crate::proc::stat::{self, Stat};
 use crate::proc::status;
 use crate::proc::target::Target;
-use crate::proc::{read_bounded, read_text};
 
 /// Every agent's binary has this in it.
 const MARK: &[u8] = b"hprofiler-agent";
@@ -41,7 +44,8 @@ pub struct Ours {
     pid: i32,
     start_time: u64,
     ppid: i32,
-    /// The folder and the file it was started from, as far as they are there: device and inode.
+    /// Of an agent, and of nothing that is only called so: the folder and the file it was started from, as far as they
+    /// are there (device and inode).
     pub from: Vec<(u64, u64)>,
 }
 
@@ -139,7 +143,12 @@ fn agent(cleaning: &Cleaning, pid: i32, stat: &Stat, uid: u32) -> Option<Ours> {
         ends,
         ..ours.entry.judged(state, reason)
     };
-    Some(Ours { entry, ..ours })
+    let from = started_from(pid, &path);
+    Some(Ours {
+        entry,
+        from,
+        ..ours
+    })
 }
 
 /// What an agent is by its state and its lease.
@@ -214,7 +223,7 @@ fn program(cleaning: &Cleaning, pid: i32, stat: &Stat, uid: u32) -> Option<Ours>
     if !cleaning.may(uid) {
         return None;
     }
-    let environment = read_bounded(format!("/proc/{pid}/environ"), ENVIRONMENT_LIMIT)?;
+    let environment = memory::read(pid, "environ", ENVIRONMENT_LIMIT)?;
     let marked = is_environment(&split_zero(&environment))?;
     // The programs of earlier versions have no mark.
     if !marked && !is_perf(pid) && !is_perf(stat.ppid) {
@@ -243,28 +252,41 @@ fn is_environment(variables: &[String]) -> Option<bool> {
 
 fn ours(cleaning: &Cleaning, kind: Kind, pid: i32, stat: &Stat, uid: u32, path: String) -> Ours {
     let user = cleaning.users.name(uid);
-    let mut entry = Entry::of_process(kind, pid, stat.start_time, path.clone(), user);
+    let mut entry = Entry::of_process(kind, pid, stat.start_time, path, user);
     let started = stat.start_time / clock_ticks_per_second();
     entry.seconds = Some(since_boot().as_secs().saturating_sub(started));
-    let file = format!("/proc/{pid}/root{path}");
-    let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let ids = [file.as_str(), folder].into_iter().filter_map(|path| {
-        let stat = rustix::fs::stat(path).ok()?;
-        Some((stat.st_dev, stat.st_ino))
-    });
     Ours {
         pid,
         start_time: stat.start_time,
         ppid: stat.ppid,
-        from: ids.collect(),
+        from: Vec::new(),
         entry,
     }
 }
 
+/// The folder and the file of this path, as the process sees them. The kernel tells the path of a program without links:
+/// one that is on the way by now was laid since, to where its owner likes, and is not followed.
+fn started_from(pid: i32, path: &str) -> Vec<(u64, u64)> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or_default();
+    let Some(folder) = open_without_links(pid, folder) else {
+        return Vec::new();
+    };
+    let file = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    let stats = [fstat(&folder), file].into_iter().flatten();
+    stats.map(|stat| (stat.st_dev, stat.st_ino)).collect()
+}
+
+fn open_without_links(pid: i32, path: &str) -> Option<OwnedFd> {
+    let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = openat(CWD, format!("/proc/{pid}/root"), folder, Mode::empty()).ok()?;
+    let open = |at: OwnedFd, name| openat(&at, name, folder | OFlags::NOFOLLOW, Mode::empty());
+    let mut names = path.split('/').filter(|name| !name.is_empty());
+    names.try_fold(root, |at, name| open(at, name).ok())
+}
+
 /// The path of a process's executable, and whether the kernel says so; else its own word.
 fn binary(pid: i32) -> Option<(String, bool)> {
-    let command =
-        || read_bounded(format!("/proc/{pid}/cmdline"), 64 << 10).map(|it| split_zero(&it));
+    let command = || memory::read(pid, "cmdline", 64 << 10).map(|it| split_zero(&it));
     let Ok(link) = fs::read_link(format!("/proc/{pid}/exe")) else {
         return Some((command()?.into_iter().next()?, false));
     };
@@ -338,6 +360,8 @@ fn wait(targets: &[Target], patience: Duration) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{symlink, MetadataExt};
+
     use super::*;
 
     #[test]
@@ -366,6 +390,33 @@ mod tests {
             let of = format!("{state} {shown:?} {}", judged.reason);
             assert_eq!((judged.state, judged.ends), (want, ends), "{of}");
         }
+    }
+
+    #[test]
+    fn where_an_agent_was_started_from_is_not_told_by_links() {
+        let base = std::env::temp_dir().join(format!("hprofiler-from-{}", std::process::id()));
+        fs::create_dir_all(base.join("real")).unwrap();
+        let base = fs::canonicalize(base).unwrap();
+        fs::write(base.join("real/agent"), "").unwrap();
+        symlink("real", base.join("link")).unwrap();
+        symlink("agent", base.join("real/other")).unwrap();
+        let id = |path: &str| {
+            let stat = fs::symlink_metadata(base.join(path)).unwrap();
+            (stat.dev(), stat.ino())
+        };
+        let (folder, file) = (id("real"), id("real/agent"));
+        for (path, want) in [
+            ("real/agent", vec![folder, file]),
+            ("real/gone", vec![folder]),
+            ("real/other", vec![folder, id("real/other")]),
+            ("link/agent", vec![]),
+            ("gone/agent", vec![]),
+        ] {
+            let path = base.join(path);
+            let from = started_from(std::process::id() as i32, path.to_str().unwrap());
+            assert_eq!(from, want, "{path:?}");
+        }
+        fs::remove_dir_all(&base).unwrap();
     }
 
     #[test]

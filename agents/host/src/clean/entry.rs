@@ -1,10 +1,12 @@
 //! What was found on a host, and what is to become of it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::mem::take;
 
 use rustix::fs::Stat;
 use serde::Serialize;
 
+use crate::crowd::by_turns;
 use crate::files::sha256;
 use crate::protocol::{Cleaned, Undone};
 
@@ -112,6 +114,10 @@ impl Entry {
             reason: String::new(),
             own: false,
         }
+    }
+
+    fn is_foreign(&self) -> bool {
+        self.state == State::Foreign
     }
 
     pub fn judged(mut self, state: State, reason: impl Into<String>) -> Self {
@@ -248,37 +254,90 @@ impl Found {
 /// A line of the protocol has room for these, in entries and in bytes of their texts, which JSON may make six times as long.
 const MOST: usize = 5000;
 const MOST_TEXT: usize = 600 << 10;
+/// No more of what is not to be removed is told of one user.
+const MOST_FOREIGN: usize = 50;
 
 impl Found {
-    /// Leave out what would break a line of the protocol, and say so.
+    /// Leave out what would break a line of the protocol, and say so. What a user has many of hides nothing of another's,
+    /// and what is not to be removed nothing that is.
     pub fn bounded(mut self) -> Self {
         let words = |it: &Undone| it.what.len() + it.reason.len();
-        let more = bound(&mut self.entries, |it| it.path.len() + it.reason.len())
-            + bound(&mut self.cleaned.removed, String::len)
-            + bound(&mut self.cleaned.spared, words)
-            + bound(&mut self.cleaned.failed, words);
+        let mut entries = with_few_foreign(self.entries);
+        if entries.len() > MOST || entries.iter().map(length).sum::<usize>() > MOST_TEXT {
+            entries = wanted_first(entries);
+        }
+        let untold = bound(&mut entries, length);
+        self.entries = entries;
+        let more = bound(&mut self.cleaned.removed, String::len).len()
+            + bound(&mut self.cleaned.spared, words).len()
+            + bound(&mut self.cleaned.failed, words).len();
+        let all_foreign = more == 0 && untold.iter().all(Entry::is_foreign);
+        let more = more + untold.len();
+        let then = match all_foreign {
+            true => "none of them is to be removed",
+            false => "clean up and look again",
+        };
         if more > 0 {
             self.fail(
                 "the list",
-                format!("it is too long, {more} are not in it: clean up and look again"),
+                format!("it is too long, {more} are not in it: {then}"),
             );
         }
         self
     }
 }
 
-/// How many are left out.
-fn bound<T>(list: &mut Vec<T>, text: impl Fn(&T) -> usize) -> usize {
-    let mut room = MOST_TEXT;
-    let fit = list.iter().take(MOST).take_while(|it| {
-        let fits = text(it) <= room;
-        room = room.saturating_sub(text(it));
-        fits
+fn length(entry: &Entry) -> usize {
+    entry.path.len() + entry.reason.len()
+}
+
+/// Without those that are more than are told of one user's, but for their number.
+fn with_few_foreign(entries: Vec<Entry>) -> Vec<Entry> {
+    let mut of_users: HashMap<String, usize> = HashMap::new();
+    let mut is_told = |entry: &Entry| {
+        if !entry.is_foreign() {
+            return true;
+        }
+        let of_user = of_users.entry(entry.user.clone()).or_default();
+        *of_user += 1;
+        *of_user <= MOST_FOREIGN
+    };
+    let mut told: Vec<Entry> = entries.into_iter().filter(|it| is_told(it)).collect();
+    for (user, all) in of_users.into_iter().filter(|&(_, all)| all > MOST_FOREIGN) {
+        let more = all - MOST_FOREIGN;
+        let of_user = |entry: &&mut Entry| entry.is_foreign() && entry.user == user;
+        if let Some(last) = told.iter_mut().rfind(of_user) {
+            last.reason += &format!("; {more} more of this user's are not listed");
+        }
+    }
+    told
+}
+
+/// What is left over, what soon is, the rest, what is not to be removed: of each all users take turns.
+fn wanted_first(entries: Vec<Entry>) -> Vec<Entry> {
+    let place = |entry: &Entry| match entry.state {
+        State::Left => 0,
+        State::Ending => 1,
+        State::Used | State::Unknown => 2,
+        State::Foreign => 3,
+    };
+    let mut entries = by_turns(entries, |entry| (place(entry), entry.user.clone()));
+    entries.sort_by_key(place);
+    entries
+}
+
+/// Keep what there is room for, the first first. What is left out.
+fn bound<T>(list: &mut Vec<T>, length: impl Fn(&T) -> usize) -> Vec<T> {
+    let (mut places, mut room) = (MOST, MOST_TEXT);
+    let (kept, others) = take(list).into_iter().partition(|it| {
+        let left = room.checked_sub(length(it)).filter(|_| places > 0);
+        if let Some(left) = left {
+            (places, room) = (places - 1, left);
+        }
+        left.is_some()
     });
-    let fit = fit.count();
-    let more = list.len() - fit;
-    list.truncate(fit);
-    more
+    *list = kept;
+    others
 }
 
 fn what(entry: &Entry) -> String {
@@ -300,17 +359,68 @@ mod tests {
         assert_eq!(one.id, of("/tmp/a/lib.so").id);
     }
 
+    fn entry(state: State, user: &str, path: String) -> Entry {
+        Entry::of_process(Kind::Agent, 1, 2, path, user.to_owned()).judged(state, "why")
+    }
+
+    fn bounded(entries: impl Iterator<Item = Entry>) -> Found {
+        let entries = entries.collect();
+        Found {
+            entries,
+            ..Found::default()
+        }
+        .bounded()
+    }
+
     #[test]
     fn a_list_fits_into_a_line() {
-        let mut found = Found::default();
-        let entry = |path: String| Entry::of_process(Kind::Agent, 1, 2, path, "root".to_owned());
-        found.entries = (0..MOST + 9).map(|_| entry("\u{1}".repeat(200))).collect();
-        let found = found.bounded();
+        let long = || entry(State::Left, "root", "\u{1}".repeat(200));
+        let found = bounded((0..MOST + 9).map(|_| long()));
         assert!(found.entries.len() * 200 <= MOST_TEXT);
-        assert!(found.cleaned.failed[0].reason.contains("not in it"));
+        assert!(found.cleaned.failed[0].reason.ends_with("look again"));
         assert!(serde_json::to_vec(&found).unwrap().len() < 16 << 20);
-        let mut short = Found::default();
-        short.entries.push(entry("/tmp/x".to_owned()));
-        assert!(short.bounded().cleaned.failed.is_empty());
+        assert!(bounded([long()].into_iter()).cleaned.failed.is_empty());
+    }
+
+    #[test]
+    fn of_one_users_that_is_not_to_be_removed_a_few_are_told() {
+        let foreign = |user: &str| entry(State::Foreign, user, "/".repeat(3800));
+        let crowd = (0..160).map(|_| foreign("mallory"));
+        let left = (0..2).map(|_| entry(State::Left, "root", "/tmp/x".to_owned()));
+        let found = bounded(crowd.chain([foreign("alice")]).chain(left));
+        assert!(
+            found.cleaned.failed.is_empty(),
+            "nothing of interest is untold"
+        );
+        let of = |user: &str| found.entries.iter().filter(|it| it.user == user).count();
+        assert_eq!((of("mallory"), of("alice"), of("root")), (50, 1, 2));
+        let last = found.entries.iter().rfind(|it| it.user == "mallory");
+        let reason = &last.unwrap().reason;
+        assert_eq!(reason, "why; 110 more of this user's are not listed");
+    }
+
+    #[test]
+    fn what_is_not_to_be_removed_hides_nothing_that_is() {
+        let crowd = (0..900).map(|n| {
+            let user = format!("mallory{}", n / 30);
+            entry(State::Foreign, &user, "/".repeat(3800))
+        });
+        let states = [State::Used, State::Ending, State::Left];
+        let others = states.map(|state| entry(state, "root", "/tmp/x".to_owned()));
+        let found = bounded(crowd.chain(others));
+        let told: Vec<State> = found.entries.iter().take(3).map(|it| it.state).collect();
+        assert_eq!(told, [State::Left, State::Ending, State::Used]);
+        let told = &found.cleaned.failed[0].reason;
+        assert!(told.ends_with("none of them is to be removed"), "{told}");
+    }
+
+    #[test]
+    fn who_left_many_things_hides_nobody_elses() {
+        let long = |user: &str| entry(State::Left, user, "/".repeat(3800));
+        let crowd = (0..900).map(|_| long("mallory"));
+        let found = bounded(crowd.chain((0..20).map(|_| long("root"))));
+        let root = found.entries.iter().filter(|it| it.user == "root");
+        assert_eq!(root.count(), 20);
+        assert!(found.cleaned.failed[0].reason.ends_with("look again"));
     }
 }

@@ -9,10 +9,10 @@ mod locks;
 mod names;
 mod needs;
 mod profilers;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
-use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,7 +28,8 @@ use crate::engine::async_profiler::writing::writes_recording;
 use crate::foothold::USUAL;
 use crate::identity::Shoes;
 use crate::loaded::Loaded;
-use crate::proc::scan::{self, Seen};
+use crate::proc::memory::words;
+use crate::proc::scan::{self, Overlooked, Seen};
 use crate::proc::target::Target;
 use crate::proc::users::{homes, Users};
 use entry::{Agent, OutOfReach, State};
@@ -36,9 +37,9 @@ use folders::Base;
 use locks::Locks;
 use names::Named;
 use needs::Needs;
+use turns::Work;
 
-/// So many JVMs are asked at a time, as many as are attached to for a recording, and all of them within this time.
-const AT_ONCE: usize = 8;
+/// All JVMs are asked within this time.
 const PATIENCE: Duration = Duration::from_secs(25);
 /// All together are read, and their folders looked through, within these: a list has to come before nobody waits for it.
 const TO_READ: Duration = Duration::from_secs(5);
@@ -161,6 +162,11 @@ impl Cleaning {
     }
 }
 
+/// Whether no thread asks a JVM any more, or looks through a folder. Each takes away what it put beside a JVM.
+pub fn is_over() -> bool {
+    turns::at_work() == 0
+}
+
 /// As far as this user may: root is every user.
 fn reaches(uid: u32) -> bool {
     let own = geteuid().as_raw();
@@ -170,8 +176,15 @@ fn reaches(uid: u32) -> bool {
 /// What one JVM needs, a look at another one's folders would remove: so before anything is asked it is known of all what
 /// they need, and their profilers come before all folders.
 fn clean_jvms(cleaning: &Arc<Cleaning>, found: &mut Found) {
-    let seen = scan::processes(&cleaning.excluded).into_iter();
-    let jvms = seen.filter(|process| process.jvm.is_some());
+    let scanned = scan::processes(&cleaning.excluded);
+    let overlooked = scanned.overlooked.into_iter();
+    let overlooked: Vec<Overlooked> = overlooked.filter(|it| reaches(it.uid)).collect();
+    // Whatever it is: any program may have a JVM in it.
+    let unknown = overlooked.iter().map(|process| (process.pid, process.uid));
+    cleaning.needs.expect(unknown);
+    tell_overlooked(overlooked, found);
+    let jvms = scanned.seen.into_iter();
+    let jvms = jvms.filter(|process| process.jvm.is_some());
     let (jvms, others): (Vec<Seen>, Vec<Seen>) = jvms.partition(|process| reaches(process.uid));
     found.out_of_reach = out_of_reach(others);
     let expected = jvms.iter().map(|jvm| (jvm.pid, jvm.uid));
@@ -182,7 +195,17 @@ fn clean_jvms(cleaning: &Arc<Cleaning>, found: &mut Found) {
     with_all(cleaning, &jvms, clean_folders, TO_LOOK_THROUGH, found);
 }
 
-/// One step of the work, some JVMs at a time. Those that hang keep the others waiting for half of the time at most.
+/// What we left in those that may be JVMs by their names is not known.
+fn tell_overlooked(overlooked: Vec<Overlooked>, found: &mut Found) {
+    for process in overlooked {
+        let program = process.program.as_str();
+        if program == "java" || program.starts_with("jsvc") || program.is_empty() {
+            found.fail(format!("process {}", process.pid), words(process.why));
+        }
+    }
+}
+
+/// One step of the work.
 fn with_all(
     cleaning: &Arc<Cleaning>,
     jvms: &[Seen],
@@ -190,16 +213,16 @@ fn with_all(
     patience: Duration,
     found: &mut Found,
 ) {
-    let end = Instant::now() + patience;
-    for some in jvms.chunks(AT_ONCE) {
-        let works = some.iter().map(|process| {
-            let (pid, start_time) = (process.pid, process.start_time);
-            let cleaning = cleaning.clone();
-            let work = move || step(&cleaning, pid, start_time);
-            (format!("process {pid}"), work)
-        });
-        at_once(works, end.min(Instant::now() + patience / 2), found);
-    }
+    let works = jvms.iter().map(|process| {
+        let (pid, start_time) = (process.pid, process.start_time);
+        let cleaning = cleaning.clone();
+        Work {
+            what: format!("process {pid}"),
+            uid: process.uid,
+            run: Box::new(move || step(&cleaning, pid, start_time)),
+        }
+    });
+    turns::work(works, patience, found);
 }
 
 /// Whose they are; at most so many users.
@@ -282,10 +305,13 @@ fn clean_users(cleaning: &Arc<Cleaning>, folder: Option<&str>, found: &mut Found
     let folder = folder.map(str::to_owned);
     let works = owners.into_iter().map(|(uid, gid)| {
         let (cleaning, folder) = (cleaning.clone(), folder.clone());
-        let work = move || clean_as(&cleaning, uid, gid, folder.as_deref());
-        (format!("what user {uid} left"), work)
+        Work {
+            what: format!("what user {uid} left"),
+            uid,
+            run: Box::new(move || clean_as(&cleaning, uid, gid, folder.as_deref())),
+        }
     });
-    at_once(works, end, found);
+    turns::work(works, end.saturating_duration_since(Instant::now()), found);
 }
 
 /// The users within reach that something of ours belongs to.
@@ -361,72 +387,5 @@ fn tell_strangers(cleaning: &Cleaning, found: &mut Found) {
                 stranger.entry.judged(State::Foreign, reason),
             );
         }
-    }
-}
-
-/// Work on threads of its own, which take other users' identities and end with it. What takes too long is told, and what
-/// there is no time left for is not begun: nobody would wait for it, and what comes next relies on its being over.
-fn at_once<W: FnOnce() -> Found + Send + 'static>(
-    works: impl Iterator<Item = (String, W)>,
-    end: Instant,
-    found: &mut Found,
-) {
-    let (sender, receiver) = channel();
-    let mut waiting: HashMap<usize, String> = HashMap::new();
-    for (number, (what, work)) in works.enumerate() {
-        if Instant::now() >= end {
-            too_late(what, found);
-            continue;
-        }
-        let sender = sender.clone();
-        let run = move || drop(sender.send((number, work())));
-        match thread::Builder::new().spawn(run) {
-            Ok(_) => drop(waiting.insert(number, what)),
-            Err(error) => found.fail(what, error.to_string()),
-        }
-    }
-    drop(sender);
-    while !waiting.is_empty() {
-        match receiver.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            Ok((number, more)) => {
-                waiting.remove(&number);
-                found.merge(more);
-            }
-            // A thread that breaks down tells nothing.
-            Err(_) => break,
-        }
-    }
-    for what in waiting.into_values() {
-        too_late(what, found);
-    }
-}
-
-/// Told once of each, however often it was too late.
-fn too_late(what: String, found: &mut Found) {
-    if !found.cleaned.failed.iter().any(|told| told.what == what) {
-        found.fail(what, "it could not be looked at in time: try again");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_there_is_no_time_for_is_not_begun_and_told_once() {
-        let mut found = Found::default();
-        let (sender, begun) = channel::<()>();
-        for _ in 0..2 {
-            let sender = sender.clone();
-            let work = move || {
-                sender.send(()).unwrap();
-                Found::default()
-            };
-            let works = [("process 7".to_owned(), work)];
-            at_once(works.into_iter(), Instant::now(), &mut found);
-        }
-        drop(sender);
-        assert!(begun.recv().is_err());
-        assert_eq!(found.cleaned.failed.len(), 1);
     }
 }

@@ -132,10 +132,11 @@ pub fn look(
     }
 }
 
+/// Sessions put the library beside a JVM as its user: another's folder it needs none of, whatever path leads there.
 fn folder_of(shoes: &Shoes, library: &str) -> Option<(u64, u64)> {
     let (folder, _) = library.rsplit_once('/')?;
     let stat = stat(shoes.path(folder)).ok()?;
-    Some((stat.st_dev, stat.st_ino))
+    (stat.st_uid == shoes.uid).then_some((stat.st_dev, stat.st_ino))
 }
 
 fn ask(

@@ -6,7 +6,7 @@ use rustix::process::geteuid;
 use super::Severity::{Error, Info, Ok as Fine, Warning};
 use super::{Finding, Severity};
 use crate::engine::counters::may_sample_itself;
-use crate::engine::{async_profiler, perf, Shared};
+use crate::engine::{async_profiler, perf, Note, Shared};
 use crate::host;
 use crate::proc::read_text;
 use crate::proc::target::Target;
@@ -25,7 +25,8 @@ const BUSY: f64 = 2.0;
 pub fn findings(sampling: &Sampling, shared: &Shared) -> Vec<Finding> {
     let mut findings = vec![user(), agent(shared), paranoid()];
     findings.extend(less_than_root());
-    findings.extend(perf::rights_note().map(|note| Finding::new(Info, "kernel", note.text)));
+    findings.extend(capabilities());
+    findings.extend(perf::rights_note().map(kernel));
     findings.extend(filtered());
     if sampling.engine != async_profiler::NAME {
         findings.push(of_perf(sampling, shared));
@@ -64,6 +65,22 @@ fn less_than_root() -> Option<Finding> {
         Finding::new(Info, "user", text)
             .remedy("add these capabilities to the container, or go by SSH to its node")
     })
+}
+
+/// By those that it has it may do things that its user may not.
+fn capabilities() -> Option<Finding> {
+    let held = Target::own_status()?.that_matter();
+    let told = match held.is_empty() {
+        true => "none".to_owned(),
+        false => held.join(", "),
+    };
+    let text = format!("of the capabilities that matter to it the agent has {told}");
+    Some(Finding::new(Info, "user", text))
+}
+
+fn kernel(note: Note) -> Finding {
+    let text = format!("{}: {}", note.text, note.why);
+    Finding::new(Info, "kernel", text).remedy(note.remedy)
 }
 
 fn agent(shared: &Shared) -> Finding {

@@ -15,14 +15,17 @@ use crate::recording::Job;
 use crate::threads::on_thread;
 
 /// Options by which JVMs are more or less easily profiled.
-const FLAGS: [&str; 6] = [
+const FLAGS: [&str; 7] = [
     "DisableAttachMechanism",
     "EnableDynamicAgentLoading",
     "PreserveFramePointer",
     "DebugNonSafepoints",
     "UsePerfData",
+    "PerfDisableSharedMem",
     "StartAttachListener",
 ];
+/// What begins the option by which a JVM records itself from its start.
+const FLIGHT_RECORDING: &str = "-XX:StartFlightRecording";
 /// The first version that warns of agents that are loaded while it runs.
 const WARNS: u32 = 21;
 const LITTLE_MEMORY: u64 = 64 << 20;
@@ -38,6 +41,7 @@ pub fn findings(job: &Job, engine: &str) -> Vec<Finding> {
 
 fn looked(job: &Job, target: &Target, engine: &str) -> Vec<Finding> {
     let seen = preflight::look(target);
+    let writing = flight_recording(target);
     let mut findings = of_process(target, &seen);
     if seen.library.is_none() {
         return findings;
@@ -52,7 +56,11 @@ fn looked(job: &Job, target: &Target, engine: &str) -> Vec<Finding> {
     findings.insert(0, jvm(&shoes, &seen, &version, target));
     findings.extend(release(job, &version));
     findings.extend(flags(&options));
-    findings.extend(warned(&options, &version, engine));
+    let loads = || perf::would_load(&seen, &shoes, target);
+    if engine == perf::NAME && warns(&options, &version) && loads() {
+        findings.push(warned());
+    }
+    findings.extend(flight_recorder(&options, writing));
     findings.extend(folders(job, &shoes));
     // Last, because there may be too many to be told.
     let theirs = seen.foreign(&shoes.named);
@@ -101,15 +109,20 @@ fn files(target: &Target) -> Option<Finding> {
 
 fn jvm(shoes: &Shoes, seen: &Findings, version: &str, target: &Target) -> Finding {
     let maker = hsperf::maker(&shoes.named, &seen.performance_data);
-    let maker = maker.map_or(String::new(), |(name, vendor)| {
-        format!(", {name} of {vendor}")
-    });
+    let maker = match maker {
+        Some((name, vendor)) => format!("{name} of {vendor}"),
+        None => "vendor unknown (it publishes no performance data)".to_owned(),
+    };
     let version = match version {
         "" => "JVM",
         version => &format!("JDK {version}"),
     };
     let threads = target.status.threads;
-    Finding::new(Fine, "jvm", format!("{version}{maker}, {threads} threads"))
+    Finding::new(
+        Fine,
+        "jvm",
+        format!("{version}, {maker}, {threads} threads"),
+    )
 }
 
 /// What is known of the release that would be loaded, and of this version of the JVM.
@@ -157,13 +170,46 @@ fn flags(options: &[String]) -> Vec<Finding> {
 }
 
 /// perf has the JVM load an agent that names its code, and recent ones say so.
-fn warned(options: &[String], version: &str, engine: &str) -> Option<Finding> {
-    let warns = feature(version).is_some_and(|version| version >= WARNS);
-    let told = last_set(options, "EnableDynamicAgentLoading").is_some();
-    (engine == perf::NAME && warns && !told).then(|| {
-        let text = "the JVM will warn on its standard error of the agent that names its code";
-        Finding::new(Info, "flags", text).remedy("start it with -XX:+EnableDynamicAgentLoading")
-    })
+fn warned() -> Finding {
+    let text = "the JVM will warn on its standard error of the agent that names its code";
+    Finding::new(Info, "flags", text).remedy("start it with -XX:+EnableDynamicAgentLoading")
+}
+
+fn warns(options: &[String], version: &str) -> bool {
+    let recent = feature(version).is_some_and(|version| version >= WARNS);
+    recent && last_set(options, "EnableDynamicAgentLoading").is_none()
+}
+
+/// The file that Flight Recorder has open while it records. To be called before the thread takes the process's user.
+fn flight_recording(target: &Target) -> Option<String> {
+    let mut files = target.open_files()?.flatten();
+    files.find(|path| is_flight_recording(path))
+}
+
+/// Its files are in a folder of the JVM's own, which is named by when it was made and by the JVM's number.
+fn is_flight_recording(path: &str) -> bool {
+    let Some((folder, file)) = path.rsplit_once('/') else {
+        return false;
+    };
+    let folder = folder.rsplit('/').next().unwrap_or_default();
+    let numbers: Vec<&str> = folder.split('_').collect();
+    let is_number =
+        |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    file.ends_with(".jfr") && numbers.len() >= 7 && numbers.iter().all(is_number)
+}
+
+/// JDK's own profiler. It goes together with ours, and takes time too.
+fn flight_recorder(options: &[String], writing: Option<String>) -> Option<Finding> {
+    let began = |option: &&String| option.starts_with(FLIGHT_RECORDING);
+    let text = match (writing, options.iter().find(began)) {
+        (Some(path), _) => format!("Flight Recorder (JFR) records in this JVM ({path})"),
+        (None, Some(_)) => format!(
+            "the JVM was started with {FLIGHT_RECORDING}: Flight Recorder (JFR) may record in it"
+        ),
+        (None, None) => return None,
+    };
+    let text = format!("{text}; it keeps nothing out, and its own work is among what is sampled");
+    Some(Finding::new(Info, "profiler", text))
 }
 
 /// Where the JVM's user may load a library from, where that is not everywhere.
@@ -176,4 +222,41 @@ fn folders(job: &Job, shoes: &Shoes) -> Option<Finding> {
         let text = format!("no library is loaded from: {}", closed.join("; "));
         Finding::new(Info, "folder", text)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_flight_recorder() {
+        const FOLDER: &str = "2026_11_23_02_03_13_27545";
+        for (path, is) in [
+            (format!("/tmp/{FOLDER}/2026_11_23_02_03_13.jfr"), true),
+            (format!("/data/{FOLDER}_1/2026_11_23_02_03_13.jfr"), true),
+            (format!("/tmp/{FOLDER}/notes.txt"), false),
+            ("/tmp/.hprofiler-run-7-8-0/1-2-3.jfr".to_owned(), false),
+            ("/usr/lib/jvm/lib/jfr".to_owned(), false),
+            ("x.jfr".to_owned(), false),
+        ] {
+            assert_eq!(is_flight_recording(&path), is, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_tells_of_flight_recorder() {
+        let told = |options: &[&str], writing: Option<&str>| {
+            let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+            flight_recorder(&options, writing.map(str::to_owned)).map(|finding| finding.text)
+        };
+        assert_eq!(
+            told(&["-Xmx1g", "-Dx=-XX:StartFlightRecording"], None),
+            None
+        );
+        let file = "-XX:StartFlightRecording=filename=/secret";
+        let begun = told(&[file], None).unwrap();
+        assert!(begun.contains("may record") && !begun.contains("secret"));
+        let at_work = told(&[file], Some("/tmp/x.jfr")).unwrap();
+        assert!(at_work.contains("records in this JVM (/tmp/x.jfr)"));
+    }
 }

@@ -26,17 +26,21 @@ const NAMES: [(&str, u32, u64); 11] = [
 ];
 const SOURCES: &str = "/sys/bus/event_source/devices";
 
-/// Refuse an event whose counter is not there. What the kernel does not tell is taken to be there. A name with a slash
-/// begins with a counter's, so that perf takes none for a file: up to 6.4 it loads such programs into the kernel.
+/// Refuse an event whose counter is not there. What the kernel does not tell is taken to be there.
 pub fn refuse_missing(event: &str) -> Result<(), Failure> {
     let missing = match event.split_once('/') {
-        Some((source, _)) => !source.is_empty() && !Path::new(SOURCES).join(source).exists(),
+        Some((source, _)) => !source.is_empty() && !is_source(source),
         None => number(event).is_some_and(|(kind, config)| is_missing(kind, config)),
     };
     match missing {
         true => Err(none(event)),
         false => Ok(()),
     }
+}
+
+/// Whether the kernel shows counters of this name, which is no path.
+fn is_source(name: &str) -> bool {
+    !name.starts_with('.') && Path::new(SOURCES).join(name).exists()
 }
 
 /// Whether it is the name of a counter that both engines know.
@@ -162,6 +166,7 @@ mod tests {
             .remedy
             .contains("page-faults"));
         assert!(refuse_missing("software/cpu-clock/").is_ok());
+        assert!(refuse_missing("../cpu-clock/").is_err() && refuse_missing("./x/").is_err());
         assert!(refuse_missing("page-faults").is_ok() && refuse_missing("a.b.C.m").is_ok());
     }
 }

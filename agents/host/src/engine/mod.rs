@@ -123,6 +123,15 @@ impl Note {
     }
 }
 
+/// What share of stacks may be broken, of frames nameless or of records lost, before it is worth saying.
+const WORTH_SAYING: f64 = 0.02;
+
+/// A share in per cent, if it is worth saying.
+pub fn share(part: u64, whole: u64) -> Option<String> {
+    let share = part as f64 / whole.max(1) as f64;
+    (share > WORTH_SAYING).then(|| format!("{:.0} %", share * 100.0))
+}
+
 /// How a recording was over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {

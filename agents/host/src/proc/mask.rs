@@ -2,6 +2,11 @@
 
 const HIDDEN: &str = "***";
 const SEPARATORS: [char; 4] = [',', '&', ';', ' '];
+/// Between a name and its value; the colon as in JSON and YAML.
+const SIGNS: [char; 2] = ['=', ':'];
+const QUOTES: [char; 2] = ['"', '\''];
+/// Behind these a quote begins a name or a value.
+const BEFORE_QUOTED: [char; 5] = ['=', ':', ',', '[', '{'];
 const WORDS: [&str; 8] = [
     "password",
     "passwd",
@@ -13,9 +18,9 @@ const WORDS: [&str; 8] = [
     "accesskey",
 ];
 /// Telling at the end of a name only: much else begins with them.
-const ENDINGS: [&str; 4] = ["key=", "pass=", "pwd=", "auth="];
+const ENDINGS: [&str; 4] = ["key", "pass", "pwd", "auth"];
 /// Ends so, and is no secret's name.
-const HARMLESS: [&str; 2] = ["bypass=", "compass="];
+const HARMLESS: [&str; 2] = ["bypass", "compass"];
 /// Where shells keep what folder they are in.
 const FOLDERS: [&str; 2] = ["PWD", "OLDPWD"];
 
@@ -26,13 +31,14 @@ pub fn command(arguments: &[String], limit: usize) -> String {
 
 /// The arguments one by one, values that look like secrets masked.
 pub fn words(arguments: &[String]) -> Vec<String> {
-    let mut follows_secret = false;
+    let mut announced = false;
     let word = |argument: &String| {
-        if std::mem::take(&mut follows_secret) && !argument.starts_with('-') {
-            return HIDDEN.to_owned();
+        // A password may begin like an option. What looks like one and is hidden may be one all the same.
+        let follows_secret = std::mem::replace(&mut announced, announces_secret(argument));
+        match follows_secret {
+            true => HIDDEN.to_owned(),
+            false => masked(argument),
         }
-        follows_secret = announces_secret(argument);
-        masked(argument)
     };
     arguments.iter().map(word).collect()
 }
@@ -56,24 +62,53 @@ fn announces_secret(argument: &str) -> bool {
         && is_secret(&format!("{argument}="))
 }
 
-/// `name=value` with a telling name, or several of them in one argument, and the passwords of URLs.
+/// `name=value` or `"name": "value"` with a telling name, or several of them in one argument, and the passwords of URLs.
 fn masked(argument: &str) -> String {
     let argument = mask_urls(argument);
-    if !is_secret(&argument) || !argument.contains('=') {
+    if !argument.contains(SIGNS) || !is_secret(&argument) {
         return argument;
     }
     let mut follows_secret = false;
-    let pieces = argument.split_inclusive(SEPARATORS);
-    pieces
+    pieces(&argument)
+        .into_iter()
         .map(|piece| mask_assignment(piece, &mut follows_secret))
         .collect()
+}
+
+/// An argument's parts, with the separator behind each. Blanks beside a sign are none, nor is what a quoted value holds.
+fn pieces(argument: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let (mut begin, mut before) = (0, ' ');
+    let mut blank = false;
+    let mut quote = None;
+    for (at, c) in argument.char_indices() {
+        if blank && c != ' ' && !SIGNS.contains(&c) && !SIGNS.contains(&before) {
+            pieces.push(&argument[begin..at]);
+            begin = at;
+        }
+        match quote {
+            Some(open) => quote = quote.filter(|_| c != open || before == '\\'),
+            None if QUOTES.contains(&c) && BEFORE_QUOTED.contains(&before) => quote = Some(c),
+            None if c != ' ' && SEPARATORS.contains(&c) => {
+                pieces.push(&argument[begin..=at]);
+                begin = at + 1;
+            }
+            None => {}
+        }
+        blank = c == ' ' && quote.is_none();
+        if !blank {
+            before = c;
+        }
+    }
+    pieces.extend(Some(&argument[begin..]).filter(|last| !last.is_empty()));
+    pieces
 }
 
 /// A value may itself hold a separator, so what follows one up to the next name is hidden with it.
 fn mask_assignment(piece: &str, follows_secret: &mut bool) -> String {
     let name = match value_start(piece) {
         Some(end) => &piece[..end],
-        None if *follows_secret && !piece.contains('=') => "",
+        None if *follows_secret && !begins_with_name(piece) => "",
         None => {
             *follows_secret = false;
             return piece.to_owned();
@@ -86,6 +121,17 @@ fn mask_assignment(piece: &str, follows_secret: &mut bool) -> String {
         ""
     };
     format!("{name}{HIDDEN}{separator}")
+}
+
+/// Whether a piece behind a secret has a name of its own: in quotes only if a sign follows these, for what else is quoted
+/// is a value, as in a list of them.
+fn begins_with_name(piece: &str) -> bool {
+    let piece = piece.trim_start();
+    let Some(quoted) = piece.strip_prefix(QUOTES) else {
+        return piece.contains('=');
+    };
+    let rest = quoted.split_once(QUOTES).map(|(_, rest)| rest);
+    rest.is_some_and(|rest| rest.trim_start().starts_with(SIGNS))
 }
 
 /// An address ends where a blank or the next one's scheme begins; of one with several `@` the last ends the password, so
@@ -124,17 +170,35 @@ fn mask_login(address: &str) -> String {
     }
 }
 
-/// Where the value begins whose name is telling: behind the first `=` up to which the text is a secret's name. In one
-/// pass: an argument may be megabytes of `=`.
+/// Where the value begins whose name is telling: behind the first `=` up to which the text is a secret's name, or the
+/// first `:` right behind such a name. In one pass: an argument may be megabytes of them.
 fn value_start(piece: &str) -> Option<usize> {
     let mut name = String::new();
-    let mut secret = false;
-    let mut counted = piece.char_indices().filter(|&(_, c)| !is_ignored(c));
-    counted.find_map(|(at, c)| {
+    let (mut secret, mut named) = (false, false);
+    let mut begin = 0;
+    for (at, c) in piece.char_indices().filter(|&(_, c)| !is_ignored(c)) {
+        match c {
+            '=' if secret || ends_telling(&name) => return Some(at + 1),
+            ':' if (named || ends_telling(&name)) && !is_place(piece, begin, at) => {
+                return Some(at + 1)
+            }
+            _ => {}
+        }
+        if !c.is_alphanumeric() {
+            (named, begin) = (false, at + c.len_utf8());
+        }
         name.push(c.to_ascii_lowercase());
-        secret |= ends_telling(&name) || WORDS.iter().any(|word| name.ends_with(word));
-        (secret && c == '=').then_some(at + 1)
-    })
+        let told = WORDS.iter().any(|word| name.ends_with(word));
+        (secret, named) = (secret || told, named || told);
+    }
+    None
+}
+
+/// Whether what stands before a colon is a host before its port, or a file before the next one of a class path.
+fn is_place(piece: &str, begin: usize, colon: usize) -> bool {
+    let (before, word, after) = (&piece[..begin], &piece[begin..colon], &piece[colon + 1..]);
+    let between_paths = before.ends_with('/') && after.starts_with('/');
+    before.ends_with("//") || between_paths || word.ends_with(".jar")
 }
 
 fn is_secret(name: &str) -> bool {
@@ -143,8 +207,8 @@ fn is_secret(name: &str) -> bool {
         .filter(|&c| !is_ignored(c))
         .map(|c| c.to_ascii_lowercase())
         .collect();
-    let ends = |(at, _): (usize, &str)| ends_telling(&name[..=at]);
-    name.match_indices('=').any(ends) || WORDS.iter().any(|word| name.contains(word))
+    let ends = |(at, _): (usize, &str)| ends_telling(&name[..at]);
+    name.match_indices(SIGNS).any(ends) || WORDS.iter().any(|word| name.contains(word))
 }
 
 fn ends_telling(name: &str) -> bool {
@@ -152,9 +216,9 @@ fn ends_telling(name: &str) -> bool {
     ends(&ENDINGS) && !ends(&HARMLESS)
 }
 
-/// What may stand within any name.
+/// What may stand within any name, or around it.
 fn is_ignored(c: char) -> bool {
-    matches!(c, '-' | '_' | '.')
+    matches!(c, '-' | '_' | '.' | '\\' | ' ') || QUOTES.contains(&c)
 }
 
 fn cut(mut line: String, limit: usize) -> String {
@@ -214,11 +278,72 @@ mod tests {
             (vec!["--db-pass", "hunter2", "Main"], "--db-pass *** Main"),
             (vec!["-Dmonkey=banana"], "-Dmonkey=***"),
             (
+                vec!["--password", "-hunter2", "--port", "1"],
+                "--password *** --port 1",
+            ),
+            (
+                vec!["--use-token", "--password", "hunter2", "Main"],
+                "--use-token *** *** Main",
+            ),
+            (
                 vec!["TokenServer", "-cp", "secrets.jar"],
                 "TokenServer -cp secrets.jar",
             ),
         ] {
             assert_eq!(shown(&given), want);
+        }
+    }
+
+    #[test]
+    fn values_behind_a_colon() {
+        for (given, want) in [
+            ("password:hunter2", "password:***"),
+            ("db.password: hunter2 more", "db.password:*** ***"),
+            ("Api-Key : hunter2==", "Api-Key :***"),
+            (r#"{"token":"hunter2"}"#, r#"{"token":***"#),
+            (r#"{"token" : "hunter2=="}"#, r#"{"token" :***"#),
+            (r#"{\"token\":\"hunter2\"}"#, r#"{\"token\":***"#),
+            ("{'db.pwd': 'hunter2 x=y'}", "{'db.pwd':***"),
+            (
+                r#"{"token":"a\" hunter2=x","b":1}"#,
+                r#"{"token":***,"b":1}"#,
+            ),
+            (
+                r#"{"tokens":["hunter2==","x, hunter2=="],"app":"orders"}"#,
+                r#"{"tokens":***,***,"app":"orders"}"#,
+            ),
+            (
+                r#"{"tokens":["hunter2","hunter2"],"app":"orders"}"#,
+                r#"{"tokens":***,***,"app":"orders"}"#,
+            ),
+            (
+                r#"--spring.application.json={"a":1,"spring.datasource.password":"hunter2"}"#,
+                r#"--spring.application.json={"a":1,"spring.datasource.password":***"#,
+            ),
+            (
+                "-javaagent:apm.jar=secret_token:hunter2",
+                "-javaagent:apm.jar=secret_token:***",
+            ),
+            ("http://h/?token:hunter2", "http://h/?token:***"),
+            ("/db/password:hunter2", "/db/password:***"),
+        ] {
+            assert_eq!(shown(&[given]), want);
+        }
+    }
+
+    #[test]
+    fn a_colon_behind_a_place_hides_nothing() {
+        for given in [
+            "http://token-service:8080/x",
+            "kafka://basic-auth:9092",
+            "/opt/lib/secrets-1.2.jar:/opt/lib/b.jar",
+            "lib/token.jar:lib/b.jar",
+            "/etc/secret:/etc/hadoop/conf",
+            "token server: ready",
+            "user:kim",
+            r#"{"author":"kim","bypass":true,"a": 1}"#,
+        ] {
+            assert_eq!(shown(&[given]), given);
         }
     }
 
@@ -278,7 +403,17 @@ mod tests {
             masked(&format!("{many}token=hunter2")),
             format!("{many}token=***")
         );
-        assert_eq!(masked(&format!("token {many}")), format!("token {many}"));
+        assert_eq!(masked(&format!("token,{many}")), format!("token,{many}"));
+        let many = ":".repeat(1 << 20);
+        assert_eq!(
+            masked(&format!("{many}token:hunter2")),
+            format!("{many}token:***")
+        );
+        let blanks = " ".repeat(1 << 20);
+        assert_eq!(
+            masked(&format!("token{blanks}:x")),
+            format!("token{blanks}:***")
+        );
         let addresses = "://".repeat(1 << 20);
         assert_eq!(
             masked(&format!("{addresses}u:hunter2@h")),

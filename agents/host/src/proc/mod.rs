@@ -5,6 +5,7 @@ pub mod budget;
 pub mod cmdline;
 pub mod maps;
 pub mod mask;
+pub mod memory;
 pub mod named;
 pub mod open_files;
 pub mod scan;

@@ -1,8 +1,9 @@
 //! Every process of this host, and which of them are JVMs.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,8 @@ use super::maps::{self, file_name, Mapped};
 use super::named::Named;
 use super::target::Target;
 use super::users::Users;
-use super::{mask, read_bounded, read_text, stat, status};
+use super::{mask, memory, read_bounded, read_text, stat, status};
+use crate::aside::{Unheard, Whose};
 use crate::engine::async_profiler::symbols::jre_version;
 use crate::hsperf;
 use crate::identity::{as_its_user, Unread};
@@ -22,6 +24,8 @@ use crate::protocol::{JvmFacts, Process};
 /// A command line, or an environment, is never longer than this in practice; what is over is left out.
 const MAX_COMMAND: u64 = 1 << 20;
 const MAX_WORDS: usize = 20_000;
+/// So many processes are looked at by one thread: each may have 1 MiB of words.
+const AT_ONCE: usize = 16;
 /// No file has a longer name.
 const MAX_NAME: usize = 255;
 /// How long a scan waits for the files of one JVM, on which nothing depends but names and versions.
@@ -45,25 +49,50 @@ pub struct Seen {
     pub jvm: Option<JvmFacts>,
 }
 
+/// A process of which no more can be told, and why: see `memory`.
+pub struct Overlooked {
+    pub pid: i32,
+    pub uid: u32,
+    /// The file name of its executable; empty where that is not ours to see.
+    pub program: String,
+    pub why: Unheard,
+}
+
+/// What a scan saw.
+#[derive(Default)]
+pub struct Scanned {
+    pub seen: Vec<Seen>,
+    pub overlooked: Vec<Overlooked>,
+}
+
 /// Every process but the excluded ones. Kernel threads and zombies, which have no command line, are none.
-pub fn processes(excluded: &HashSet<i32>) -> Vec<Seen> {
+pub fn processes(excluded: &HashSet<i32>) -> Scanned {
     let scan = Scan {
         users: Users::read(),
         budget: RefCell::new(Budget::new()),
         patience: Cell::new(ALL_PATIENCE),
     };
+    let mut scanned = Scanned::default();
     let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
+        return scanned;
     };
     let mut pids: Vec<i32> = entries
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect();
     pids.sort_unstable();
-    pids.into_iter()
-        .filter(|pid| !excluded.contains(pid))
-        .filter_map(|pid| scan.process(pid))
-        .collect()
+    pids.retain(|pid| !excluded.contains(pid));
+    for some in pids.chunks(AT_ONCE) {
+        let mut memories = remembered_together(some);
+        for &pid in some {
+            match scan.process(pid, memories.remove(&pid)) {
+                Some(Ok(seen)) => scanned.seen.push(seen),
+                Some(Err(overlooked)) => scanned.overlooked.push(overlooked),
+                None => {}
+            }
+        }
+    }
+    scanned
 }
 
 /// What is the same for all processes of one scan.
@@ -76,15 +105,24 @@ struct Scan {
 }
 
 impl Scan {
-    fn process(&self, pid: i32) -> Option<Seen> {
+    /// `memory`: what was in that of the process that had this number just now, where that is known.
+    fn process(&self, pid: i32, memory: Option<Memory>) -> Option<Result<Seen, Overlooked>> {
         let dir = format!("/proc/{pid}");
         let before = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
         let status = status::parse(pid, &read_text(format!("{dir}/status"), 1 << 20)?)?;
-        let (command, whole) = command(&dir)?;
-        if command.is_empty() {
-            return None;
-        }
-        let signs = Signs::of(&dir, &command);
+        let whose = Whose::new(status.uid, pid, before.start_time);
+        let known = memory.filter(|memory| memory.start_time == before.start_time);
+        let remembered = match known {
+            Some(memory) => Ok(memory.remembered),
+            None => memory::look(whose, {
+                let dir = dir.clone();
+                move || remembered(&dir)
+            }),
+        };
+        let (command, whole, signs) = match remembered {
+            Ok(remembered) => remembered?,
+            Err(why) => return overlooked(whose, &dir, why).map(Err),
+        };
         let told = signs.map(|signs| self.told(pid, before.start_time, &command, signs));
         // A pid that was reused while it was read would mix two processes.
         let after = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
@@ -97,17 +135,19 @@ impl Scan {
             launch.missing = Some("its command line is too long");
         }
         let (command, launch) = self.kept(status.uid, command, launch);
-        (before.start_time == after.start_time).then(|| Seen {
-            pid,
-            namespace_pid: status.namespace_pid,
-            ppid: before.ppid,
-            start_time: before.start_time,
-            uid: status.uid,
-            user: self.users.name(status.uid),
-            program,
-            command,
-            launch,
-            jvm,
+        (before.start_time == after.start_time).then(|| {
+            Ok(Seen {
+                pid,
+                namespace_pid: status.namespace_pid,
+                ppid: before.ppid,
+                start_time: before.start_time,
+                uid: status.uid,
+                user: self.users.name(status.uid),
+                program,
+                command,
+                launch,
+                jvm,
+            })
         })
     }
 
@@ -129,7 +169,8 @@ impl Scan {
     /// What a JVM's command line and files say, the files read with its user's rights.
     fn told(&self, pid: i32, start_time: u64, command: &[String], signs: Signs) -> Told {
         let words = command.to_vec();
-        let patience = self.patience.get().clamp(MOMENT, PATIENCE);
+        let left = self.patience.get();
+        let patience = left.clamp(MOMENT, PATIENCE);
         let begin = Instant::now();
         let files = Target::open(pid, start_time).ok().and_then(|target| {
             let named = target.named().ok()?;
@@ -141,9 +182,61 @@ impl Scan {
             }
             None => Err(Unread::NotAllowed),
         };
-        self.patience.set(patience.saturating_sub(begin.elapsed()));
+        self.patience.set(left.saturating_sub(begin.elapsed()));
         told.unwrap_or_else(|why| Told::without_files(command, why))
     }
+}
+
+/// A command line, whether that is all of it, and by what it is a JVM's.
+type Remembered = (Vec<String>, bool, Option<Signs>);
+
+/// What is in a process's memory; None where it has no command line.
+fn remembered(dir: &str) -> Option<Remembered> {
+    let (command, whole) = command(dir)?;
+    let signs = (!command.is_empty()).then(|| Signs::of(dir, &command))?;
+    Some((command, whole, signs))
+}
+
+/// The same of the process that began then.
+struct Memory {
+    start_time: u64,
+    remembered: Option<Remembered>,
+}
+
+/// Of several processes at once: on a busy host a thread for each would wait for a processor each time. Nothing where one
+/// of them hangs: then each is to be looked at by itself.
+fn remembered_together(pids: &[i32]) -> HashMap<i32, Memory> {
+    let pids = pids.to_vec();
+    let Some(&first) = pids.first() else {
+        return HashMap::new();
+    };
+    let memory = |pid: i32| {
+        let dir = format!("/proc/{pid}");
+        let stat = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
+        let start_time = stat.start_time;
+        let remembered = remembered(&dir);
+        Some((
+            pid,
+            Memory {
+                start_time,
+                remembered,
+            },
+        ))
+    };
+    let all = move || pids.into_iter().filter_map(memory).collect();
+    memory::look_at_several(first, all).unwrap_or_default()
+}
+
+/// A process whose memory could not be looked at; None of one that has no program, as threads of the kernel.
+fn overlooked(whose: Whose, dir: &str, why: Unheard) -> Option<Overlooked> {
+    let link = fs::read_link(format!("{dir}/exe"));
+    let gone = link.is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    (!gone).then(|| Overlooked {
+        pid: whose.pid,
+        uid: whose.uid,
+        program: program(dir, &[]),
+        why,
+    })
 }
 
 /// The words of a command line, and whether that is all of it.
@@ -260,8 +353,8 @@ fn first_words(bytes: &[u8]) -> (Vec<String>, bool) {
 }
 
 /// The environment of a process, empty where it is not ours to read.
-pub fn environment(pid: i32) -> BTreeMap<String, String> {
-    let bytes = read_bounded(format!("/proc/{pid}/environ"), MAX_COMMAND).unwrap_or_default();
+pub fn environment(process: &Seen) -> BTreeMap<String, String> {
+    let bytes = memory::read(process.pid, "environ", MAX_COMMAND).unwrap_or_default();
     let pairs = split_zero(&bytes).into_iter();
     pairs
         .filter_map(|pair| {

@@ -1,16 +1,20 @@
 //! `/proc/PID/status`: ids, groups, namespace pid, caught signals, capabilities.
 
+const CAP_SYS_PTRACE: u64 = 1 << 19;
 const CAP_SYS_ADMIN: u64 = 1 << 21;
+const CAP_SYSLOG: u64 = 1 << 34;
+const CAP_PERFMON: u64 = 1 << 38;
 /// By these root becomes other users, sees and signals their processes, and enters their containers.
 const OF_ROOT: [(u64, &str); 6] = [
     (1 << 1, "CAP_DAC_OVERRIDE"),
     (1 << 5, "CAP_KILL"),
     (1 << 6, "CAP_SETGID"),
     (1 << 7, "CAP_SETUID"),
-    (1 << 19, "CAP_SYS_PTRACE"),
+    (CAP_SYS_PTRACE, "CAP_SYS_PTRACE"),
     (CAP_SYS_ADMIN, "CAP_SYS_ADMIN"),
 ];
-const CAP_PERFMON: u64 = 1 << 38;
+/// By these a user who is not root has the kernel's names, and samples of the kernel and of others' processes.
+const OF_SAMPLING: [(u64, &str); 2] = [(CAP_SYSLOG, "CAP_SYSLOG"), (CAP_PERFMON, "CAP_PERFMON")];
 const SIGQUIT: u64 = 1 << (3 - 1);
 const SIGVTALRM: u64 = 1 << (26 - 1);
 const SIGPROF: u64 = 1 << (27 - 1);
@@ -50,6 +54,23 @@ impl Status {
             .iter()
             .filter(|(bit, _)| self.capabilities & bit == 0);
         missing.map(|(_, name)| *name).collect()
+    }
+
+    /// Of the capabilities that decide what an agent may do, those that it has.
+    pub fn that_matter(&self) -> Vec<&'static str> {
+        let all = OF_ROOT.iter().chain(&OF_SAMPLING);
+        let held = all.filter(|(bit, _)| self.capabilities & bit != 0);
+        held.map(|(_, name)| *name).collect()
+    }
+
+    /// Whether the kernel lets it sample the processes of other users. (Before 5.10 it heeds only the right to trace.)
+    pub fn may_sample_others(&self) -> bool {
+        self.may_profile_kernel() || self.capabilities & CAP_SYS_PTRACE != 0
+    }
+
+    /// Whether the kernel tells it where its functions are though users may not know.
+    pub fn may_see_kernel_symbols(&self) -> bool {
+        self.capabilities & CAP_SYSLOG != 0
     }
 
     /// Whether the process may profile the kernel whatever `perf_event_paranoid` says.
@@ -108,6 +129,25 @@ mod tests {
         assert!(!status.one_user && !status.filtered);
         assert!(status.catches_quit());
         assert!(status.may_profile_kernel());
+        assert_eq!(status.that_matter(), ["CAP_PERFMON"]);
+    }
+
+    #[test]
+    fn what_capabilities_are_good_for() {
+        for (capability, kernel, others, symbols) in [
+            (CAP_PERFMON, true, true, false),
+            (CAP_SYS_ADMIN, true, true, false),
+            (CAP_SYS_PTRACE, false, true, false),
+            (CAP_SYSLOG, false, false, true),
+            (1 << 6, false, false, false),
+        ] {
+            let text = TEXT.replace("0000004000000000", &format!("{capability:016x}"));
+            let status = parse(900, &text).unwrap();
+            assert_eq!(status.may_profile_kernel(), kernel, "{capability:x}");
+            assert_eq!(status.may_sample_others(), others, "{capability:x}");
+            assert_eq!(status.may_see_kernel_symbols(), symbols, "{capability:x}");
+            assert_eq!(status.that_matter().len(), 1, "{capability:x}");
+        }
     }
 
     #[test]

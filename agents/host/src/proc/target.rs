@@ -16,6 +16,7 @@ use super::open_files;
 use super::read_text;
 use super::stat::{self, Stat};
 use super::status::{self, Status};
+use crate::aside::Whose;
 use crate::lease::since_boot;
 use crate::outcome::Failure;
 
@@ -76,6 +77,11 @@ impl Target {
     pub fn file_stem(&self) -> String {
         let number = self.status.namespace_pid;
         format!("{}-{number}-{}", self.pid_namespace, self.start_time)
+    }
+
+    /// Whom work on a thread of its own is for.
+    pub fn whose(&self) -> Whose {
+        Whose::new(self.status.uid, self.pid, self.start_time)
     }
 
     /// When it began, by the clock that files are dated by.

@@ -13,11 +13,11 @@ use crate::clean::{self, Order};
 use crate::crowd;
 use crate::doctor;
 use crate::files::{read_regular, sha256};
-use crate::finding::Finding;
+use crate::finding::{may_be_meant, Finding};
 use crate::inbox::Happening;
 use crate::outcome::Failure;
 use crate::output::Output;
-use crate::proc::scan::{self, Seen};
+use crate::proc::scan::{self, Scanned, Seen};
 use crate::protocol::{Event, Exclude, Find, Greeting, Prepare, Watched, PROTOCOL};
 use crate::recording::{Libraries, Library};
 use crate::recordings::Recordings;
@@ -91,7 +91,7 @@ impl Session {
     }
 
     pub(super) fn list(&mut self) -> Result<(), Failure> {
-        let seen = scan::processes(&self.excluded);
+        let Scanned { seen, overlooked } = scan::processes(&self.excluded);
         let limit = COMMAND.min(ALL_COMMANDS / seen.len().max(1));
         let tell = |process: Seen| {
             let label = process.plain_label();
@@ -100,14 +100,15 @@ impl Session {
         let all = seen.into_iter().map(tell).collect();
         let (mut processes, _) = crowd::that_fit(all, usize::MAX);
         processes.sort_unstable_by_key(|process| process.pid);
-        self.output.send(&Event::Processes { processes });
+        let ignored = may_be_meant(overlooked);
+        self.output.send(&Event::Processes { processes, ignored });
         Ok(())
     }
 
     pub(super) fn find(&mut self, request: Find) -> Result<(), Failure> {
         let finding = Finding::new(request)?;
-        let seen = scan::processes(&self.excluded);
-        self.output.send(&finding.among(seen, &self.excluded));
+        let scanned = scan::processes(&self.excluded);
+        self.output.send(&finding.among(scanned, &self.excluded));
         Ok(())
     }
 

@@ -17,11 +17,16 @@ const TIMER: (&str, &str) = (
     "perf events cannot be used for this JVM; timers lose samples above the kernel's tick rate",
     "let the container call perf_event_open (seccomp), and set kernel.perf_event_paranoid to 2 or less",
 );
-const USER: &str =
-    "without kernel frames: the kernel does not let this JVM sample them (perf_event_paranoid)";
+const USER: &str = "without kernel frames";
+const NOT_LET: (&str, &str) = (
+    "the kernel does not let this JVM sample them (perf_event_paranoid)",
+    "set kernel.perf_event_paranoid to 1 on the host, or record it by perf as root (--become sudo --engine perf), to see the kernel",
+);
 /// Where that is not the reason; what async-profiler says is told beside.
-const USER_ALL_THE_SAME: &str =
-    "without kernel frames: async-profiler cannot sample them in this JVM";
+const UNABLE: (&str, &str) = (
+    "async-profiler cannot sample them in this JVM",
+    "record it by perf as root (--become sudo --engine perf) to see the kernel",
+);
 /// The recording is written in pieces of about this size, each of which is read by itself: it bounds what reading takes.
 const CHUNK: &str = "8m";
 /// And so often, in seconds: of a JVM that is killed the piece that is not finished cannot be read.
@@ -204,10 +209,11 @@ fn choices(event: Option<&str>, interval: u64, kernel: bool) -> Vec<Choice> {
         let note = if unseen { worse(UNSEEN) } else { None };
         return vec![choice(format!("event={event}"), event, note)];
     }
-    let user = if kernel { USER_ALL_THE_SAME } else { USER };
+    let (why, remedy) = if kernel { UNABLE } else { NOT_LET };
+    let user = Note::plain(USER).because(Failure::new(why, remedy));
     let timed = |way: &str| format!("event={way},interval={interval}");
     let mut choices = vec![
-        choice(timed(USER_CODE), USER_CODE, Some(Note::plain(user))),
+        choice(timed(USER_CODE), USER_CODE, Some(user)),
         choice(timed("ctimer"), "ctimer", worse(TIMER)),
         choice(timed("itimer"), "itimer", worse(TIMER)),
     ];
@@ -239,9 +245,19 @@ mod tests {
         assert_eq!(sources(true)[0], "perf_events");
         assert_eq!(sources(false), user);
         // The kernel's leave is no reason where it was given.
-        let why = |choice: &Choice| choice.note.clone().unwrap_or_default().text;
-        assert!(why(&plan("cpu", false).choices[0]).contains("perf_event_paranoid"));
-        assert!(!why(&plan("cpu", true).choices[1]).contains("perf_event_paranoid"));
+        for (plan, at, is_the_reason) in
+            [(plan("cpu", false), 0, true), (plan("cpu", true), 1, false)]
+        {
+            let note = plan.choices[at].note.clone().unwrap_or_default();
+            assert!(!note.degraded && note.text == USER);
+            for words in [note.why, note.remedy] {
+                assert_eq!(
+                    words.contains("perf_event_paranoid"),
+                    is_the_reason,
+                    "{words}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use flamegraph::{read_jfr, Error, Limits, Profile, ReadOptions, Recording, Threa
 
 use super::jvm::Jvm;
 use super::plan::{Choice, Plan};
-use crate::engine::{EventProfile, Folded, Note, Raw, Stopped};
+use crate::engine::{share, EventProfile, Folded, Note, Raw, Stopped};
 use crate::limits;
 use crate::outcome::Failure;
 
@@ -34,6 +34,8 @@ const MOST_WARNINGS: usize = 3;
 /// The sampler of wall-clock time may fall behind by these factors before it is corrected, and the result degraded.
 const BEHIND: f64 = 1.02;
 const FAR_BEHIND: f64 = 1.2;
+/// The depth of outermost frames: above them are the groups of threads.
+const BELOW_THREADS: u32 = 2;
 /// Of fewer samples of a thread nothing is said.
 const FEW: f64 = 20.0;
 
@@ -85,7 +87,32 @@ pub fn of_recording(
         }
         notes.push(slow(interval, factor));
     }
+    for recorded in &profiles {
+        notes.extend(broken(recorded, profiles.len() > 1).map_err(unreadable)?);
+    }
     Ok(Folded { notes, profiles })
+}
+
+/// Stacks whose outermost frame is where the profiler could walk no further. `named`: there are other events besides.
+fn broken(recorded: &EventProfile, named: bool) -> flamegraph::Result<Option<Note>> {
+    let nodes = recorded.profile.nodes(0)?;
+    let ends = nodes.filter(|node| node.depth == BELOW_THREADS && is_end_of_walk(node.name));
+    let broken: i64 = ends.map(|node| node.total_value).sum();
+    let percent = share(broken as u64, recorded.profile.total(0)? as u64);
+    let of = match named {
+        true => format!(" ({})", recorded.event),
+        false => String::new(),
+    };
+    Ok(percent.map(|percent| {
+        Note::plain(format!(
+            "{percent} of the stacks{of} are broken: async-profiler could not walk them to where their threads begin (as where a method of theirs was once recorded as an event, which changes its class)"
+        ))
+    }))
+}
+
+/// What async-profiler calls a frame from which it knows no caller.
+fn is_end_of_walk(name: &str) -> bool {
+    name.starts_with("break_") || name.starts_with("not_walkable_") || name == "unknown_Java"
 }
 
 /// The profiler's own time limit goes by the clock that people set.
@@ -343,6 +370,37 @@ mod tests {
         let far = slow(10 * MS, 1.5);
         assert!(far.degraded && far.text.ends_with("15 ms instead of 10 ms"));
         assert!(!slow(10 * MS, 1.1).degraded);
+    }
+
+    #[test]
+    fn stacks_that_were_not_walked_to_their_begin() {
+        let told = |whole: i64, broken: i64, named: bool| {
+            let mut profile = Profile::new(values("cpu"));
+            let stacks = [
+                (["[main]", "thread_start", "Job.run"], whole - broken),
+                (["[main]", "break_interpreted", "Job.run"], broken / 2),
+                (
+                    ["[pool-N]", "unknown_Java", "break_of"],
+                    broken - broken / 2,
+                ),
+            ];
+            for (stack, count) in stacks {
+                profile.add_stack(&stack, &[count, count * 1000]).unwrap();
+            }
+            let recorded = EventProfile {
+                profile,
+                event: "cpu".to_owned(),
+                source: "perf_events".to_owned(),
+                interval: 1000,
+                taken: whole as u64,
+                timeline: Vec::new(),
+            };
+            let note = super::broken(&recorded, named).unwrap();
+            note.map_or(String::new(), |note| note.text)
+        };
+        assert_eq!(told(100, 2, false), "");
+        assert!(told(100, 93, false).starts_with("93 % of the stacks are broken: "));
+        assert!(told(100, 93, true).starts_with("93 % of the stacks (cpu) are broken: "));
     }
 
     #[test]

@@ -99,6 +99,9 @@ fn readable(file: impl AsFd, patience: Duration) -> bool {
 /// By this in their environment programs that outlive their agent are known.
 pub const PROGRAM_MARK: (&str, &str) = ("HPROFILER_AGENT", "1");
 
+/// Where they run: a relative path that is their argument begins there.
+pub const FOLDER: &str = "/";
+
 /// A command in a process group of its own that is told to end when the thread ends that starts it.
 fn clean(program: &Path) -> Command {
     let mut command = Command::new(program);
@@ -109,7 +112,7 @@ fn clean(program: &Path) -> Command {
         .env("LC_ALL", "C")
         .env("PERF_CONFIG", "/dev/null")
         .env(PROGRAM_MARK.0, PROGRAM_MARK.1)
-        .current_dir("/")
+        .current_dir(FOLDER)
         .process_group(0);
     let agent = getpid();
     let usual = usual_for_programs();

@@ -1,7 +1,10 @@
 //! What perf is asked for so that the user gets what he asked for.
 
+use std::path::Path;
+
 use flamegraph::perf_data::{Counted, Wanted};
 
+use crate::engine::perf::command::FOLDER;
 use crate::engine::USER_CODE;
 use crate::outcome::Failure;
 
@@ -55,6 +58,8 @@ const WITH_FREQUENCY: [&str; 16] = [
     "stalled-cycles-backend",
     "idle-cycles-backend",
 ];
+/// How files end that perf compiles or loads into the kernel, up to 6.4; it takes `x.o` out of `x.o:u` as well.
+const PROGRAMS: [&str; 5] = [".c", ".cpp", ".o", ".obj", ".bpf"];
 /// perf takes the clock in the place of these where the processor counts no cycles, and says nothing.
 const CYCLES: [&str; 2] = ["cycles", "cpu-cycles"];
 
@@ -81,18 +86,15 @@ impl Event {
             "offcpu" => SWITCHES.to_owned(),
             _ => each_one(name),
         };
-        // perf would compile or load such a file.
-        let file = [".c", ".cpp", ".o", ".bpf"]
-            .iter()
-            .any(|end| name.ends_with(end));
         // Such a name stands for any number of events, none of which is called so.
         let pattern = name.contains(['*', '?']);
-        if file || pattern || name.starts_with(['/', '.', '@']) {
+        if pattern || names_program(name) || !is_event(name) {
             return Err(Failure::new(
                 format!("{name} is no event of perf's"),
                 "choose one that perf list shows on this host",
             ));
         }
+        refuse_folder(name)?;
         Ok(Self {
             name: name.to_owned(),
             term,
@@ -175,6 +177,47 @@ impl Event {
     pub fn is_cycles(&self) -> bool {
         let name = self.term.split([':', '/']).next().unwrap_or_default();
         CYCLES.contains(&name)
+    }
+}
+
+/// Whether perf could take it, or the begin of it, for a program's file.
+fn names_program(name: &str) -> bool {
+    let ends = |(at, end): (usize, &str)| {
+        let after = name[at + end.len()..].chars().next();
+        after.is_none_or(|c| !c.is_ascii_alphanumeric())
+    };
+    let mut found = PROGRAMS.iter().flat_map(|end| name.match_indices(end));
+    name.contains("..") || found.any(ends)
+}
+
+/// Whether it has an event's form: a word, `source/terms/modifiers`, or `mem:address/length:access`. Whatever else has
+/// slashes is a path.
+fn is_event(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('/').collect();
+    let word = |part: &str| !part.is_empty() && !part.starts_with(['.', '@']);
+    match parts[..] {
+        [all] => word(all),
+        [address, length] => address.starts_with("mem:") && word(length),
+        [source, terms, modifiers] => {
+            word(source) && !terms.starts_with('.') && modifiers.chars().all(char::is_alphabetic)
+        }
+        _ => false,
+    }
+}
+
+/// In a folder that is called as an event's source perf would look for a program, `x.o` for the event `x.other`, too.
+fn refuse_folder(name: &str) -> Result<(), Failure> {
+    let folder = name.split_once('/');
+    let folder = folder.map(|(source, _)| Path::new(FOLDER).join(source));
+    match folder.filter(|folder| folder.symlink_metadata().is_ok()) {
+        Some(folder) => Err(Failure::new(
+            format!(
+                "perf could take {name} for a file: there is {}",
+                folder.display()
+            ),
+            "remove or rename that, or choose an event without a slash",
+        )),
+        None => Ok(()),
     }
 }
 
@@ -374,12 +417,49 @@ mod tests {
             .unwrap_err()
             .reason
             .contains("async-profiler"));
-        for name in ["/tmp/x.o", "x.c", "./x", "x.bpf", "sched:*", "page-fault?"] {
+        for name in [
+            "sched:*",
+            "page-fault?",
+            "",
+            "@x",
+            "cpu/x/u/",
+            "a/b",
+            "a/b/.o",
+        ] {
             assert!(
                 Event::new(name).unwrap_err().reason.contains("no event"),
                 "{name}"
             );
         }
-        assert!(Event::new("mem_load_retired.l3_miss").is_ok());
+        for name in ["mem_load_retired.l3_miss", "cpu/cpu_clk_unhalted.core/u"] {
+            assert!(Event::new(name).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_perf_could_take_for_a_program() {
+        for name in [
+            "/tmp/x.o",
+            "x.c",
+            "./x",
+            "x.bpf",
+            "x.o:u",
+            "x.obj-u",
+            "software/../tmp/y.o//",
+            "software/../tmp/y/",
+            "software/y.o/",
+            "software/y.c/u",
+            "software//y.o",
+            "software/../../tmp/y.cpp",
+            "../tmp//",
+            "software/tmp/y/u",
+            "mem:0x10/y.o:w",
+        ] {
+            let refused = Event::new(name).unwrap_err();
+            assert!(refused.reason.contains("no event"), "{name}");
+        }
+        // That there is in the folder in which perf runs, as it may be on any machine.
+        let refused = Event::new("tmp/x.other/").unwrap_err();
+        assert!(refused.reason.contains("there is /tmp"), "{refused:?}");
     }
 }

@@ -35,8 +35,10 @@ use self::java_map::Java;
 use self::record::Command;
 use self::recording::Recording;
 use self::rights::Rights;
+use crate::attach::Attach;
 use crate::engine::counters::refuse_missing;
 use crate::engine::{Engine, EventProfile, Folded, Foreseen, Note, Raw, Shared, Started, Stopped};
+use crate::identity::Shoes;
 use crate::outcome::Failure;
 use crate::preflight::Findings;
 use crate::proc::target::Target;
@@ -59,6 +61,8 @@ struct Looked {
     events: Vec<Event>,
     rights: Rights,
     java: Java,
+    /// Whether async-profiler would do in perf's place.
+    better: bool,
     notes: Vec<Note>,
 }
 
@@ -74,6 +78,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Box<dyn
         events: looked.events,
         rights: looked.rights,
         java: looked.java,
+        better: looked.better,
         notes: looked.notes,
         recording: None,
         attached: None,
@@ -87,7 +92,9 @@ pub fn foresee(job: &Job, target: Target, findings: &Findings) -> Result<Foresee
     looked
         .notes
         .extend(looked.beside.do_now(FAREWELL, unnamed)?);
-    looked.notes.extend(quality::foreseen(&looked.java));
+    looked
+        .notes
+        .extend(quality::foreseen(&looked.java, looked.better));
     let events = looked.events.iter();
     let sources = events.map(|event| (event.name.clone(), event.source(looked.rights.kernel)));
     Ok(Foreseen {
@@ -106,8 +113,12 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
     let rights = Rights::of_agent();
     let beside = Beside::begin(job)?;
     let java = beside.do_now(FAREWELL, |companion| companion.java())?;
-    let (events, better) = without_off_cpu(events, job, findings, &java);
-    refused.extend(better);
+    // With `auto` it was tried before, and would not do.
+    let attachable =
+        findings.library.is_some() && findings.refusal.is_none() && java.takes_agents();
+    let better = attachable && job.sampling.engine == NAME;
+    let (events, apart) = without_off_cpu(events, better);
+    refused.extend(apart);
     let mut command = Command::new(perf, target.pid, rights.kernel, &job.sampling);
     let (events, apart) = together::possible(events, rights.kernel);
     refused.extend(apart);
@@ -126,6 +137,7 @@ fn look(job: &Job, target: &Target, findings: &Findings) -> Result<Looked, Failu
         events,
         rights,
         java,
+        better,
         notes,
     })
 }
@@ -189,20 +201,32 @@ fn without_effect(sampling: &Sampling) -> impl Iterator<Item = Failure> + '_ {
     })
 }
 
+/// Whether the JVM would be asked to load the agent that names its code. To be called by a thread that has no more
+/// rights than the JVM's user.
+pub fn would_load(findings: &Findings, shoes: &Shoes, target: &Target) -> bool {
+    let java = Java::look(findings, shoes, target.pid);
+    java.is_hotspot && java.takes_agents() && Attach::new(target, shoes).foresee().is_ok()
+}
+
 /// What a user should know of what the kernel shows the agent.
 pub fn rights_note() -> Option<Note> {
     Rights::of_agent().note()
 }
 
+/// What names code is read as the process's user, whom only root becomes: without it samples are bare addresses.
 fn refuse_other_user(target: &Target) -> Result<(), Failure> {
     let (own, theirs) = (geteuid().as_raw(), target.status.uid);
     if own == 0 || own == theirs {
         return Ok(());
     }
+    let why = match Target::own_status().is_some_and(|own| own.may_sample_others()) {
+        true => "by its capabilities perf may sample it, but nothing of it would have a name, for its files are read as its user, whom only root becomes",
+        false => "without capabilities the kernel lets a user record only his own",
+    };
     let users = Users::read();
     Err(Failure::new(
         format!(
-            "process {} belongs to user {} and the agent is user {}: the kernel lets a user record only his own",
+            "process {} belongs to user {} and the agent is user {}: {why}",
             target.pid,
             users.name(theirs),
             users.name(own)
@@ -225,16 +249,8 @@ fn possible(names: &[String]) -> (Vec<Event>, Vec<Failure>) {
 }
 
 /// Java frames are lost where threads wait (most of the time that is in the kernel or in the JVM's own code), which
-/// async-profiler's wall clock sees well. So perf does it for JVMs only where that cannot be had.
-fn without_off_cpu(
-    events: Vec<Event>,
-    job: &Job,
-    findings: &Findings,
-    java: &Java,
-) -> (Vec<Event>, Option<Failure>) {
-    let attachable =
-        findings.library.is_some() && findings.refusal.is_none() && java.takes_agents();
-    let better = attachable && job.sampling.engine == NAME;
+/// async-profiler's wall clock sees well. So perf does it for JVMs only where that would not do.
+fn without_off_cpu(events: Vec<Event>, better: bool) -> (Vec<Event>, Option<Failure>) {
     if !better || !events.iter().any(Event::is_off_cpu) {
         return (events, None);
     }
@@ -271,6 +287,7 @@ struct PerfRecord {
     events: Vec<Event>,
     rights: Rights,
     java: Java,
+    better: bool,
     notes: Vec<Note>,
     recording: Option<Recording>,
     attached: Option<Duration>,
@@ -349,7 +366,7 @@ impl Engine for PerfRecord {
             .map_err(|error| Failure::plain(format!("what perf wrote cannot be read: {error}")))?;
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(unnamed);
-        notes.extend(quality::notes(&recorded, &self.java));
+        notes.extend(quality::notes(&recorded, &self.java, self.better));
         let missing = self.missing(&recorded.events);
         if recorded.events.is_empty() {
             let notes = notes.into_iter().filter(|note| note.degraded);

@@ -3,14 +3,11 @@
 use flamegraph::perf_data::{Recorded, RecordedEvent};
 
 use super::java_map::Java;
-use crate::engine::Note;
+use crate::engine::{share, Note};
 use crate::outcome::Failure;
 
-/// What share of stacks may be broken, of frames nameless or of records lost, before it is worth saying.
-const WORTH_SAYING: f64 = 0.02;
-
-/// What a user should know before he believes the picture.
-pub fn notes(recorded: &Recorded, java: &Java) -> Vec<Note> {
+/// What a user should know before he believes the picture. `better`: async-profiler would do in perf's place.
+pub fn notes(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note> {
     let mut notes = Vec::new();
     let named = recorded.events.len() > 1;
     for event in &recorded.events {
@@ -19,7 +16,7 @@ pub fn notes(recorded: &Recorded, java: &Java) -> Vec<Note> {
         } else {
             String::new()
         };
-        notes.extend(broken(event, java, &of));
+        notes.extend(broken(event, java, &of, better));
         notes.extend(unknown(event, &of));
     }
     let taken: u64 = recorded.events.iter().map(|event| event.taken).sum();
@@ -47,26 +44,29 @@ pub fn notes(recorded: &Recorded, java: &Java) -> Vec<Note> {
     notes
 }
 
-/// What of that is known before anything is recorded.
-pub fn foreseen(java: &Java) -> Option<Note> {
+/// What of that is known before anything is recorded: how many there will be is not.
+pub fn foreseen(java: &Java, better: bool) -> Option<Note> {
     (java.is_hotspot && !java.frame_pointers)
-        .then(|| no_frame_pointers("most of the stacks will be broken"))
+        .then(|| no_frame_pointers("stacks may be broken", better))
 }
 
-fn no_frame_pointers(what: &str) -> Note {
+fn no_frame_pointers(what: &str, better: bool) -> Note {
+    let remedy = match better {
+        true => "restart the JVM with -XX:+PreserveFramePointer, or use async-profiler",
+        false => "restart the JVM with -XX:+PreserveFramePointer",
+    };
     Note::of(Failure::new(
         format!("{what}: the JVM keeps no frame pointers"),
-        "restart the JVM with -XX:+PreserveFramePointer, or use async-profiler",
+        remedy,
     ))
 }
 
-fn broken(event: &RecordedEvent, java: &Java, of: &str) -> Option<Note> {
+fn broken(event: &RecordedEvent, java: &Java, of: &str, better: bool) -> Option<Note> {
     let percent = share(event.broken, event.taken);
     if java.is_hotspot && !java.frame_pointers && event.taken > 0 {
         let percent = percent.unwrap_or_else(|| "few".to_owned());
-        return Some(no_frame_pointers(&format!(
-            "{percent} of the stacks{of} are broken"
-        )));
+        let what = format!("{percent} of the stacks{of} are broken");
+        return Some(no_frame_pointers(&what, better));
     }
     percent.map(|percent| {
         Note::plain(format!(
@@ -87,8 +87,28 @@ fn unknown(event: &RecordedEvent, of: &str) -> Option<Note> {
     )))
 }
 
-/// In per cent, if it is worth saying.
-fn share(part: u64, whole: u64) -> Option<String> {
-    let share = part as f64 / whole.max(1) as f64;
-    (share > WORTH_SAYING).then(|| format!("{:.0} %", share * 100.0))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn async_profiler_is_advised_only_where_it_would_do() {
+        let java = Java {
+            is_hotspot: true,
+            no_attach: None,
+            no_agents: None,
+            frame_pointers: false,
+            debug_non_safepoints: false,
+        };
+        for better in [true, false] {
+            let note = foreseen(&java, better).unwrap();
+            assert!(note.remedy.contains("PreserveFramePointer"), "{note:?}");
+            assert_eq!(note.remedy.contains("async-profiler"), better, "{note:?}");
+        }
+        let java = Java {
+            frame_pointers: true,
+            ..java
+        };
+        assert_eq!(foreseen(&java, true), None);
+    }
 }
