@@ -10,7 +10,8 @@ pub struct Limits {
     /// Bytes of folded text, after decompression; also of the folded text that a pprof message stands
     /// for, whose short samples can name long stacks.
     pub text_bytes: u64,
-    /// Bytes of a pprof message, after decompression (it is held in memory).
+    /// Bytes of a pprof message, after decompression (it is held in memory); also of a compact profile, and of all
+    /// names that it stands for.
     pub pprof_bytes: u64,
     /// Bytes of a perf.data file that comes as a stream (it is held in memory; one with a path is not).
     pub perf_data_bytes: u64,
@@ -20,7 +21,7 @@ pub struct Limits {
     pub name_bytes: usize,
     /// Bytes of the names of all frames of a recording (JFR): short ones of its own can be put together to long ones.
     pub names_bytes: usize,
-    /// Nodes of the tree times values of a node.
+    /// Nodes of the tree times values of a node. A compact profile has no more names than there may be nodes.
     pub cells: usize,
 }
 

@@ -21,8 +21,9 @@ const BETWEEN: &str = ", ";
 const MOST_BYTES: usize = MOST_OF_ONE * (255 + BETWEEN.len());
 /// Distinct modules and groups of them that one recording, or file, may bring; those beyond are not told.
 pub(crate) const MOST_MODULES: usize = 1 << 14;
-/// Bytes of all its names that have a module; names come from hosts.
+/// Bytes of all its names that have a module, each with what it takes besides; names come from hosts.
 const MOST_NAME_BYTES: usize = 64 << 20;
+const BESIDE_A_NAME: usize = 64;
 
 /// By a frame's name its module, or a few with commas between. Frames of the kernel and others are apart: what is
 /// called alike lies elsewhere. A copy costs nothing until it is changed.
@@ -185,8 +186,10 @@ impl Table {
         let open = &*module != SEVERAL;
         if !is_new {
             self.of[world].insert(Box::from(name), module);
-        } else if self.name_bytes + name.len() <= MOST_NAME_BYTES.saturating_mul(rooms) {
-            self.name_bytes += name.len();
+        } else if self.name_bytes + name.len() + BESIDE_A_NAME
+            <= MOST_NAME_BYTES.saturating_mul(rooms)
+        {
+            self.name_bytes += name.len() + BESIDE_A_NAME;
             self.of[world].insert(Box::from(name), module);
         } else {
             return false;
@@ -360,6 +363,11 @@ mod tests {
         // Of what is known to be in two there is always room to say so.
         table.insert("f1", Kind::Plain, "another");
         assert_eq!(table.get("f1", Kind::Plain), Some(SEVERAL));
+        let mut short = ModuleTable::default();
+        let most = MOST_NAME_BYTES / BESIDE_A_NAME;
+        let kept =
+            (0..most).take_while(|number| short.insert(&number.to_string(), Kind::Plain, "m"));
+        assert!((most / 2..most).contains(&kept.count()));
         let long = "n".repeat(MOST_NAME_BYTES / 2);
         for name in ["a", "b", "c"] {
             table.insert(&format!("{name}{long}"), Kind::Plain, "m1");

@@ -78,6 +78,11 @@ impl Profile {
         }
     }
 
+    /// How many nodes there may be, the root among them.
+    pub(crate) fn most_nodes(&self) -> usize {
+        self.most_nodes
+    }
+
     /// What the values mean, in their order.
     pub fn values(&self) -> &[ValueType] {
         &self.values

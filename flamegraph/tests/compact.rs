@@ -250,6 +250,28 @@ fn few_bytes_cannot_stand_for_endless_names_or_stacks() {
 }
 
 #[test]
+fn there_are_no_more_names_than_nodes_may_be() {
+    let within = |cells| ReadOptions {
+        limits: Limits {
+            cells,
+            ..Limits::default()
+        },
+        ..ReadOptions::of(Some(Format::Compact))
+    };
+    // The root and three callees: a node of one value counts as one of two.
+    let columns: [&[u8]; 4] = [&[3, 0, 0, 0], &[0, 0, 0], &[3, 11, 19], &[0, 1, 1, 1]];
+    let fitting = made(
+        3,
+        &[&[&[0, 0, 0][..], &[1, 1, 1], b"abc"], &columns[..]].concat(),
+    );
+    assert_eq!(read(&file(&fitting), &within(8)).unwrap().node_count(), 3);
+    let error = |body: &[u8], cells| read(&file(body), &within(cells)).err().unwrap().to_string();
+    assert_eq!(error(&fitting, 7), "nodes of the call tree: more than 3");
+    let names = made(5, &[&[0; 5], &[0; 5], b""]);
+    assert_eq!(error(&names, 8), "names: more than 4");
+}
+
+#[test]
 fn a_stack_of_100_000_frames_comes_back() {
     let stack: Vec<String> = (0..100_000)
         .map(|depth| format!("f{}", depth % 1000))

@@ -48,8 +48,8 @@ export class Coloring {
    * @param {number} node
    */
   partOf(profile, node) {
-    const { names, name, kind, kindDepth } = profile;
-    if (this.by === "kind") return familyNumber(names, name[node], kind[node], kindDepth[node]);
+    const { names, name, kind, kindDepth, event } = profile;
+    if (this.by === "kind") return familyNumber(names, name[node], kind[node], kindDepth[node], event.type);
     return name[node] < 0 ? -1 : packageNumber(names, name[node], kind[node]);
   }
 
@@ -80,7 +80,7 @@ export class Coloring {
   }
 
   /**
-   * What each colour that is drawn stands for; what stands on the most stacks first.
+   * What each colour that is drawn stands for; what costs most by itself first.
    * @param {Profile} profile
    * @returns {Part[]}
    */
@@ -100,7 +100,7 @@ export class Coloring {
     }
     return sums
       .flatMap((sum) => [{ ...sum, label: this.labelOf(sum.part, profile.names), color: this.shadesOf(sum.part, profile.names)[2] }])
-      .sort((a, b) => b.total - a.total || b.self - a.self || (a.label < b.label ? -1 : 1));
+      .sort((a, b) => b.self - a.self || b.total - a.total || (a.label < b.label ? -1 : 1));
   }
 }
 

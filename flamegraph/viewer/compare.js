@@ -30,7 +30,7 @@
  */
 /**
  * The heaviest of them, and how many there are in all.
- * @typedef {{paths: Lone[], count: number}} LoneFrames
+ * @typedef {{paths: Lone[], count: number, chance: number}} LoneFrames `chance` are those that may be chance, besides
  */
 
 /**
@@ -75,9 +75,10 @@ export function methodChanges(here, there, sides) {
  * @param {Profile} other
  * @param {number} whole of the one
  * @param {number} most how many
+ * @param {(node: number) => boolean} isChance
  * @returns {LoneFrames}
  */
-export function loneFrames(one, other, whole, most) {
+export function loneFrames(one, other, whole, most, isChance) {
   const { count, end } = one;
   const total = one.total[0];
   const missing = other.total[0];
@@ -93,8 +94,9 @@ export function loneFrames(one, other, whole, most) {
       node++;
     }
   }
-  found.sort((a, b) => b.part - a.part || a.node - b.node);
-  return { paths: found.slice(0, most), count: found.length };
+  const told = found.filter(({ node }) => !isChance(node));
+  told.sort((a, b) => b.part - a.part || a.node - b.node);
+  return { paths: told.slice(0, most), count: told.length, chance: found.length - told.length };
 }
 
 /**

@@ -132,7 +132,7 @@ export class CompareView {
     if (difference.sides.here.count < MANY) this.finish();
     if (!this.shown) return; // they could not be made, and that is told
     const costs = new ProcessCosts(this.context, one, another);
-    void this.judge(difference, costs).catch((error) => this.fail(difference, error));
+    void this.judge(difference, costs, one.run > another.run).catch((error) => this.fail(difference, error));
   }
 
   /**
@@ -143,19 +143,43 @@ export class CompareView {
   *list(difference, later) {
     const { sides } = difference;
     const outermost = outermostOf(plainOf(this.context.tree).shape);
-    const appeared = loneFrames(sides.here, sides.there, sides.hereWhole, LISTED);
-    yield;
-    const vanished = loneFrames(sides.there, sides.here, sides.thereWhole, LISTED);
-    yield;
     const here = collectMethods(sides.here, outermost);
     yield;
     const there = collectMethods(sides.there, outermost);
     yield;
-    this.lone.show(difference, appeared, vanished, later);
+    yield* this.listLone(difference, later);
     this.changes.show(difference, methodChanges(here, there, sides));
     this.changes.update(this.context.state);
     this.setBusy(false);
     this.work = null;
+  }
+
+  /**
+   * Lists the paths that only one side has; those that may be chance are only counted, once that is known.
+   * @param {Difference} difference
+   * @param {boolean} later
+   */
+  *listLone(difference, later) {
+    const { sides, noise } = difference;
+    const isChance = (/** @type {number} */ node) => difference.isChance(node);
+    const appeared = loneFrames(sides.here, sides.there, sides.hereWhole, LISTED, isChance);
+    yield;
+    const vanished = loneFrames(sides.there, sides.here, sides.thereWhole, LISTED, isChance);
+    yield;
+    // Lists that stay as they are keep their places, and what in them has the focus.
+    if (!noise || appeared.chance + vanished.chance) this.lone.show(difference, appeared, vanished, later);
+  }
+
+  /**
+   * The same once more, now that one knows what may be chance.
+   * @param {Difference} difference
+   * @param {boolean} later
+   */
+  async listAnew(difference, later) {
+    const work = (this.work = this.listLone(difference, later));
+    const done = await this.listed(work, difference);
+    if (this.work === work) this.work = null;
+    return done;
   }
 
   /** Makes what is left of the lists at once. */
@@ -206,8 +230,9 @@ export class CompareView {
    * Tells what of the changes may be chance, as soon as that is known.
    * @param {Difference} difference
    * @param {ProcessCosts} costs of the two sides
+   * @param {boolean} later whether the first side is the later run
    */
-  async judge(difference, costs) {
+  async judge(difference, costs, later) {
     this.costs = costs;
     if (this.work && !(await this.listed(this.work, difference))) return;
     if (costs.overlap) {
@@ -215,7 +240,11 @@ export class CompareView {
     } else {
       if (!(await costs.read())) return;
       const noise = new Noise(costs.sides[0], costs.sides[1], !difference.normalised);
-      this.changes.judge(noise.known ? noise : null, noteOf(noise));
+      difference.noise = noise.known ? noise : null;
+      if (noise.known && !(await this.listAnew(difference, later))) return;
+      this.showRamp(difference);
+      this.graph.redraw();
+      this.changes.judge(difference.noise, noteOf(noise));
     }
     if (this.context.state.view === "compare") this.changes.update(this.context.state);
   }
@@ -253,15 +282,26 @@ export class CompareView {
     const swatches = make("span", "swatches");
     for (let part = -1; part <= 1; part += 0.25) {
       const swatch = make("i");
-      swatch.style.background = difference.colorsOf(Math.sign(part) * part * part * difference.largest);
+      swatch.style.background = difference.colorsOf(Math.sign(part) * part * part * difference.scale);
       swatches.append(swatch);
     }
     const less = make("bdi", "", `more in ${difference.thereName}`);
     const more = make("bdi", "", `more in ${difference.hereName}`);
-    const strongest = make("span", "soft", `the strongest colours are ${difference.size(difference.largest)} apart`);
+    const strongest = make("span", "soft", strengthOf(difference));
     this.ramp.replaceChildren(less, swatches, more, strongest);
     this.ramp.hidden = difference.largest === 0;
   }
+}
+
+/**
+ * How much the colours tell.
+ * @param {Difference} difference
+ */
+function strengthOf(difference) {
+  const { noise, scale } = difference;
+  if (noise && difference.isAllChance()) return "no frame changed beyond noise: all of it may be chance, and is faint";
+  const strongest = `the strongest colours are ${difference.size(scale)} apart`;
+  return noise ? `${strongest}; what may be chance is faint` : strongest;
 }
 
 /**

@@ -5,10 +5,15 @@ import { percent, quantity } from "./format.js";
 
 /** @typedef {import("./compare.js").Sides} Sides */
 /** @typedef {import("./data.js").ValueType} ValueType */
+/** @typedef {import("./noise.js").Noise} Noise */
 
 const STEPS = 8;
+/** The strongest of what may be chance: red and blue can still be told apart. */
+const FAINT = 2;
 /** Below this part of the whole a difference is none. */
 const SAME = 0.0002;
+/** No smaller part of the whole has the strongest colour. */
+const LEAST = 0.01;
 /** Red and blue are told apart by all but the rarest eyes; names must stay readable on both. */
 const MORE = 14;
 const LESS = 212;
@@ -28,6 +33,10 @@ export class Difference {
     this.hereName = hereName;
     this.thereName = thereName;
     this.largest = this.findLargest();
+    /** What the strongest colour stands for: no trifle, were it the largest there is. */
+    this.scale = Math.max(this.largest, LEAST * (normalised ? 1 : Math.max(sides.here.sum(), sides.there.sum())));
+    /** What chance makes; null while nobody knows. @type {Noise | null} */
+    this.noise = null;
   }
 
   findLargest() {
@@ -51,12 +60,30 @@ export class Difference {
   }
 
   /**
-   * The frame's colour: the stronger, the larger its part in the largest difference of all.
+   * The frame's colour: the stronger, the larger its part in what the strongest stands for; faint within noise.
    * @param {number} node
    * @param {boolean} dark
    */
   tint(node, dark) {
-    return this.shadeOf(dark ? DARK : LIGHT, this.here(node) - this.there(node));
+    const change = this.here(node) - this.there(node);
+    return this.shadeOf(dark ? DARK : LIGHT, change, this.isChance(node) ? FAINT : STEPS);
+  }
+
+  /**
+   * Whether chance may make all of its change.
+   * @param {number} node
+   */
+  isChance(node) {
+    const parts = [this.here(node), this.there(node)];
+    const noise = this.noise?.ofPath(this.sides.here.name[node], parts) ?? null;
+    return noise !== null && Math.abs(parts[0] - parts[1]) <= noise;
+  }
+
+  /** Whether chance may make all that changed; where nobody knows it is not said. */
+  isAllChance() {
+    const { count } = this.sides.here;
+    for (let node = 1; node < count; node++) if (!this.isChance(node)) return false;
+    return true;
   }
 
   /**
@@ -70,11 +97,12 @@ export class Difference {
   /**
    * @param {{more: string[], less: string[]}} ramps
    * @param {number} change
+   * @param {number} [strongest] no step is larger
    */
-  shadeOf({ more, less }, change) {
+  shadeOf({ more, less }, change, strongest = STEPS) {
     const least = this.normalised ? SAME : SAME * this.largest;
     if (Math.abs(change) <= least) return more[0];
-    const step = Math.min(STEPS, 1 + Math.floor(Math.sqrt(Math.abs(change) / this.largest) * STEPS));
+    const step = Math.min(strongest, 1 + Math.floor(Math.sqrt(Math.abs(change) / this.scale) * STEPS));
     return (change > 0 ? more : less)[step];
   }
 
@@ -87,8 +115,13 @@ export class Difference {
     return [
       [this.hereName, this.part(here)],
       [this.thereName, this.part(there)],
-      ["Difference", this.words(here, there)],
+      ["Difference", this.words(here, there) + this.doubt(node)],
     ];
+  }
+
+  /** @param {number} node */
+  doubt(node) {
+    return node > 0 && this.here(node) !== this.there(node) && this.isChance(node) ? "; may be chance" : "";
   }
 
   /**

@@ -18,6 +18,7 @@ export const FAMILIES = {
   unknown: { label: "Unknown", hue: 0, saturation: 0 },
   waker: { label: "Waker", hue: 215, saturation: 45 },
   wait: { label: "Waiting", hue: 262, saturation: 34 },
+  idle: { label: "Idle threads", hue: 0, saturation: 0 },
   rest: { label: "Smaller frames", hue: 0, saturation: 0 },
 };
 
@@ -30,8 +31,13 @@ const OF_CLASSES = new Set(["alloc_objects", "alloc_space", "inuse_objects", "in
 /** In square brackets: its depth tells what it is. */
 const BRACKETED = 254;
 const NOT_ASKED = 255;
-/** What off-CPU profiles show below the thread: what it waits for. */
-const WAITS = /^\[(?:lock|park|sleep|network|disk|idle pool thread|wait|other)\]$/;
+/** Only their stacks have a wait, or idle threads, at the root or below the thread: a thread may be called the same. */
+const OFF_CPU = new Set(["offcpu", "offcpu_samples"]);
+/** What a thread waits for. */
+const WAITS = /^\[(?:lock|park|sleep|network|disk|wait|other)\]$/;
+/** What waits for work; no sentence and no table is about it. */
+const IDLE = "[idle pool thread]";
+const DEEPEST_WAIT = 2;
 /** What stands for all that was left out of a pruned profile below one frame. */
 const REST = /^\(\d+ smaller frames?\)$/;
 
@@ -70,14 +76,15 @@ export function isClass(kind) {
  * @param {number} name index into names, -1 for none
  * @param {number} kind as in FORMAT.md, or of a class
  * @param {number} depth the root's is 0; the outermost frame may be a group of threads
+ * @param {string} type of the value
  */
-export function familyNumber(names, name, kind, depth) {
+export function familyNumber(names, name, kind, depth, type) {
   if (name < 0) return FAMILY_KEYS.indexOf("unknown");
   if (latest.names !== names) latest = { names, table: tableOf(names) };
   const { table } = latest;
   const at = name * KINDS.length + kind;
   if (table[at] === NOT_ASKED) table[at] = tell(names[name], kind);
-  return table[at] === BRACKETED ? FAMILY_KEYS.indexOf(bracketed(names[name], depth)) : table[at];
+  return table[at] === BRACKETED ? FAMILY_KEYS.indexOf(bracketed(names[name], depth, type)) : table[at];
 }
 
 /** @param {string[]} names */
@@ -93,9 +100,10 @@ function tableOf(names) {
  * @param {number} name
  * @param {number} kind
  * @param {number} depth
+ * @param {string} type
  */
-export function familyOf(names, name, kind, depth) {
-  return FAMILY_KEYS[familyNumber(names, name, kind, depth)];
+export function familyOf(names, name, kind, depth, type) {
+  return FAMILY_KEYS[familyNumber(names, name, kind, depth, type)];
 }
 
 /**
@@ -117,10 +125,13 @@ function byShape(name) {
 /**
  * @param {string} name
  * @param {number} depth
+ * @param {string} type
  */
-function bracketed(name, depth) {
-  if (/ tid=\d+\]$/.test(name) || (depth === 1 && !name.startsWith("[unknown"))) return "thread";
-  return depth === 2 && WAITS.test(name) ? "wait" : "unknown";
+function bracketed(name, depth, type) {
+  const mayWait = depth <= DEEPEST_WAIT && OFF_CPU.has(type);
+  if (mayWait && WAITS.test(name)) return "wait";
+  if (mayWait && name === IDLE) return "idle";
+  return / tid=\d+\]$/.test(name) || (depth === 1 && !name.startsWith("[unknown")) ? "thread" : "unknown";
 }
 
 /** @param {string} name */

@@ -29,7 +29,7 @@ export function quantity(value, type) {
   if (type.unit === "nanoseconds") return duration(value / 1e9);
   if (type.unit === "bytes") return bytes(value);
   const name = type.unit === "count" ? type.type : type.unit;
-  const what = /^[a-z_]+$/.test(name) ? name : "samples"; // page-faults, a.b.C.m: the name of an event
+  const what = type.counts || (/^[a-z_]+$/.test(name) ? name : "samples"); // page-faults, a.b.C.m: the name of an event
   const one = value === 1 ? what.replace(/s$/, "") : what;
   return `${value < 10 ? plainly(value) : grouped(value)} ${one}`;
 }

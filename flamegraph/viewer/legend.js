@@ -1,5 +1,5 @@
 // @ts-check
-/** Which colour is which, and on how much of the scope it stands. */
+/** Which colour is which, and what part of the scope ends in it: these parts add up to all of it. */
 
 import { make, part } from "./dom.js";
 import { percent } from "./format.js";
@@ -17,12 +17,14 @@ export function showLegend(profile, coloring) {
   const parts = coloring.parts(profile);
   const whole = profile.sum();
   const items = parts.slice(0, MOST).map(({ color, label, self, total }) => {
-    const element = item(color, label, percent(total, whole));
-    element.title = `On ${percent(total, whole)} of all stacks; ${percent(self, whole)} by itself`;
+    const element = item(color, label, percent(self, whole));
+    element.title = `${percent(self, whole)} by itself; on ${percent(total, whole)} of all stacks`;
     return element;
   });
-  if (parts.length > MOST) items.push(item(coloring.rest, `${parts.length - MOST} others`, ""));
-  part("legend", HTMLUListElement).replaceChildren(...items);
+  const others = parts.slice(MOST);
+  const left = others.reduce((sum, { self }) => sum + self, 0);
+  if (others.length) items.push(item(coloring.rest, `${others.length} others`, percent(left, whole)));
+  part("legend", HTMLUListElement).replaceChildren(make("li", "", "By itself:"), ...items);
 }
 
 /**

@@ -20,6 +20,10 @@ export class LonePaths {
   constructor(zoom) {
     this.zoom = zoom;
     this.element = make("div", "lone");
+    this.here = make("section");
+    this.here.id = "only-here";
+    this.there = make("section");
+    this.there.id = "only-there";
   }
 
   /**
@@ -29,33 +33,29 @@ export class LonePaths {
    * @param {boolean} later whether the first side is the later run
    */
   show(difference, appeared, vanished, later) {
-    if (appeared.count + vanished.count === 0) {
+    if (appeared.count + appeared.chance + vanished.count + vanished.chance === 0) {
       this.element.replaceChildren(make("p", "soft", "Both have the same paths."));
       return;
     }
     const [first, second] = later ? ["Appeared: only in", "Vanished: only in"] : ["Only in", "Only in"];
-    this.element.replaceChildren(
-      this.list("only-here", `${first} ${difference.hereName}`, appeared, difference),
-      this.list("only-there", `${second} ${difference.thereName}`, vanished, difference),
-    );
+    this.here.replaceChildren(...this.list(`${first} ${difference.hereName}`, appeared, difference));
+    this.there.replaceChildren(...this.list(`${second} ${difference.thereName}`, vanished, difference));
+    if (!this.here.isConnected) this.element.replaceChildren(this.here, this.there);
   }
 
   /**
-   * @param {string} id
    * @param {string} title
    * @param {LoneFrames} found
    * @param {Difference} difference
    */
-  list(id, title, { paths, count }, difference) {
-    const section = make("section");
+  list(title, { paths, count, chance }, difference) {
     const heading = make("h3");
     const list = make("ul");
-    section.id = id;
     heading.append(make("bdi", "", title), make("span", "soft", ` ${grouped(count)} ${count === 1 ? "path" : "paths"}`));
     list.append(...paths.map((path) => this.path(path, difference)));
     if (count > paths.length) list.append(make("li", "soft", `and ${grouped(count - paths.length)} thinner ones`));
-    section.append(heading, count ? list : make("p", "soft", "Nothing."));
-    return section;
+    if (chance) list.append(make("li", "soft", `${count ? "and " : ""}${grouped(chance)} within noise: may be chance`));
+    return [heading, count + chance ? list : make("p", "soft", "Nothing.")];
   }
 
   /**

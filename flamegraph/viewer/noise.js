@@ -206,6 +206,10 @@ export class Noise {
     this.countedAlone = freedom === 0;
     this.pooled = pooledOf(this.sides.flatMap((side) => [...side.kinds.values()]));
     this.limit = freedom ? limitOf(POOLED + freedom) : SIGMAS;
+    /** What was asked for of paths, which are many. @type {Map<number, number[]>} */
+    this.timesByName = new Map();
+    /** By how many samples each side tells a cost of 1. */
+    this.weights = this.sides.map((side) => this.whole(side) / side.perSample);
   }
 
   /**
@@ -221,18 +225,56 @@ export class Noise {
   }
 
   /**
+   * A path's change beyond this is none of chance's, by its parts of both sides; null where nobody knows. Paths to a
+   * method vary from process to process as it does itself.
+   * @param {number} name of its last frame
+   * @param {number[]} parts
+   */
+  ofPath(name, parts) {
+    if (!this.known) return null;
+    const times = this.timesOf(name);
+    const chance = parts.map((part, side) => this.spread(part) / this.weights[side]);
+    return this.limit * Math.sqrt(Math.max(scaled(chance, times), scaled(this.evenly(parts), times)));
+  }
+
+  /** @param {number} name */
+  timesOf(name) {
+    const times = this.timesByName.get(name) ?? this.sides.map((side) => this.times(side, "all", name));
+    this.timesByName.set(name, times);
+    return times;
+  }
+
+  /**
+   * The variance that one sample makes of a part.
+   * @param {number} part
+   */
+  spread(part) {
+    return this.absolute ? part : part * Math.max(0, 1 - part);
+  }
+
+  /**
    * Each side's variance if the method costs the same on both: a side of few samples that has none of it is as
    * uncertain as the other makes it.
    * @param {Which} which
    * @param {number} name
    */
   alike(which, name) {
-    const whole = (/** @type {SideSpread} */ side) => (this.absolute ? 1 : side.total);
-    const weights = this.sides.map((side) => whole(side) / side.perSample);
-    const costs = this.sides.map((side) => side.cost(which, name) / whole(side));
-    const same = scaled(costs, weights) / (weights[0] + weights[1]);
-    const spread = this.absolute ? same : same * Math.max(0, 1 - same);
-    return weights.map((weight) => spread / weight);
+    return this.evenly(this.sides.map((side) => side.cost(which, name) / this.whole(side)));
+  }
+
+  /**
+   * Each side's variance if both have the same part, as both together tell it.
+   * @param {number[]} parts
+   */
+  evenly(parts) {
+    const { weights } = this;
+    const same = scaled(parts, weights) / (weights[0] + weights[1]);
+    return weights.map((weight) => this.spread(same) / weight);
+  }
+
+  /** @param {SideSpread} side */
+  whole(side) {
+    return this.absolute ? 1 : side.total;
   }
 
   /**

@@ -86,7 +86,7 @@ export class Profile {
    * @param {number} node
    */
   familyOf(node) {
-    return familyOf(this.names, this.name[node], this.kind[node], this.kindDepth[node]);
+    return familyOf(this.names, this.name[node], this.kind[node], this.kindDepth[node], this.event.type);
   }
 
   /**

@@ -7,7 +7,7 @@ use flate2::read::ZlibDecoder;
 use super::recent::{Recent, NOBODY};
 use super::MAGIC;
 use crate::error::{Error, Result};
-use crate::frames::{Frame, Kind};
+use crate::frames::{Frame, Frames, Kind};
 use crate::input::Input;
 use crate::limits::{Bounded, Limits};
 use crate::modules::module_of;
@@ -40,7 +40,9 @@ pub(crate) fn read_input(mut input: Input<'_>, options: &ReadOptions) -> Result<
     };
     let values = body.values(limits)?;
     let labels = body.labels(limits)?;
-    let mut profile = Profile::bounded(values, limits.cells);
+    // A node with its frame's callees takes more than one value does.
+    let cells = limits.cells / 2 * values.len().min(2);
+    let mut profile = Profile::bounded(values, cells);
     let names = body.names(&mut profile, limits)?;
     Streams::read(&mut body, &profile)?.add_nodes(&names, &mut profile, limits)?;
     body.modules(&names, &mut profile, limits)?;
@@ -125,7 +127,8 @@ impl<'a> Body<'a> {
 
     /// The names, each without what it has in common with the one before; their numbers in the profile.
     fn names(&mut self, profile: &mut Profile, limits: &Limits) -> Result<Vec<u32>> {
-        let count = self.number()?;
+        // Each is of some node.
+        let count = self.count("names", profile.most_nodes() as u64)?;
         let [shared, lengths, mut rests] = [self.bytes()?, self.bytes()?, self.bytes()?];
         let (mut shared, mut lengths) = (Numbers::of(shared), Numbers::of(lengths));
         let (mut names, mut name, mut left) = (Vec::new(), Vec::new(), limits.pprof_bytes);
@@ -164,21 +167,25 @@ impl<'a> Body<'a> {
         let wrong = || damaged("its modules are damaged");
         // Each is of some name, native or of the kernel. What was merged may have more than are told of one file.
         let count = self.count("modules", 2 * names.len() as u64)?;
-        let texts = (0..count).map(|_| Ok(module_of(&self.text(limits)?)));
-        let texts: Vec<Option<String>> = texts.collect::<Result<_>>()?;
+        // Few bytes can stand for many of them: each text is held once.
+        let mut texts = Frames::default();
+        let intern = |_| {
+            let module = module_of(&self.text(limits)?).unwrap_or_default();
+            texts.intern_name(module.as_bytes())
+        };
+        let numbers: Vec<u32> = (0..count).map(intern).collect::<Result<_>>()?;
         for kind in [Kind::Plain, Kind::Kernel] {
-            let mut numbers = Numbers::of(self.bytes()?);
+            let mut places = Numbers::of(self.bytes()?);
             for &name in names {
-                let number = numbers.next().flatten().ok_or_else(wrong)?;
-                if let Some(place) = number.checked_sub(1) {
-                    let text = usize::try_from(place).ok().and_then(|at| texts.get(at));
-                    if let Some(text) = text.ok_or_else(wrong)? {
-                        let name = profile.frames.name(name);
-                        profile.modules.insert(name, kind, text);
-                    }
+                let place = places.next().flatten().ok_or_else(wrong)?;
+                if let Some(place) = place.checked_sub(1) {
+                    let number = usize::try_from(place).ok().and_then(|at| numbers.get(at));
+                    let text = texts.name(*number.ok_or_else(wrong)?);
+                    let name = profile.frames.name(name);
+                    profile.modules.insert(name, kind, text);
                 }
             }
-            if numbers.left() > 0 {
+            if places.left() > 0 {
                 return Err(wrong());
             }
         }

@@ -65,10 +65,15 @@ impl Profile {
             true => thread_labels(self, &mut strings),
             false => HashMap::new(),
         };
-        let locations = put_frames(self, &mut strings, &mut block);
+        let locations = write_frames(self, &mut strings, &mut block, &mut out)?;
         write_samples(self, &locations, (&labels, &threads), &mut block, &mut out)?;
-        for string in &strings.in_order {
-            put_bytes(&mut block, field::STRING, string.as_bytes());
+        for (text, suffix) in strings.in_order {
+            put_bytes(
+                &mut block,
+                field::STRING,
+                [text, suffix].concat().as_bytes(),
+            );
+            write_full(&mut block, &mut out)?;
         }
         out.write_all(&block)?;
         out.finish()?.flush()?;
@@ -76,14 +81,14 @@ impl Profile {
     }
 }
 
-/// The string table as it grows; the empty string is always the first.
-struct Strings {
-    in_order: Vec<String>,
-    ids: HashMap<String, i64>,
+/// The string table as it grows; the empty string is always the first. Nothing is copied: a profile's names can be long.
+struct Strings<'a> {
+    in_order: Vec<(&'a str, &'static str)>,
+    ids: HashMap<&'a str, i64>,
 }
 
-impl Strings {
-    fn new() -> Strings {
+impl<'a> Strings<'a> {
+    fn new() -> Strings<'a> {
         let mut strings = Strings {
             in_order: Vec::new(),
             ids: HashMap::new(),
@@ -92,19 +97,29 @@ impl Strings {
         strings
     }
 
-    fn id(&mut self, text: &str) -> i64 {
+    fn id(&mut self, text: &'a str) -> i64 {
         if let Some(&id) = self.ids.get(text) {
             return id;
         }
-        let id = self.in_order.len() as i64;
-        self.in_order.push(text.to_string());
-        self.ids.insert(text.to_string(), id);
+        let id = self.push(text, "");
+        self.ids.insert(text, id);
         id
+    }
+
+    /// Adds a text and what stands behind it, which nobody will ask for again.
+    fn push(&mut self, text: &'a str, suffix: &'static str) -> i64 {
+        self.in_order.push((text, suffix));
+        self.in_order.len() as i64 - 1
     }
 }
 
 /// One function and one location, of the same id, for each frame in name order; returns the ids by frame index.
-fn put_frames(profile: &Profile, strings: &mut Strings, block: &mut Vec<u8>) -> Vec<u32> {
+fn write_frames<'a>(
+    profile: &'a Profile,
+    strings: &mut Strings<'a>,
+    block: &mut Vec<u8>,
+    out: &mut impl Write,
+) -> Result<Vec<u32>> {
     let mut frames = profile.used_frames();
     let ranks = profile.frames.ranks();
     frames.sort_unstable_by_key(|frame| (ranks[frame.name() as usize], frame.kind()));
@@ -116,7 +131,7 @@ fn put_frames(profile: &Profile, strings: &mut Strings, block: &mut Vec<u8>) -> 
         let name = strings.id(plain);
         let system_name = match frame.kind() {
             Kind::Plain => name,
-            kind => strings.id(&format!("{plain}{}", kind.suffix())),
+            kind => strings.push(plain, kind.suffix()),
         };
         let id = u64::from(id);
         put_message(
@@ -143,8 +158,18 @@ fn put_frames(profile: &Profile, strings: &mut Strings, block: &mut Vec<u8>) -> 
                 line,
             },
         );
+        write_full(block, out)?;
     }
-    ids
+    Ok(ids)
+}
+
+/// Writes what was gathered once it is enough.
+fn write_full(block: &mut Vec<u8>, out: &mut impl Write) -> Result<()> {
+    if block.len() >= BLOCK_BYTES {
+        out.write_all(block)?;
+        block.clear();
+    }
+    Ok(())
 }
 
 /// The modules as mappings, by the numbers of their names.
@@ -182,7 +207,7 @@ impl Mappings {
 }
 
 /// The encoded label of each node below the root that is a thread.
-fn thread_labels(profile: &Profile, strings: &mut Strings) -> HashMap<Node, Vec<u8>> {
+fn thread_labels<'a>(profile: &'a Profile, strings: &mut Strings<'a>) -> HashMap<Node, Vec<u8>> {
     let key = strings.id(super::THREAD);
     let mut labels = HashMap::new();
     for node in profile.tree.nodes() {
@@ -238,10 +263,7 @@ fn write_samples(
         let values = columns.iter().map(|column| column[leaf as usize] as u64);
         put_values(&mut behind, values, &label_fields);
         put_sample(block, stack.leaf_first(), &behind);
-        if block.len() >= BLOCK_BYTES {
-            out.write_all(block)?;
-            block.clear();
-        }
+        write_full(block, out)?;
     }
     Ok(())
 }
