@@ -6,9 +6,10 @@ Python's own pools wait for all their threads, whatever happened; a server that 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Callable, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Callable, Deque, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -73,6 +74,23 @@ def many(work: Callable[[T], R], items: Sequence[T], at_once: int) -> List[R]:
         return _gathered(answers, len(items))
     finally:
         stopped.set()
+
+
+def in_order(work: Callable[[T], R], items: Sequence[T], at_once: int) -> Iterator[R]:
+    """What `work` gives for each item, in their order; so many are at work, or done and not taken yet."""
+    waiting: Deque[SimpleQueue[_Result[R]]] = deque()
+    for item in items:
+        if len(waiting) == at_once:
+            yield _given(waiting.popleft().get())
+        answer: SimpleQueue[_Result[R]] = SimpleQueue()
+        _start(partial(_answer, answer, partial(work, item)))
+        waiting.append(answer)
+    while waiting:
+        yield _given(waiting.popleft().get())
+
+
+def _answer(answer: SimpleQueue[_Result[R]], work: Callable[[], R]) -> None:
+    answer.put(_tried(work))
 
 
 def _gathered(answers: SimpleQueue[Tuple[int, _Result[R]]], count: int) -> List[R]:

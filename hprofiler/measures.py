@@ -5,15 +5,14 @@ The value columns are part of the wire (`agents/PROTOCOL.md`): a profile with ot
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Dict, Iterable, List, Mapping, Tuple
+
+from hprofiler.event_names import is_each_one, is_method, is_tracepoint
 
 Column = Tuple[str, str]
 
 _BYTE_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
-# A method of Java; events of processors have names such as MEM_LOAD_RETIRED.L3_MISS.
-_METHOD = re.compile(r"(?:[\w$]+\.)*[A-Z][\w$]*\.[a-z_$*<][\w$*<>]*")
 _SMALL_TIMES = ((1e3, "ms"), (1e6, "µs"), (1e9, "ns"))
 
 
@@ -95,7 +94,7 @@ _MEASURES: Dict[str, Measure] = {
         share_of="the time waited for locks",
         verb="goes to",
         none="ran the whole time without waiting for a contended lock",
-        every="waits from",
+        every="every",
     ),
     "alloc": Measure(
         columns=(("alloc_objects", "count"), ("alloc_space", "bytes")),
@@ -148,18 +147,44 @@ _ESTIMATED = ("alloc_objects", "inuse_objects")
 
 def measure_of(event: str) -> Measure:
     """The measure of an event; any that is none of the known ones is counted."""
-    return _MEASURES.get(event) or Measure(
+    return _MEASURES.get(event) or (_calls(event) if is_method(event) else _other(event))
+
+
+def _calls(event: str) -> Measure:
+    return Measure(
         columns=((event, "count"),),
-        words=("samples",),
-        heads=("Samples",),
+        words=("calls",),
+        heads=("Calls",),
         shown=0,
         title=event,
-        share_of=event,
-        verb="happen in",
-        none=f"ran the whole time without one call of {event}: nobody called it, or there is no such method"
-        if _METHOD.fullmatch(event)
-        else f"ran the whole time without one sample of {event}",
+        share_of=f"the calls of {event}",
+        verb="come from",
+        none=f"ran the whole time without one call of {event}: nobody called it, or there is no such method",
     )
+
+
+def _other(event: str) -> Measure:
+    words = "events" if is_each_one(event) else "samples"
+    return Measure(
+        columns=((event, "count"),),
+        words=(words,),
+        heads=(words.capitalize(),),
+        shown=0,
+        title=event,
+        share_of=f"{event} events" if is_tracepoint(event) else event,
+        verb="happen in",
+        none=f"ran the whole time without one {words.removesuffix('s')} of {event}",
+    )
+
+
+def ends_in_classes(event: str) -> bool:
+    """Whether stacks of the event end with what was allocated, or locked."""
+    return event in ("alloc", "live", "lock")
+
+
+def named_by(event: str) -> str:
+    """What the hottest of the event are, in the singular."""
+    return "class" if ends_in_classes(event) else "method"
 
 
 def amount(value: float, column: Column) -> str:
@@ -167,7 +192,15 @@ def amount(value: float, column: Column) -> str:
     name, unit = column
     if unit == "nanoseconds":
         return duration(value / 1e9)
-    return size(value) if unit == "bytes" else _count(value, name, _COUNTED.get(name, "samples"))
+    return size(value) if unit == "bytes" else _count(value, name, counted_in(column))
+
+
+def counted_in(column: Column) -> str:
+    """What a value counts, "" for time and bytes; the values of a file may have any names."""
+    name, unit = column
+    if unit in ("nanoseconds", "bytes"):
+        return ""
+    return measure_of(name).words[0] if is_each_one(name) else _COUNTED.get(name, "samples")
 
 
 def _count(value: float, name: str, what: str) -> str:

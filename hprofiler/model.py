@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Mapping, Optional, Tuple
+from typing import Any, Mapping, Optional, Sequence, Tuple
 
 Labels = Mapping[str, str]
 PROCESS = "process"
@@ -133,7 +133,7 @@ class Recording:
     samples: Samples
     seconds: float
     cpu_seconds: float = 0.0
-    timeline: Tuple[int, ...] = ()
+    timeline: Sequence[int] = ()
     totals: Mapping[str, int] = field(default_factory=dict)
     attach_seconds: Optional[float] = None
     bytes_received: Optional[int] = None
@@ -146,6 +146,19 @@ class Status(str, Enum):
     DEGRADED = "degraded"
     FAILED = "failed"
     IDLE = "idle"
+
+
+DOING: Mapping[str, str] = {
+    "connect": "connecting",
+    "push": "pushing what is not there yet",
+    "find": "looking for processes",
+    "prepare": "preparing",
+    "start": "starting",
+    "record": "recording",
+    "fetch": "fetching profiles",
+    "clean": "cleaning up",
+}
+"""What goes on at a host at each stage of `Outcome`."""
 
 
 @dataclass(frozen=True)
@@ -214,3 +227,13 @@ class HostResult:
     bytes_sent: int = 0
     bytes_received: int = 0
     unseen: Tuple[str, ...] = ()
+
+    @property
+    def idle(self) -> bool:
+        """The host had nothing to offer."""
+        return any(line.pid is None and line.status is Status.IDLE for line in self.outcomes)
+
+    @property
+    def found_nothing(self) -> bool:
+        """It was searched to the end, and no process there was meant. One that timed out, say, was not."""
+        return self.facts is not None and self.idle

@@ -15,7 +15,10 @@ _IN_TEXT = re.compile(r"(?<=//)(?:(?![a-z][a-z0-9+.-]{0,20}://)\S)*@", re.IGNORE
 _WORDS = ("password", "passwd", "passphrase", "secret", "token", "credential", "apikey", "accesskey")
 _ENDINGS = ("key", r"(?<!by)(?<!com)pass", "pwd", "auth")
 _LIKE_WORDS = "|".join("[-_.]*".join(word) for word in _WORDS)
-_NAMED = re.compile(rf"((?:(?:{_LIKE_WORDS})[\w.-]*|{'|'.join(_ENDINGS)})[=:]\s*)[^\s&]+", re.IGNORECASE)
+# As there, too: name and value may stand in quotes, as in JSON, with blanks beside the sign.
+_NAME = rf"(?:(?:{_LIKE_WORDS})[\w.-]*|{'|'.join(_ENDINGS)})[\"'\\]*"
+_VALUE = r"(?=[^\s&])(?:([\"'])(?:\\.|(?!\2)[^\\])*\2?)?[^\s&]*"
+_NAMED = re.compile(rf"({_NAME}\s*[=:]\s*){_VALUE}", re.IGNORECASE)
 
 
 def hide_logins(addresses: str) -> str:
@@ -33,7 +36,7 @@ def hide_in_word(word: str, addresses: Optional[str]) -> str:
 
 
 def hide_values(word: str) -> str:
-    """A word without what follows `password=`, `token:` and the like."""
+    """A word without what follows `password=`, `token:`, `"secret": ` and the like."""
     return _NAMED.sub(r"\1***", word)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Dict, Mapping, Optional
 
 from hprofiler.errors import UsageError
-from hprofiler.paths import is_file
+from hprofiler.paths import at_home, is_file
 
 ARCHITECTURES = ("x86_64", "aarch64")
 ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
@@ -63,7 +63,7 @@ def async_profiler_libraries(named: Optional[str] = None) -> Dict[str, Blob]:
     present = _built("async-profiler", ASYNC_PROFILER)
     named = named or os.environ.get(LIBRARY_VARIABLE)
     if named:
-        arch, blob = _named_library(Path(named))
+        arch, blob = _named_library(at_home(named))
         present[arch] = blob
     return present
 

@@ -91,11 +91,23 @@ class RunResult:
     signal: int = 0
 
 
+class RecordLost(HprofilerError):
+    """run.json cannot be written. `results` and `coverage` are what it would have told."""
+
+    def __init__(
+        self, folder: RunFolder, why: RunFolderError, results: Tuple[HostResult, ...], coverage: Coverage
+    ) -> None:
+        remedy = "free some space there, or choose another folder with -o"
+        super().__init__(f"{why.reason}: there is no report", folder.how_to_read_profiles() or remedy)
+        self.results = results
+        self.coverage = coverage
+
+
 def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
     """Record, keep and draw.
 
-    Raises RunFolderError before anything is touched when nothing can be written, PicturesError when the
-    recordings are kept but the report cannot be made.
+    Raises RunFolderError before anything is touched when nothing can be written, RecordLost when later what
+    became of the hosts cannot, PicturesError when the recordings are kept but the report cannot be made.
     """
     folder = RunFolder.create(request.output, request.force)
     try:
@@ -126,9 +138,12 @@ def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Li
         )
         results += tuple(_not_visited(line) for line in request.located.absent)
         coverage = coverage_of(results, len(request.sampling.events))
-        interrupted = stop.level > 0
-        record = _run_record(request, results, coverage, started, interrupted)
-        folder.write_run(record)
+        record = _run_record(request, results, coverage, started, stop.level > 0)
+        try:
+            folder.write_run(record)
+        except RunFolderError as error:
+            raise RecordLost(folder, error, results, coverage) from error
+    interrupted = stop.signal > 0  # also by one that came while it was written
     later = f"the recordings are kept: `hprofiler report {folder.path}` makes the pictures"
     try:
         came = () if interrupted else _came_since(request.located, results[0].host.name)
@@ -195,7 +210,7 @@ def coverage_of(results: Sequence[HostResult], events: int = 1) -> Coverage:
         hosts_all=len(results),
         hosts_reached=sum(result.facts is not None for result in results),
         hosts_recorded=sum(n > 0 for n in recorded),
-        hosts_idle=sum(_host_idle(result) for result in results),
+        hosts_idle=sum(result.idle for result in results),
         hosts_failed=sum(_host_failed(result) for result in results),
         processes_found=found,
         processes_recorded=sum(recorded),
@@ -220,10 +235,6 @@ def _short(result: HostResult) -> Set[int]:
 
 def _host_failed(result: HostResult) -> bool:
     return any(outcome.pid is None and outcome.status is Status.FAILED for outcome in result.outcomes)
-
-
-def _host_idle(result: HostResult) -> bool:
-    return any(outcome.pid is None and outcome.status is Status.IDLE for outcome in result.outcomes)
 
 
 def _run_record(

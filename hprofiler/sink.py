@@ -7,7 +7,7 @@ import os
 import threading
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Callable, ContextManager, Dict, Iterator, Mapping, Tuple, Union
+from typing import Callable, ContextManager, Dict, Iterator, Mapping, NamedTuple, Tuple, Union
 
 from hprofiler._flamegraph import Profile
 from hprofiler.errors import HostError, ProfileError
@@ -19,10 +19,23 @@ Queue = Callable[[], ContextManager[None]]  # as `collect` has it
 
 # Hosts send at the same time; profiles are taken apart by few, so that memory does not grow with hosts.
 _CONVERSIONS = min(8, max(2, os.cpu_count() or 1))
-# Nodes times values. A few kilobytes can stand for millions of nodes: large ones have their turn alone.
-_USUAL_CELLS = 1 << 19
-# An agent makes no larger ones (MOST_OF_EVENT).
-_MOST_CELLS = 1 << 23
+
+
+class _Size(NamedTuple):
+    """What a profile may come to once it is taken apart, which bounds the memory that it takes.
+
+    `cells` are nodes times values; there are no more names than nodes. `bytes` are those of the file before
+    it was compressed, and those of all names.
+    """
+
+    cells: int
+    bytes: int
+
+
+# A few kilobytes can stand for millions of nodes, or for long names: large ones have their turn alone.
+_USUAL = _Size(1 << 19, 8 << 20)
+# An agent makes no larger ones (MOST_OF_EVENT, MOST_NAMES).
+_MOST = _Size(1 << 23, 128 << 20)
 # Of a host's profiles together: a day of four hundred processors in nanoseconds, or of three thousand threads
 # where what waits counts as well. Sums of all hosts have 63 bits.
 _MOST_OF_HOST = 1 << 55
@@ -66,17 +79,17 @@ class FolderSink:
     ) -> Dict[str, int]:
         with _turn(self._turns, queue):
             try:
-                return self._converted(arrived, path, host, recording, _USUAL_CELLS)
+                return self._converted(arrived, path, host, recording, _USUAL)
             except _TooLarge:
                 pass
         with _turn(self._large, queue):
-            return self._converted(arrived, path, host, recording, _MOST_CELLS)
+            return self._converted(arrived, path, host, recording, _MOST)
 
     def _converted(
-        self, arrived: Path, path: Path, host: Host, recording: Recording, cells: int
+        self, arrived: Path, path: Path, host: Host, recording: Recording, most: _Size
     ) -> Dict[str, int]:
         """The compact profile as the run folder's pprof; gives its totals."""
-        profile = _read(arrived, recording, cells)
+        profile = _read(arrived, recording, most)
         totals = {name: profile.total(name) for name, _ in profile.values}
         process = recording.process
         labels = {**process.labels, "host": host.name, "pid": str(process.pid), "process": process.label}
@@ -141,10 +154,10 @@ class _TooLarge(ProfileError):
     """The profile has more of something than is accepted."""
 
 
-def _read(arrived: Path, recording: Recording, cells: int) -> Profile:
+def _read(arrived: Path, recording: Recording, most: _Size) -> Profile:
     what = f"the {recording.event} profile of process {recording.process.pid}"
     try:
-        profile = Profile.open(arrived, "compact", cells=cells)
+        profile = Profile.open(arrived, "compact", **most._asdict())
     except (ValueError, RuntimeError) as error:
         reason = str(error).replace(f"{arrived}: ", "")
         if ": more than " in reason:

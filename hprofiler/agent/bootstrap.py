@@ -1,8 +1,8 @@
 """Putting the agent on a host and starting it: one round trip when it is there already.
 
 The host needs sh, uname, mkdir, cat, chmod, mv, rm and wc; sha256sum makes the check of the stored
-binary a real one. The script has no single quote, newline or exclamation mark, so that whatever shell
-the user logs in with (csh and fish too) hands it to sh unharmed.
+binary a real one, and ls that of who may write to its folder. The script has no single quote, newline or
+exclamation mark, so that whatever shell the user logs in with (csh and fish too) hands it to sh unharmed.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _wanted(binaries: AgentBinaries, answer: Answer, pushed: bool) -> Blob:
         raise HostError(
             "push",
             "no folder on the host can keep the agent: tried /tmp, /var/tmp, ~/.cache and /dev/shm",
-            "make one of them writable for the connecting user, and mounted without noexec",
+            "make one of them writable for the connecting user and nobody else, and mounted without noexec",
         )
     blob = binaries.agents.get(answer.arch)
     if blob is None:
@@ -129,9 +129,12 @@ def _lines(*lines: str) -> str:
 
 
 # Going into the folder first and looking at `.` afterwards leaves nobody the chance to swap it in between;
-# `pwd -P` shows a symlink. What must not stay is removed as the shell ends, by exec: where no more processes
-# may be started a shell ends at its next command, and could start no rm. One that a signal ends does not come
-# to that, so those of a connection that is gone are caught. Braces are doubled for str.format.
+# `pwd -P` shows a symlink. One that others may write to, as `ls` shows its mode, is passed over even if it is
+# the user's: what lies there may be theirs, such as a link in the place of a file that is written here. An
+# agent that is a link, or another user's, who could change it after the check, is replaced. What must not
+# stay is removed as the shell ends, by exec: where no more processes may be started a shell ends at its next
+# command, and could start no rm. One that a signal ends does not come to that, so those of a connection that
+# is gone are caught. Braces are doubled for str.format.
 _START = _lines(
     'umask 077; trap "exec rm -f ./probe-$$" 0; a=$(uname -m);',
     "case $a in {arms}*) echo {mark} need $a -; exit 0;; esac;",
@@ -142,10 +145,11 @@ _START = _lines(
     'o=$(cd -P "${{d%/*}}" 2>/dev/null && pwd -P);',
     'cd -P "$d" 2>/dev/null || continue;',
     '[ -O . ] && [ "$(pwd -P)" = "${{o%/}}/${{d##*/}}" ] || continue;',
+    'case $(ls -ld . 2>/dev/null) in d????-??-*|"") ;; *) continue;; esac;',
     'p=./probe-$$; {{ printf "#\\041/bin/sh\\n" >$p && chmod 700 . $p && $p; }} </dev/null >/dev/null 2>&1;',
     "r=$?;",
     "rm -f $p; [ $r = 0 ] || continue;",
-    "f=agent-$s; if [ -f $f ]; then h=;",
+    "f=agent-$s; if [ -h $f ]; then :; elif [ -f $f ] && [ -O $f ]; then h=;",
     "if [ $(wc -c <$f) = $n ]; then",
     "if command -v sha256sum >/dev/null 2>&1; then h=$(sha256sum <$f); h=${{h%% *}}; else h=$s; fi; fi;",
     'if [ "$h" = $s ]; then f=$(pwd -P)/$f; cd /; echo {mark} exec $a "$d";',
@@ -160,6 +164,7 @@ _PUSH = _lines(
     "if [ $(wc -c <$t) = {size} ]; then",
     "if command -v sha256sum >/dev/null 2>&1;",
     "then h=$(sha256sum <$t); h=${{h%% *}}; else h={sha256}; fi; fi;",
+    "[ ! -h agent-{sha256} ] || rm -f agent-{sha256};",
     'if [ "$h" = {sha256} ] && chmod 700 $t && mv -f $t agent-{sha256}; then echo {mark} stored {sha256} -;',
     "else echo {mark} refused - -; fi",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, FrozenSet, Mapping, Optional, Set, Tuple, Union
@@ -62,10 +63,19 @@ class Listed:
 
 @dataclass(frozen=True)
 class Ignored:
-    """A process that matched and is not taken, and why."""
+    """A process that matched and is not taken, and why; if `doubtful` nobody knows whether it did."""
 
     pid: int
     reason: str
+    doubtful: bool = False
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Every process the agent can see; `ignored` are those that it could not look at."""
+
+    processes: Tuple[Listed, ...]
+    ignored: Tuple[Ignored, ...]
 
 
 @dataclass(frozen=True)
@@ -131,7 +141,7 @@ class ProfileHeader:
     cpu_seconds: float
     attach_seconds: Optional[float]
     samples: Samples
-    timeline: Tuple[int, ...]
+    timeline: array[int]
     sha256: str
     size: int
 
@@ -183,8 +193,8 @@ def _blobs(event: Mapping[str, Any]) -> FrozenSet[str]:
     return frozenset(fields.sha256({"blobs": one}, "blobs") for one in kept)
 
 
-def parse_listed(event: Mapping[str, Any]) -> Tuple[Listed, ...]:
-    return tuple(
+def parse_listing(event: Mapping[str, Any]) -> Listing:
+    processes = tuple(
         Listed(
             pid=fields.pid(item),
             ppid=fields.integer(item, "ppid", 0, fields.PID_LIMIT),
@@ -193,15 +203,22 @@ def parse_listed(event: Mapping[str, Any]) -> Tuple[Listed, ...]:
         )
         for item in fields.objects(event, "processes", MAX_MEMBERS)
     )
+    return Listing(processes, _ignored(event))
+
+
+def _ignored(event: Mapping[str, Any]) -> Tuple[Ignored, ...]:
+    noteworthy = fields.objects(event, "ignored", MAX_MEMBERS)[:MAX_FOUND]
+    return tuple(
+        Ignored(fields.pid(item), fields.text(item, "reason"), item.get("doubtful") is True)
+        for item in noteworthy
+    )
 
 
 def parse_found(event: Mapping[str, Any], host: str) -> Found:
     processes = tuple(_process(item, host) for item in fields.objects(event, "processes", MAX_FOUND))
     if len({process.pid for process in processes}) != len(processes):
         raise BadEvent("the same pid was found twice")
-    noteworthy = fields.objects(event, "ignored", MAX_MEMBERS)[:MAX_FOUND]
-    ignored = tuple(Ignored(fields.pid(item), fields.text(item, "reason")) for item in noteworthy)
-    return Found(fields.integer(event, "searched"), processes, ignored)
+    return Found(fields.integer(event, "searched"), processes, _ignored(event))
 
 
 def _process(item: Mapping[str, Any], host: str) -> Process:
@@ -293,7 +310,7 @@ def _profile_header(event: Mapping[str, Any]) -> ProfileHeader:
         cpu_seconds=fields.seconds(event, "cpu_seconds"),
         attach_seconds=fields.optional_seconds(event, "attach_seconds"),
         samples=Samples(*(fields.integer(samples, name) for name in ("expected", "taken", "lost"))),
-        timeline=fields.integers(event, "timeline", MAX_TIMELINE),
+        timeline=array("Q", fields.integers(event, "timeline", MAX_TIMELINE)),
         sha256=fields.sha256(event),
         size=fields.integer(event, "size", 0, MAX_PROFILE),
     )

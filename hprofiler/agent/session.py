@@ -34,7 +34,7 @@ from hprofiler.agent.events import (
     Done,
     Found,
     Hello,
-    Listed,
+    Listing,
     ProcessOutcome,
     ProfileHeader,
     RawHeader,
@@ -141,11 +141,11 @@ class AgentSession(Talk):
         if self._answer("stored").get("sha256") != blob.sha256:
             raise HostError("push", f"{name} did not arrive whole", "try again")
 
-    def list(self) -> Tuple[Listed, ...]:
+    def list(self) -> Listing:
         """Every process the agent can see."""
         self.stage = "find"
         self._send({"type": "list"})
-        return self._parsed(events.parse_listed, self._answer("processes"))
+        return self._parsed(events.parse_listing, self._answer("processes"))
 
     def find(
         self,

@@ -148,8 +148,6 @@ class Talk:
         if not self._closed.is_set():
             self._closed.set()
             self._wire.lost = None
-            if self._witness:
-                self._witness.asks(_BYE)
             last = threading.Thread(target=self._say_bye, name="hprofiler-let-go", daemon=True)
             last.start()
             last.join(_LAST_WORD)
@@ -170,6 +168,8 @@ class Talk:
     def _say_bye(self) -> None:
         with contextlib.suppress(HostError):
             self._wire.send(_BYE)
+        if self._witness:  # last: it may take longer than anybody waits for this
+            self._witness.asks(_BYE)
 
     def close(self) -> None:
         """Let go without a word: the agent sees its stdin close, and cleans up by itself. From any thread."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
 import sys
 import traceback
 from typing import Optional, Sequence, Tuple
 
-from hprofiler.cli import signals
+from hprofiler.cli import signals, streams
 from hprofiler.cli.exits import Exit
 from hprofiler.errors import HprofilerError, PicturesError, UsageError
 from hprofiler.text import printable
@@ -18,34 +16,15 @@ from hprofiler.text import printable
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run one command; returns its exit code (`cli.exits`)."""
     try:
-        return _to_the_end(argv)
-    except SystemExit:
-        raise
+        return _carry_out(list(sys.argv[1:] if argv is None else argv))
+    except SystemExit as leaving:  # after help, or a usage error
+        raise SystemExit(leaving.code or Exit.USAGE if _lost() else leaving.code) from None
     except BaseException as error:  # the binding's panics are no Exception
         if number := signals.number_of(error):
             return Exit.after(number)
         # Python's own code for this is 1, which says that a method grew.
-        with contextlib.suppress(OSError):
-            traceback.print_exc()
+        traceback.print_exc()
         return Exit.DEFECT
-
-
-def _to_the_end(argv: Optional[Sequence[str]]) -> int:
-    try:
-        try:
-            return _carry_out(list(sys.argv[1:] if argv is None else argv))
-        finally:
-            if sys.stdout is not None:  # closed from the beginning
-                sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output went away (`| head`)
-        _leave_stdout()
-        return Exit.OK
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        _leave_stdout()
-        print_error(HprofilerError(f"cannot write to standard output: {error.strerror}"))
-        return Exit.USAGE
 
 
 def _carry_out(words: Sequence[str]) -> int:
@@ -56,8 +35,7 @@ def _carry_out(words: Sequence[str]) -> int:
     try:
         code, why = _commanded(options)
     except BaseException as error:
-        broken_pipe = isinstance(error, BrokenPipeError)  # which is no failure
-        audited.end(options, Exit.OK if broken_pipe else None, type(error).__name__)
+        audited.end(options, None, type(error).__name__)
         raise
     audited.end(options, code, why)
     return code
@@ -71,21 +49,27 @@ def _commanded(options: argparse.Namespace) -> Tuple[int, str]:
 
         memory.keep()
         code = int(options.command(options))
+        if lost := _lost():
+            return code or Exit.USAGE, lost
         return code, next((exit.name.lower() for exit in Exit if exit == code), "")
     except HprofilerError as error:
         print_error(error)
         return exit_code(error), error.reason
     except KeyboardInterrupt as interrupt:
-        signals.leave_what_is_gone()
+        streams.leave_what_is_stuck()
         why = ": ".join(["interrupted", *map(str, interrupt.args)])
         print_error(HprofilerError(why))
         return Exit.after(signals.number_of(interrupt) or 0), why
 
 
-def _leave_stdout() -> None:
-    """Let what cannot be written go nowhere: a second flush at exit must not complain."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _lost() -> str:
+    """Why stdout did not take what it was told, which is said then; "" where it did."""
+    unwritten = streams.unwritten()
+    if unwritten is None:
+        return ""
+    error = HprofilerError(f"cannot write to stdout: {unwritten.strerror}")
+    print_error(error)
+    return error.reason
 
 
 def exit_code(error: HprofilerError) -> Exit:
@@ -95,10 +79,9 @@ def exit_code(error: HprofilerError) -> Exit:
 
 
 def print_error(error: HprofilerError) -> None:
-    with contextlib.suppress(OSError):  # the exit code says it too
-        print(f"hprofiler: {_lines(error.reason)}", file=sys.stderr)
-        if error.remedy:
-            print(f"  {_lines(error.remedy)}", file=sys.stderr)
+    print(f"hprofiler: {_lines(error.reason)}", file=sys.stderr)
+    if error.remedy:
+        print(f"  {_lines(error.remedy)}", file=sys.stderr)
 
 
 def _lines(told: str) -> str:

@@ -9,6 +9,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Dict, Optional
 
+from hprofiler.cli.streams import past_its_lock
 from hprofiler.passwords import hide_in_word, hide_values
 from hprofiler.paths import at_home
 
@@ -26,10 +27,11 @@ def begin(options: argparse.Namespace, located: Located) -> Optional[Audit]:
         return None
 
     def lost(why: str) -> None:
-        print(f"hprofiler: --audit {name}: {why}: from here on nothing is recorded there", file=sys.stderr)
+        told = f"hprofiler: --audit {name}: {why}: from here on nothing is recorded there\n"
+        past_its_lock(sys.stderr).write(told)
 
     typed = shlex.join(["hprofiler", *(_harmless(word, options) for word in options.words)])
-    begun = Audit.append_to(at_home(name), lost, typed, _who(options, located))
+    begun = Audit.append_to(at_home(name), lost, typed, _who(options, located), options.timeout / 2)
     options.begun_audit = begun
     return begun
 

@@ -23,15 +23,16 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         default=False,
         help="of each kind of JVM record the first process on all hosts alone for 2 s, and look at it, "
         "before any other like it; alike are JVMs of one version, processor and engine (default: no, since "
-        "sampling begins 3 to 4 s later; doctor lists the kinds; see docs/security.md)",
+        "sampling begins 3 to 4 s later for each kind that a host has; doctor lists the kinds; "
+        "see docs/security.md)",
     )
     group.add_argument(
         "--agent-cpu",
         type=numbers.cores,
         default=1.0,
         metavar="CORES",
-        help="what the agent may use on each host, on average of a few seconds; it goes last (default 1; see "
-        "docs/security.md)",
+        help="processors that the agent may use on each host, on average of a few seconds; it asks disks "
+        "last (default 1; see docs/security.md)",
     )
     _add_max_hosts_to(group)
     group.add_argument(
@@ -55,7 +56,7 @@ def _add_max_hosts_to(group: argparse._ActionsContainer) -> None:
         type=_hosts,
         default=MOST_HOSTS,
         metavar="N",
-        help=f"refuse to visit more hosts (default {MOST_HOSTS})",
+        help=f"refuse to visit more hosts (default {MOST_HOSTS}; more than 5000 are refused in any case)",
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import sys
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING, List, Sequence, Tuple
 
 from hprofiler.cli import cleanup_words as words
 from hprofiler.cli import options as chosen
-from hprofiler.cli import signals
-from hprofiler.cli.asking import agrees, can_ask
+from hprofiler.cli.asking import agrees, can_ask, floor
 from hprofiler.cli.exits import Exit
+from hprofiler.cli.streams import past_its_lock
 from hprofiler.measures import counted
 from hprofiler.model import Outcome, Status
 
@@ -40,7 +39,6 @@ def clean_up(options: argparse.Namespace, hosts: Sequence[Host], reach: Reach) -
     stop = Stop()
     with _Counting("looked at", len(hosts)) as listener:
         left = look_for_leftovers(hosts, reach, listener, stop)
-    signals.leave_what_is_gone()
     if not options.json:
         words.print_list(left)
     wanted = _wanted(left)
@@ -49,7 +47,6 @@ def clean_up(options: argparse.Namespace, hosts: Sequence[Host], reach: Reach) -
     if agreed:
         with _Counting("cleaned", len(wanted)) as listener:
             cleaned = clean(wanted, reach, listener, stop)
-        signals.leave_what_is_gone()
     if options.json:
         print(json.dumps(words.record(left, cleaned), indent=2))
     else:
@@ -81,15 +78,18 @@ class _Counting:
         self._through += 1
         line = f"{self._what} {self._through} of {self._hosts} hosts"
         if self._live:
-            print(f"\r{line}", end="", file=sys.stderr, flush=True)
+            self._say(f"\r{line}")
         elif time.monotonic() - self._told > _SILENCE:
             self._told = time.monotonic()
-            print(line, file=sys.stderr, flush=True)
+            self._say(f"{line}\n")
 
     def __exit__(self, *_: object) -> None:
         if self._live and self._through:
-            with contextlib.suppress(OSError):  # a terminal that is gone
-                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            self._say("\r\x1b[K")
+
+    def _say(self, text: str) -> None:
+        with floor:
+            past_its_lock(sys.stderr).write(text)
 
 
 def _wanted(left: Sequence[HostLeft]) -> List[Tuple[Host, List[Leftover]]]:

@@ -96,11 +96,12 @@ def summary(left: Sequence[HostLeft], cleaned: Sequence[HostCleaned]) -> str:
     entries = [one for host in left for one in host.entries]
     states = Counter(one.state for one in entries)
     looked = [host for host in left if not (_failed(host.outcomes) and not host.entries)]
+    in_full = [host for host in left if not _failed(host.outcomes)]
     parts = [_removed(cleaned)] if cleaned else []
     if not cleaned:
         stays = states["used"] or states["ending"] or states["unknown"]
         nothing = "nothing is to be removed" if stays else "nothing is left"
-        parts = [f"{nothing} on {counted(len(looked), 'hosts')}"] if looked else []
+        parts = [f"{nothing} on {counted(len(in_full), 'hosts')}"] if in_full else []
     if states["used"]:
         # Also by an agent whose coordinator was killed a moment ago: until its lease ends it may come back.
         parts.append(f"{_things(states['used'])} in use: clean up again when no session goes on there")
@@ -109,6 +110,8 @@ def summary(left: Sequence[HostLeft], cleaned: Sequence[HostCleaned]) -> str:
         parts.append(f"{_things(states['ending'])} left over in {_wait(wait)}: clean up again then")
     if states["unknown"]:
         parts.append(f"{counted(states['unknown'], 'things')} could not be judged")
+    if len(in_full) < len(looked):
+        parts.append(f"{counted(len(looked) - len(in_full), 'hosts')} could not be looked at in full")
     if len(looked) < len(left):
         parts.append(f"{counted(len(left) - len(looked), 'hosts')} could not be looked at")
     return "; ".join(parts) + _out_of_reach(left)

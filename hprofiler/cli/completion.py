@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import Dict
+from typing import Dict, List, Tuple
 
 from hprofiler.cli.exits import Exit
-from hprofiler.cli.kubernetes_options import VIAS
-from hprofiler.cli.parser import VERBS, option_strings
-from hprofiler.cli.sampling_options import ENGINES
+from hprofiler.cli.parser import VERBS, choices, option_strings
 from hprofiler.event_names import OWN
 from hprofiler.resolvers.kubernetes.asked import KINDS
 
@@ -37,11 +35,32 @@ def command(options: argparse.Namespace) -> int:
     return Exit.OK
 
 
+def _values() -> Dict[Tuple[str, ...], List[str]]:
+    """What stands behind options whose values are known, the same for all verbs that have the option."""
+    from hprofiler._flamegraph import READ_FORMATS, WRITE_FORMATS
+
+    fixed = {options: values for verb in VERBS for options, values in choices(verb).items() if options}
+    return {**fixed, ("--from",): list(READ_FORMATS), ("--to",): list(WRITE_FORMATS)}
+
+
+def _words() -> Dict[str, str]:
+    """The words, not options, that a verb takes, where these are known."""
+    return {verb: " ".join(choices(verb)[()]) for verb in VERBS if () in choices(verb)}
+
+
 def _bash(by_verb: Dict[str, str]) -> str:
-    cases = "\n".join(f"    {verb}) options='{options}' ;;" for verb, options in by_verb.items())
+    values = "\n".join(
+        f'    {"|".join(options)}) COMPREPLY=($(compgen -W "{" ".join(known)}" -- "$word")); return ;;'
+        for options, known in _values().items()
+    )
+    words = _words()
+    cases = "\n".join(
+        f"    {verb}) options='{options}' words='{words.get(verb, '')}' ;;"
+        for verb, options in by_verb.items()
+    )
     return f"""\
 _hprofiler() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options words
   if [[ $before = k8s || "${{COMP_WORDS[COMP_CWORD-2]}}$before" = k8s: ]]; then
     COMPREPLY=($(compgen -W "{WORKLOADS}" -- "${{word#:}}"))
     compopt -o nospace 2>/dev/null
@@ -56,8 +75,7 @@ _hprofiler() {{
       local first=${{word%"${{word##*,}}"}}
       COMPREPLY=($(compgen -P "$first" -W "{" ".join(OWN)}" -- "${{word##*,}}"))
       return ;;
-    --engine) COMPREPLY=($(compgen -W "{" ".join(ENGINES)}" -- "$word")); return ;;
-    --via) COMPREPLY=($(compgen -W "{" ".join(VIAS)}" -- "$word")); return ;;
+{values}
     {"|".join(FILE_OPTIONS)}) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   case ${{COMP_WORDS[1]}} in
@@ -67,6 +85,8 @@ _hprofiler() {{
   if [ "$COMP_CWORD" = 1 ]; then options="{" ".join(by_verb)} --version $options"; fi
   if [ "$COMP_CWORD" = 1 ] || [ "${{word#-}}" != "$word" ]; then
     COMPREPLY=($(compgen -W "$options" -- "$word"))
+  elif [ -n "$words" ]; then
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
   else
     COMPREPLY=($(compgen -f -- "$word"))
   fi
@@ -92,6 +112,9 @@ def _fish(by_verb: Dict[str, str]) -> str:
     lines.append(f'complete -c hprofiler -s j -l selector -x -a "{names} {pods}"')
     lines.append(f'complete -c hprofiler -l match -x -a "{names}"')
     lines.append(f"complete -c hprofiler -s e -l event -x -a '{' '.join(OWN)}'")
-    lines.append(f"complete -c hprofiler -l engine -x -a '{' '.join(ENGINES)}'")
-    lines.append(f"complete -c hprofiler -l via -x -a '{' '.join(VIAS)}'")
+    for known_options, known in _values().items():
+        flags = " ".join(f"-l {option[2:]}" for option in known_options)
+        lines.append(f"complete -c hprofiler {flags} -x -a '{' '.join(known)}'")
+    for verb, words in _words().items():
+        lines.append(f"complete -c hprofiler -n '__fish_seen_subcommand_from {verb}' -f -a '{words}'")
     return "\n".join(lines) + "\n"

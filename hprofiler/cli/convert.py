@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Sequence, Tuple
 
 from hprofiler.aside import interruptibly
 from hprofiler.cli import convert_inputs, convert_svg
@@ -17,7 +16,9 @@ from hprofiler.cli.convert_errors import about, warn, warn_of
 from hprofiler.cli.convert_steps import check_patterns
 from hprofiler.cli.exits import Exit
 from hprofiler.errors import ProfileError, UsageError
+from hprofiler.measures import counted
 from hprofiler.paths import is_folder
+from hprofiler.text import printable
 
 if TYPE_CHECKING:
     from hprofiler._flamegraph import Diff, Profile
@@ -29,7 +30,7 @@ _ENDINGS_OF_ONE = tuple(f".{name}" for name in _OF_ONE_VALUE)
 
 def command(options: argparse.Namespace) -> int:
     _check(options)
-    picture = convert_svg.keywords(options)
+    picture = {**_subtitle(options), **convert_svg.keywords(options)}
     if options.flamechart:
         return _flame_chart(options, picture)
     merged = convert_inputs.merged(options)
@@ -46,6 +47,26 @@ def command(options: argparse.Namespace) -> int:
     _warn_of_total(options, total)
     _write(partial(shaped.write, value=None if both else value, **picture), options)
     return Exit.OK
+
+
+def _subtitle(options: argparse.Namespace) -> Dict[str, Any]:
+    """Of how much a picture is, where that can be told: of what lies in run folders."""
+    if not convert_svg.is_picture(options) or options.subtitle is not None:
+        return {}
+    from hprofiler.report.taken import taken_from_runs
+
+    after = taken_from_runs(options.inputs, warn)
+    before = taken_from_runs([options.diff], warn) if options.diff else ""
+    if options.diff and (before or after):
+        after = f"{before or _named([options.diff])} → {after or _named(options.inputs)}"
+    return {"subtitle": after} if after else {}
+
+
+def _named(names: Sequence[str]) -> str:
+    """What one side of a comparison is called that is of no run."""
+    if len(names) > 1:
+        return counted(len(names), "profiles")
+    return "stdin" if names[0] == "-" else Path(names[0]).name
 
 
 def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int) -> None:
@@ -149,7 +170,7 @@ def _first_with_samples(profile: Profile) -> Tuple[int, int]:
 
 
 def _write(write: Callable[..., None], options: argparse.Namespace) -> None:
-    title = options.title or Path(options.inputs[0]).name
+    title = options.title or printable(Path(options.inputs[0]).name)
     name = "to stdout" if options.output == "-" else options.output
     try:
         with about(f"cannot write {name}"):
@@ -159,14 +180,7 @@ def _write(write: Callable[..., None], options: argparse.Namespace) -> None:
                 _page_to_stdout(write, title)
             else:
                 write(sys.stdout.buffer, options.to, title=title)
-            if options.output == "-":
-                sys.stdout.flush()
-    except BrokenPipeError:
-        raise
     except OSError as error:
-        if options.output == "-":
-            # What is still in the buffer would fail once more at the end.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         reason = f"cannot write {name}: {error.strerror or error}"
         raise UsageError(reason, "choose another file with -o") from error
 

@@ -37,9 +37,7 @@ def about(what: Union[str, Callable[[], str]]) -> Iterator[None]:
 
 
 def warn(text: str) -> None:
-    # Where stderr is closed, print would take stdout, which may be the profile's.
-    if sys.stderr:
-        print(f"hprofiler: {text}", file=sys.stderr)
+    print(f"hprofiler: {text}", file=sys.stderr)
 
 
 def warn_of(read: Union[Profile, FlameChart]) -> None:

@@ -7,24 +7,21 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections import deque
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterator, List, Sequence, Tuple, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Sequence, Tuple, Union
 
-from hprofiler.aside import interruptibly
+from hprofiler.aside import in_order, interruptibly
 from hprofiler.cli import streams
 from hprofiler.cli.convert_errors import about, warn, warn_of
 from hprofiler.cli.convert_steps import Findings, Step, is_empty, reduced, steps_of
 from hprofiler.errors import ProfileError, UsageError
+from hprofiler.mistaken import refuse_no_profile, where_profiles_are
 from hprofiler.paths import is_file, is_folder
+from hprofiler.store import RUN_FILE
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from hprofiler._flamegraph import Profile
-
-T = TypeVar("T")
 
 # Profiles that are read at the same time: they are added up by one processor, which more would outrun.
 MOST_AT_ONCE = 8
@@ -49,7 +46,8 @@ def _check_stdin() -> None:
 
 def _check_readable(path: Path) -> None:
     try:
-        path.open("rb").close() if is_file(path) else path.stat()
+        path.stat()
+        refuse_no_profile(path)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     if is_folder(path):
@@ -58,14 +56,9 @@ def _check_readable(path: Path) -> None:
 
 def _is_folder(path: Path) -> UsageError:
     """The profile to name in its place, where it is a run folder."""
-    from hprofiler.store import RUN_FILE
-
     if not is_file(path / RUN_FILE):
         return UsageError(f"cannot read {path}: it is a folder", "name the files in it")
-    kept = [one for one in (path / "cluster").glob("*.pb.gz") if not one.name.endswith("-mean.pb.gz")]
-    kept.sort(key=lambda one: (one.name != "cpu.pb.gz", one.name))
-    where = f"all its processes are in {kept[0]}" if kept else f"its profiles are in {path / 'hosts'}"
-    return UsageError(f"cannot read {path}: it is a run folder", where)
+    return UsageError(f"cannot read {path}: it is a run folder", where_profiles_are(path))
 
 
 def source(name: str) -> Union[str, int]:
@@ -109,7 +102,9 @@ def _merged(options: argparse.Namespace, steps: Sequence[Step]) -> Tuple[Profile
     found: List[Findings] = []
 
     def profiles() -> Iterator[Profile]:
-        for profile, findings in _on_all_processors(partial(_read, options, steps), options.inputs):
+        # One that is read waits for its turn, so that all processors have one to read.
+        at_once = 1 + min(os.cpu_count() or 1, MOST_AT_ONCE)
+        for profile, findings in in_order(partial(_read, options, steps), options.inputs, at_once):
             found.append(findings)
             yield profile
 
@@ -148,25 +143,3 @@ def _asked(options: argparse.Namespace) -> Dict[str, Any]:
         "addrs": options.addrs,
         "event_filter": options.event_filter,
     }
-
-
-def _on_all_processors(read: Callable[[str], T], names: Sequence[str]) -> Iterator[T]:
-    """What `read` makes of each, in their order; at most one that is done waits for its turn."""
-    if len(names) == 1:
-        yield read(names[0])
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    workers = min(len(names), os.cpu_count() or 1, MOST_AT_ONCE)
-    waiting: Deque[Future[T]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for name in names:
-                waiting.append(pool.submit(read, name))
-                if len(waiting) > workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for left in waiting:
-                left.cancel()

@@ -71,7 +71,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 def _words(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--subtitle", metavar="TEXT", help="a second line under the title")
+    group.add_argument(
+        "--subtitle",
+        metavar="TEXT",
+        help="a second line under the title (default: how much of their run profiles in run folders are)",
+    )
     group.add_argument(
         "--countname", metavar="TEXT", help="what the counts are called (default: the value's name)"
     )
@@ -149,6 +153,10 @@ def keywords(options: argparse.Namespace) -> Dict[str, Any]:
         reason = f"--title is for pictures and pages, and {_output(options)} is neither"
         raise UsageError(reason, "write a .svg or a .html")
     return {KEYWORDS[name]: given[name] for name in asked}
+
+
+def is_picture(options: argparse.Namespace) -> bool:
+    return _format(options) == "svg"
 
 
 def _format(options: argparse.Namespace) -> str:

@@ -15,9 +15,13 @@ def command(options: argparse.Namespace) -> int:
     from hprofiler.resources import selector_directory
     from hprofiler.selection import parse_selector
 
-    located = resolve(TargetOptions())
-    with running_job() as job:
+    located, sampling = resolve(TargetOptions()), chosen.sampling(options)
+    with running_job(_say) as job:
         started = ", ".join(f"{process.role} (pid {process.pid})" for process in job.processes)
-        print(f"demo: a job of two JVMs is running: {started}", file=sys.stderr)
+        _say(f"a job of two JVMs is running: {started}")
         selector = parse_selector(job.selector, [selector_directory()])
-        return record(options, located, selector, chosen.local_reach(options))
+        return record(options, sampling, located, selector, chosen.local_reach(options))
+
+
+def _say(what: str) -> None:
+    print(f"demo: {what}", file=sys.stderr, flush=True)

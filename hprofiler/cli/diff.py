@@ -129,7 +129,7 @@ def _growth(one: MethodChange, changes: Changes) -> str:
 @contextmanager
 def _progress() -> Iterator[Listener]:
     """A listener that shows on a terminal how many profiles were read."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield lambda side, done, of: None
         return
     from rich.console import Console

@@ -6,6 +6,7 @@ import argparse
 import re
 
 from hprofiler.cli.numbers import whole_number
+from hprofiler.event_names import IN_WORDS
 
 EXAMPLES = """\
 examples:
@@ -29,7 +30,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "-e",
         "--event",
         metavar="EVENT",
-        help="compare this event, or value of a file (default: the first of both)",
+        help=f"compare this event, such as {IN_WORDS}, or value of a file (default: the first of both)",
     )
     parser.add_argument("--top", type=_rows, default=10, metavar="N", help="rows of each table (default 10)")
     parser.add_argument(

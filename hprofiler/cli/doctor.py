@@ -7,7 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, List, Sequence
 
-from hprofiler.cli import care_options, signals
+from hprofiler.cli import care_options
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
 from hprofiler.cli.told import outcome_record
@@ -30,7 +30,6 @@ def command(options: argparse.Namespace) -> int:
     reach, care = chosen.reach(options, located), care_options.care(options)
     stop = Stop()
     checked = check_only(located.hosts, selector, sampling, reach, stop=stop, care=care)
-    signals.leave_what_is_gone()
     checked = [*checked, *map(_not_visited, located.absent)]
     if options.json:
         print(json.dumps(_record(checked, care.canary), indent=2))

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    OK = 0  # everything that matched was recorded, for all of the time
+    OK = 0  # everything that matched was recorded, for all of the time or until it ended by itself
     WORSE = 1  # `diff --fail-over`: a method grew by more than that
     USAGE = 2  # the command line, or a file it names, makes no sense
     PARTIAL = 3  # something was recorded, and something was not

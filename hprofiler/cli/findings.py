@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Sequence, TextIO, Tuple
 
 from hprofiler.agent.checks import SEVERITIES, Finding
+from hprofiler.cli.lines import say
 from hprofiler.cli.streams import is_terminal
 from hprofiler.model import Outcome, Status
 
@@ -25,6 +26,8 @@ _SEVERITY = {
 }
 _COLOURS = {"error": "31;1", "warning": "33", "info": "36", "ok": "32"}
 _WIDTH = max(map(len, SEVERITIES))
+_ABOUT = 9
+_INDENT = 2 + _WIDTH + 2 + _ABOUT + 1
 
 
 class _Line(NamedTuple):
@@ -39,7 +42,7 @@ def print_table(checked: Sequence[HostChecked], out: TextIO) -> None:
     colour = is_terminal(out) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     by_host = [(host, _sorted(_lines(host))) for host in checked]
     for host, lines in sorted(by_host, key=lambda pair: _rank(pair[1][0]) if pair[1] else len(SEVERITIES)):
-        print(f"{host.host.name}: {_summary([host])}", file=out)
+        say(f"{host.host.name}: ", _summary([host]), out)
         for line in lines:
             _print_line(line, colour, out)
     if len(checked) > 1:
@@ -52,9 +55,9 @@ def print_canaries(checked: Sequence[HostChecked], asked: bool, out: TextIO) -> 
 
     found = ", ".join(f"{count} of {kind}" for kind, count in kinds(checked).most_common())
     if found and asked:
-        print(f"canary: of each kind one process would be recorded alone for 2 s first: {found}", file=out)
+        say("canary: ", f"of each kind one process would be recorded alone for 2 s first: {found}", out)
     elif found:
-        print(f"canary: none goes before the others; --canary has one of each kind do so: {found}", file=out)
+        say("canary: ", f"none goes before the others; --canary has one of each kind do so: {found}", out)
 
 
 def _print_line(line: _Line, colour: bool, out: TextIO) -> None:
@@ -70,9 +73,9 @@ def _print_line(line: _Line, colour: bool, out: TextIO) -> None:
     shown = ", ".join(line.who[:WHO_SHOWN])
     more = f" and {len(line.who) - WHO_SHOWN} more" if len(line.who) > WHO_SHOWN else ""
     who = f"{shown}{more}: " if line.who else ""
-    print(f"  {mark}  {about:<9} {who}{text}", file=out)
+    say(f"  {mark}  {about:<{_ABOUT}} ", f"{who}{text}", out, _INDENT)
     if remedy:
-        print(f"  {'':{_WIDTH}}  {'':<9} → {remedy}", file=out)
+        say(f"{'':{_INDENT}}→ ", remedy, out)
 
 
 def _summary(checked: Sequence[HostChecked]) -> str:

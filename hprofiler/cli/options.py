@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import sys
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, List, Optional
 
-from hprofiler.cli import audited, kubernetes_options, yarn_options
-from hprofiler.cli.sampling_options import chosen_events
+from hprofiler.cli import asking, audited, kubernetes_options, yarn_options
+from hprofiler.cli.lines import say
+from hprofiler.cli.sampling_options import chosen_events, refuse_unused
 from hprofiler.errors import UsageError
-from hprofiler.event_names import doubt_of
+from hprofiler.event_names import caution_of
 from hprofiler.model import Sampling, Selector
 from hprofiler.paths import at_home, is_file
 
@@ -30,7 +30,7 @@ def selector_directories(options: argparse.Namespace) -> List[Path]:
     from hprofiler import selection
     from hprofiler.resources import selector_directory
 
-    extra = [Path(options.selector_dir)] if options.selector_dir else []
+    extra = [at_home(options.selector_dir)] if options.selector_dir else []
     return selection.selector_directories(selector_directory(), extra)
 
 
@@ -76,21 +76,23 @@ def hosts(options: argparse.Namespace) -> Located:
 def print_notes(located: Located) -> None:
     """What could not be learnt of the target, on stderr."""
     for note in located.notes[:NOTES_SHOWN]:
-        print(f"note: {note}", file=sys.stderr)
+        say("note: ", note, sys.stderr)
     if len(located.notes) > NOTES_SHOWN:
         print(f"note: … and {len(located.notes) - NOTES_SHOWN} more such notes", file=sys.stderr)
 
 
-def print_doubts(sampling: Sampling) -> None:
-    """Of which events nobody can say yet whether they can be had, on stderr. perf tries its events first."""
-    for doubt in map(doubt_of, sampling.events if sampling.engine != "perf" else ()):
-        if doubt:
-            print(f"note: {doubt.text}; {doubt.remedy}", file=sys.stderr)
+def print_cautions(sampling: Sampling) -> None:
+    """What to know of the events before they are recorded, on stderr. perf tries its events first."""
+    for caution in map(caution_of, sampling.events if sampling.engine != "perf" else ()):
+        if caution:
+            say("note: ", f"{caution.text}; {caution.remedy}", sys.stderr)
 
 
 def sampling(options: argparse.Namespace) -> Sampling:
+    events = chosen_events(options)
+    refuse_unused(options, events)
     return Sampling(
-        events=chosen_events(options),
+        events=events,
         frequency=options.frequency,
         duration=options.duration,
         engine=options.engine,
@@ -102,7 +104,7 @@ def sampling(options: argparse.Namespace) -> Sampling:
 
 
 def output_folder(options: argparse.Namespace) -> Path:
-    return Path(options.output or f"hprofiler-{datetime.now():%Y%m%d-%H%M%S}")
+    return at_home(options.output or f"hprofiler-{datetime.now():%Y%m%d-%H%M%S}")
 
 
 def local_reach(options: argparse.Namespace) -> Reach:
@@ -138,13 +140,8 @@ def _reach(options: argparse.Namespace, located: Located) -> Reach:
         timeout=options.timeout,
         become=options.become,
     )
-    connector = SshConnector(ssh, ask_passphrase)
+    connector = SshConnector(ssh, asking.passphrase)
     return Reach(connector.transport, _binaries(options), options.parallel, options.timeout)
-
-
-def ask_passphrase(prompt: str) -> Optional[str]:
-    """Ask on the terminal; None where nobody is there to answer."""
-    return getpass.getpass(prompt) if sys.stdin.isatty() else None
 
 
 def _binaries(options: argparse.Namespace) -> AgentBinaries:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from typing import Any, Callable, List, NoReturn, Optional, Sequence
+import shlex
+from typing import Any, Callable, Dict, Iterable, List, NoReturn, Optional, Sequence, Tuple
 
 from hprofiler import __version__
 from hprofiler.cli import (
@@ -16,6 +17,7 @@ from hprofiler.cli import (
     yarn_options,
 )
 from hprofiler.cli.numbers import named, whole_number
+from hprofiler.event_names import IN_WORDS, known_as
 
 # verb -> (module in hprofiler.cli, one line for the help)
 VERBS = {
@@ -32,6 +34,9 @@ VERBS = {
     "demo": ("demo", "start a small JVM job on this machine and profile it"),
     "completion": ("completion", "print a completion script for bash, zsh or fish"),
 }
+
+# How much a word must be like what may have been meant.
+_LIKE = 0.8
 
 RUN_EXAMPLES = """\
 examples:
@@ -65,10 +70,8 @@ class Parser(argparse.ArgumentParser):
 
     def _meant(self, word: str) -> str:
         """The option that is most like an unknown one, in brackets."""
-        from difflib import get_close_matches
-
-        near = get_close_matches(word.partition("=")[0], self._option_string_actions, n=1, cutoff=0.8)
-        return f" (did you mean {near[0]}?)" if word.startswith("--") and near else ""
+        near = _most_like(word.partition("=")[0], self._option_string_actions)
+        return f" (did you mean {near}?)" if word.startswith("--") and near else ""
 
     def print_help(self, file: Any = None) -> None:
         print(self.format_help(), end="", file=file)
@@ -105,12 +108,26 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         general_parser().exit()
     verb = words.pop(0) if words[0] in VERBS else "run"
     if verb == "run" and words and not words[0].startswith("-"):
-        general_parser().error(f"unknown verb {words[0]!r}; verbs are {', '.join(VERBS)}")
+        general_parser().error(_no_verb(words[0]))
     parser = verb_parser(verb)
     options = parser.parse_args(words)
     options.words = [verb, *words]
     options.command = _command(VERBS[verb][0])
     return options
+
+
+def _no_verb(word: str) -> str:
+    """What may have been meant: a verb, or what a run takes with -j."""
+    near = _most_like(word.lower(), VERBS)
+    meant = f"did you mean {near}?" if near else f"to profile a job of that name: -j {shlex.quote(word)}"
+    return f"unknown verb {word!r} ({meant}); verbs are {', '.join(VERBS)}"
+
+
+def _most_like(word: str, known: Iterable[str]) -> str:
+    """The one that may have been meant; "" where none is like the word."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, list(known), n=1, cutoff=_LIKE)), "")
 
 
 def general_parser() -> argparse.ArgumentParser:
@@ -336,7 +353,13 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
 def _outliers_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
     parser.add_argument("folder", metavar="DIR", help="a run folder (it has a run.json)")
-    parser.add_argument("-e", "--event", metavar="EVENT", help="this event only (default: all of the run)")
+    parser.add_argument(
+        "-e",
+        "--event",
+        type=known_as,
+        metavar="EVENT",
+        help=f"this event only, such as {IN_WORDS} (default: all of the run)",
+    )
     _trim_option(parser)
     parser.add_argument("--json", action="store_true", help="print the distances as JSON")
     parser.epilog = "example:\n  hprofiler outliers results\n\nwhat the numbers mean: docs/outliers.md"
@@ -423,3 +446,9 @@ def _capitalised(text: str) -> str:
 def option_strings(verb: str) -> List[str]:
     """The options of a verb, for completion scripts."""
     return sorted(option for action in verb_parser(verb)._actions for option in action.option_strings)
+
+
+def choices(verb: str) -> Dict[Tuple[str, ...], List[str]]:
+    """The values that options of a verb may have, where these are fixed; of its words those of no option."""
+    actions = verb_parser(verb)._actions
+    return {tuple(action.option_strings): list(action.choices) for action in actions if action.choices}

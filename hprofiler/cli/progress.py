@@ -8,7 +8,10 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Dict, Iterator, Protocol, Sequence, Set, Tuple
 
+from hprofiler.cli.asking import floor, makes_room
 from hprofiler.cli.seeking import Seeking
+from hprofiler.cli.streams import past_its_lock
+from hprofiler.model import DOING
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -19,16 +22,9 @@ if TYPE_CHECKING:
 STAGES = ("connect", "push", "find", "prepare", "canary", "wait", "start", "record", "fetch", "clean", "done")
 TOLD = ("canary", "wait", "record", "done", "idle", "failed")  # what plain lines mention
 WORDS = {
-    "connect": "connecting",
-    "push": "pushing what is not there yet",
-    "find": "looking for processes",
-    "prepare": "preparing",
+    **DOING,
     "canary": "one goes before",
-    "start": "starting",
     "wait": "ready",
-    "record": "recording",
-    "fetch": "fetching profiles",
-    "clean": "cleaning up",
     "done": "done",
     "idle": "idle",
     "failed": "failed",
@@ -47,7 +43,7 @@ class Listener(Protocol):
 @contextmanager
 def display(hosts: int, duration: float) -> Iterator[Listener]:
     """A listener that shows what it is told for as long as the block runs."""
-    if sys.stderr is not None and sys.stderr.isatty():
+    if sys.stderr.isatty():
         with _live(hosts, duration) as listener:
             yield listener
     else:
@@ -78,8 +74,7 @@ class PlainLines:
         self._print([f"{progress.host}: {words}{processes}{detail}"])
 
     def _print(self, lines: Sequence[str]) -> None:
-        for line in lines:
-            print(line, file=sys.stderr, flush=True)
+        past_its_lock(sys.stderr).write("".join(f"{line}\n" for line in lines))
 
 
 @contextmanager
@@ -87,7 +82,7 @@ def _live(hosts: int, duration: float) -> Iterator[Listener]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    console = Console(stderr=True)
+    console = Console(file=past_its_lock(sys.stderr))
     columns = (
         TextColumn("{task.description:<9}", markup=False),
         BarColumn(),
@@ -97,10 +92,10 @@ def _live(hosts: int, duration: float) -> Iterator[Listener]:
     progress = Progress(*columns, console=console, transient=True)
     progress.start()
     try:
-        yield LiveDisplay(progress, hosts, duration)
+        with makes_room(progress.stop, progress.start):
+            yield LiveDisplay(progress, hosts, duration)
     finally:
-        with contextlib.suppress(OSError):  # the terminal is gone
-            progress.stop()
+        progress.stop()
 
 
 class LiveDisplay:
@@ -118,6 +113,10 @@ class LiveDisplay:
         self._seeking = Seeking(1.0, self._show_sought)
 
     def __call__(self, progress: HostProgress) -> None:
+        with floor:
+            self._hear(progress)
+
+    def _hear(self, progress: HostProgress) -> None:
         from rich.text import Text
 
         if progress.stage == "stop":

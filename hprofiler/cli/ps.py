@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
-import unicodedata
-from itertools import accumulate
 from typing import TYPE_CHECKING, Sequence, Tuple
 
-from hprofiler.cli import care_options, signals
+from hprofiler.cli import care_options
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
-from hprofiler.cli.streams import is_terminal
+from hprofiler.cli.lines import columns_of, cut, ended, width
 from hprofiler.cli.told import outcome_record
 from hprofiler.model import Host, Outcome, Process, Status
 
@@ -35,7 +32,6 @@ def command(options: argparse.Namespace) -> int:
     chosen.print_notes(located)
     stop = Stop()
     found = find_only(located.hosts, selector, chosen.reach(options, located), stop=stop)
-    signals.leave_what_is_gone()
     found = [*found, *map(_not_visited, located.absent)]
     if options.json:
         _print_json(found)
@@ -75,39 +71,25 @@ def _print_table(found: Sequence[HostFound], inside: bool) -> None:
 
 def _print_rows(rows: Sequence[Tuple[str, ...]]) -> None:
     """Columns below each other. On a terminal only the last may be very wide, and lines end where it does."""
-    columns = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
+    columns = columns_of(sys.stdout)
     if columns is not None:
         rows = [(*(_shortened(cell) for cell in row[:-1]), row[-1]) for row in rows]
-    widths = [max(map(_width, column)) for column in zip(*rows)]
+    widths = [max(map(width, column)) for column in zip(*rows)]
     for row in rows:
         cells = []
-        for number, (cell, width) in enumerate(zip(row, widths)):
-            room = " " * (width - _width(cell))
+        for number, (cell, widest) in enumerate(zip(row, widths)):
+            room = " " * (widest - width(cell))
             cells.append(room + cell if number == _PID else cell + room)
         line = "  ".join(cells).rstrip()
-        print(line if columns is None else _cut(line, columns))
+        print(line if columns is None else ended(line, columns))
 
 
 def _shortened(cell: str) -> str:
     """Without its middle where it is very wide: names that begin alike often end in numbers."""
-    if _width(cell) <= _WIDEST:
+    if width(cell) <= _WIDEST:
         return cell
     half = (_WIDEST - 1) // 2
-    return f"{_cut(cell, half)}…{_cut(cell[::-1], half)[::-1]}"
-
-
-def _cut(text: str, columns: int) -> str:
-    """What of the text fits in there."""
-    ends = accumulate(map(_width, text))
-    return text[: sum(end <= columns for end in ends)]
-
-
-def _width(text: str) -> int:
-    """The columns that a terminal needs: two for a wide character, none for one that joins the one before."""
-    return sum(
-        0 if unicodedata.category(c) in ("Mn", "Me", "Cf") else 1 + (unicodedata.east_asian_width(c) in "WF")
-        for c in text
-    )
+    return f"{cut(cell, half)}…{cut(cell[::-1], half)[::-1]}"
 
 
 def _cells(host: str, process: Process) -> Tuple[str, ...]:

@@ -44,7 +44,9 @@ def _make(options: argparse.Namespace) -> int:
     if report.empty:
         reason = f"nothing is left to show ({report.coverage}): there are no pictures, and the page says why"
         if report.cut_off:
-            reason = "the run was cut off before anything of it was kept: record it again"
+            kept = RunFolder.open(Path(options.folder)).how_to_read_profiles()
+            before = "what became of it was written" if kept else "anything of it was kept"
+            reason = f"the run was cut off before {before}: {kept or 'record it again'}"
         print(f"hprofiler: {reason}", file=sys.stderr)
         return Exit.NOTHING
     return Exit.PARTIAL if report.problems else Exit.OK

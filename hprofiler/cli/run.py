@@ -6,42 +6,48 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, List, Tuple
+from typing import TYPE_CHECKING, Dict, Iterator, List, Sequence, Tuple
 
-from hprofiler.cli import care_options, signals
+from hprofiler.cli import care_options
 from hprofiler.cli import options as chosen
 from hprofiler.cli.exits import Exit
+from hprofiler.cli.lines import say
 from hprofiler.cli.told import host_records, print_degraded, print_failures, print_reasons
+from hprofiler.errors import HprofilerError, PicturesError
 from hprofiler.passwords import hide_in_word
 from hprofiler.text import printable
 
 if TYPE_CHECKING:
     from hprofiler.collect import Reach
-    from hprofiler.model import Recording, Selector
+    from hprofiler.model import HostResult, Recording, Sampling, Selector
     from hprofiler.report import EventReport
     from hprofiler.report.findings import Finding
     from hprofiler.resolvers import Located
-    from hprofiler.run import RunResult
+    from hprofiler.run import RecordLost, RunResult
 
 # The page has the others.
 FINDINGS_SHOWN = 3
 
+# Selectors that may mean any program, and find JVMs only unless they are told to.
+_OF_ANY_PROGRAM = ("text", "regex", "pipe")
+
 
 def command(options: argparse.Namespace) -> int:
-    selector = chosen.selector(options)
+    selector, sampling = chosen.selector(options), chosen.sampling(options)
     located = chosen.target(options)
     care_options.refuse_many(options, located)
     chosen.print_notes(located)
-    return record(options, located, selector, chosen.reach(options, located))
+    return record(options, sampling, located, selector, chosen.reach(options, located))
 
 
-def record(options: argparse.Namespace, located: Located, selector: Selector, reach: Reach) -> int:
+def record(
+    options: argparse.Namespace, sampling: Sampling, located: Located, selector: Selector, reach: Reach
+) -> int:
     """Carry out a run, show its progress, say how it went; returns the exit code."""
     from hprofiler.cli.progress import display
-    from hprofiler.run import RunRequest, run
+    from hprofiler.run import RecordLost, RunRequest, run
 
-    sampling = chosen.sampling(options)
-    chosen.print_doubts(sampling)
+    chosen.print_cautions(sampling)
     request = RunRequest(
         located,
         selector,
@@ -55,13 +61,17 @@ def record(options: argparse.Namespace, located: Located, selector: Selector, re
         options.trim,
         care_options.care(options),
     )
-    with display(len(located.hosts), sampling.duration) as listener:
-        result = run(request, reach, listener)
-    with signals.despite_hangup():
-        if options.json:
-            print_json(result, selector)
-        else:
-            print_summary(result, selector, options.outliers)
+    try:
+        with display(len(located.hosts), sampling.duration) as listener:
+            result = run(request, reach, listener)
+    except RecordLost as lost:
+        _print_what_nothing_else_tells(lost)
+        kind = PicturesError if lost.coverage.processes_recorded else HprofilerError
+        raise kind(lost.reason, lost.remedy) from lost
+    if options.json:
+        print_json(result, selector)
+    else:
+        print_summary(result, selector, options.outliers)
     return exit_code(result)
 
 
@@ -76,11 +86,8 @@ def exit_code(result: RunResult) -> Exit:
 def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:
     """Troubles on stderr; hottest methods, who is unlike the others and the report's path on stdout."""
     from hprofiler.report import outliers_table
-    from hprofiler.run import failures
 
-    print_failures(failures(result.results), str(result.report.page))
-    print_degraded(result.results)
-    print_reasons(result.results)
+    _print_ledger(result.results, str(result.report.page))
     if result.report.empty:
         _print_nothing(result, selector)
         return
@@ -91,6 +98,21 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
         if outliers and event.total:
             print(outliers_table(event.event, event.compared))
     print(f"report: {result.report.page}")
+
+
+def _print_ledger(results: Sequence[HostResult], page: str) -> None:
+    from hprofiler.run import failures
+
+    print_failures(failures(results), page)
+    print_degraded(results)
+    print_reasons(results)
+
+
+def _print_what_nothing_else_tells(lost: RecordLost) -> None:
+    _print_ledger(lost.results, "")
+    all_of = lost.coverage
+    processes = f"{all_of.processes_recorded} of {all_of.processes_found} processes"
+    print(f"recorded {processes} on {all_of.hosts_recorded} of {all_of.hosts_all} hosts", file=sys.stderr)
 
 
 def _print_event(event: EventReport) -> None:
@@ -105,26 +127,48 @@ def _print_event(event: EventReport) -> None:
     left_out = f", {event.left_out:.1%} left out by --trim" if event.whole > event.total else ""
     print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
     for finding in event.findings[:FINDINGS_SHOWN]:
-        print(f"  {printable(plain(finding.text))}")
-    print(hottest(event.hottest, event.telling))
+        say("  ", printable(plain(finding.text)), sys.stdout)
+    of = event.telling_of if event.telling < event.total else ""
+    print(hottest(event.hottest, event.telling, event.event, of))
 
 
 def _print_nothing(result: RunResult, selector: Selector) -> None:
-    reached = [r.host.name for r in result.results if r.facts is not None]
+    """Why, and what to do next, where that is more than the remedies of what failed."""
+    searched = [one.host.name for one in result.results if one.found_nothing]
+    what = _why_nothing(result, selector, searched)
+    print(f"hprofiler: nothing recorded: {what}", file=sys.stderr)
+    if not result.coverage.processes_found:
+        for hint in _next_steps(result, selector, searched):
+            print(f"  {hint}", file=sys.stderr)
+    print(f"  the ledger is in {result.report.page}", file=sys.stderr)
+
+
+def _why_nothing(result: RunResult, selector: Selector, searched: List[str]) -> str:
     found = result.coverage.processes_found
     if result.coverage.processes_recorded:
         why = "; ".join(f"{event.event}: {why_empty(event)}" for event in result.report.events)
-        what = f"{result.report.coverage}, without one sample to show: {why}"
-    elif found:
-        what = f"none of {found} matching processes could be recorded"
-    elif reached:
-        what = f"no process matches {selector.text!r}; searched {_some(reached)}"
+        return f"{result.report.coverage}, without one sample to show: {why}"
+    if found:
+        return f"none of {found} matching processes could be recorded"
+    missed = [one.host.name for one in result.results if one.host.name not in searched]
+    if searched:
+        where = f"{_some(searched)}; not searched: {_some(missed)}" if missed else _some(searched)
+        return f"no process matches {selector.text!r}; searched {where}"
+    return "interrupted before any host was searched" if result.interrupted else "no host could be searched"
+
+
+def _next_steps(result: RunResult, selector: Selector, searched: List[str]) -> Iterator[str]:
+    """Where no process was found."""
+    from hprofiler.report.words import SEE_WHAT_IS_THERE
+
+    if searched:
+        yield SEE_WHAT_IS_THERE
+        if not selector.native and selector.kind in _OF_ANY_PROGRAM:
+            yield "only JVMs were looked for; with --engine perf other programs are recorded too"
+    elif result.interrupted:
+        yield "see what a run would record with: hprofiler ps … (same -j and host options)"
     else:
-        what = "no host could be searched"
-    print(f"hprofiler: nothing recorded: {what}", file=sys.stderr)
-    if reached and not found:
-        print("  see what is there with: hprofiler ps -j java … (same host options)", file=sys.stderr)
-    print(f"  the ledger is in {result.report.page}", file=sys.stderr)
+        yield "see what is in the way with: hprofiler doctor … (same -j and host options)"
 
 
 def why_empty(event: EventReport) -> str:

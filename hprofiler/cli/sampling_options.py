@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import Tuple
+from typing import Sequence, Tuple
 
 from hprofiler.cli import numbers
-from hprofiler.event_names import OWN
+from hprofiler.errors import UsageError
+from hprofiler.event_names import IN_WORDS, OWN, known_as
 
 ENGINES = ("auto", "async-profiler", "perf")
 MOST_EVENTS = 16
+_INTERVALS_OF = {
+    "alloc_interval": ("alloc", "live", "nativemem"),
+    "lock_threshold": ("lock",),
+    "wall_interval": ("wall", "offcpu"),
+}
 
 # As the agent takes them: names of perf events, tracepoints (sched:sched_switch) and Java methods (a.b.C.m).
 _EVENT = re.compile(r"[A-Za-z0-9_.:*$<>/@][A-Za-z0-9_.:*$<>/@-]{0,199}")
-_OTHER_NAMES = {"heap": "alloc"}
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +46,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         dest="events",
         type=events,
         metavar="EVENT,…",
-        help=f"what to sample, all at once (default cpu): {', '.join(OWN)}, or any other event that the "
+        help=f"what to sample, all at once (default cpu): {IN_WORDS}, or any other event that the "
         "engine knows, say page-faults, cache-misses, sched:sched_switch or a Java method a.b.C.m",
     )
     group.add_argument(
@@ -81,7 +86,7 @@ def _intervals(group: argparse._ActionsContainer) -> None:
         "--lock-threshold",
         type=numbers.time,
         metavar="TIME",
-        help="lock: only waits at least so long, say 10us (default: the agent's)",
+        help="lock: a sample for so much time waited, say 10us; longer waits are all recorded (default 10us)",
     )
     group.add_argument(
         "--wall-interval",
@@ -93,12 +98,12 @@ def _intervals(group: argparse._ActionsContainer) -> None:
 
 
 def events(text: str) -> Tuple[str, ...]:
-    """The events of "cpu,alloc"; `heap` is alloc."""
-    names = [_OTHER_NAMES.get(name, name) for name in map(str.strip, text.split(","))]
+    """The events of "cpu,alloc"."""
+    names = [known_as(name) for name in text.split(",")]
     for name in names:
         if not _EVENT.fullmatch(name):
             raise argparse.ArgumentTypeError(
-                f"{name!r} is no event; there are {', '.join(OWN)}, and others such as page-faults"
+                f"{name!r} is no event; there are {IN_WORDS}, and others such as page-faults"
             )
     twice = [name for name in OWN + tuple(names) if names.count(name) > 1]
     if twice:
@@ -114,6 +119,15 @@ def chosen_events(options: argparse.Namespace) -> Tuple[str, ...]:
     if options.off_cpu and "offcpu" not in asked:
         asked = (*asked, "offcpu")
     return asked or ("cpu",)
+
+
+def refuse_unused(options: argparse.Namespace, asked: Sequence[str]) -> None:
+    """UsageError for an interval of events that are not recorded; what perf cannot do the ledger tells."""
+    for name, of in _INTERVALS_OF.items():
+        if getattr(options, name) is not None and not set(of) & set(asked):
+            option = f"--{name.replace('_', '-')}"
+            reason = f"{option} is for {', '.join(of)}, and what is recorded is {', '.join(asked)}"
+            raise UsageError(reason, f"leave it out, or say -e {','.join((*asked, of[0]))}")
 
 
 def seconds(text: str) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from typing import TYPE_CHECKING, Callable, Dict, List, Tuple
@@ -38,7 +37,7 @@ class Seeking:
             return False
 
     def _say(self) -> None:
-        with self._changed, contextlib.suppress(OSError):  # a terminal may be gone
+        with self._changed:
             while self._lost:
                 self._tell(self._lines())
                 self._changed.wait_for(lambda: not self._lost, self._every)

@@ -1,14 +1,11 @@
-"""What Ctrl-C, SIGTERM and SIGHUP do to the program outside of runs, and a terminal that is gone."""
+"""What Ctrl-C, SIGTERM and SIGHUP do to the program outside of runs."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
 import signal
-import sys
 from types import FrameType
-from typing import Iterator, List, Optional, TextIO
+from typing import List, Optional
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _told: List[int] = []
@@ -63,34 +60,3 @@ def number_of(error: BaseException) -> Optional[int]:
     if not isinstance(cause, KeyboardInterrupt):
         return _told[-1] if _told else None
     return cause.number if isinstance(cause, Told) else signal.SIGINT
-
-
-@contextlib.contextmanager
-def despite_hangup() -> Iterator[None]:
-    """What the block tells a terminal that is gone is lost, and nothing else is."""
-    leave_what_is_gone()
-    try:
-        yield
-    except OSError as error:
-        if error.errno != errno.EIO:
-            raise
-        leave_what_is_gone()
-
-
-def leave_what_is_gone() -> None:
-    """Let output to a terminal that has hung up go nowhere: what else there is to do must not fail by it."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None and _is_gone(stream):
-            with contextlib.suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _is_gone(stream: TextIO) -> bool:
-    try:
-        stream.flush()
-        os.write(stream.fileno(), b"")
-    except BrokenPipeError:  # a reader, and no terminal
-        return False
-    except (OSError, ValueError) as error:
-        return isinstance(error, OSError) and error.errno == errno.EIO
-    return False

@@ -7,8 +7,9 @@ import sys
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence, Tuple
 
+from hprofiler.cli.lines import say
 from hprofiler.model import Status
-from hprofiler.text import printable
+from hprofiler.text import printable, without_pids
 
 if TYPE_CHECKING:
     from hprofiler.model import HostResult, Outcome
@@ -18,7 +19,8 @@ FAILURES_SHOWN = 20
 PROBLEMS_SHOWN = 10
 _NAMED = 3
 
-# Reasons may differ in these and still be one to tell: figures with a unit, brackets, threads' numbers.
+# Reasons may differ in these and still be one to tell, as in pids: figures with a unit, brackets, threads'
+# numbers.
 _UNIT = r"(?:%|(?:[nµm]?s|min|h|Hz|bytes|[KMGT]i?B|samples|objects)\b)"
 _FIGURE = re.compile(rf"(?<![\w.,])\d+(?:,\d{{3}})*(?:\.\d+)?(?= ?{_UNIT})")
 _DETAIL = re.compile(r" \([^()]*\)|(?<=\bTID )\d+")
@@ -32,23 +34,26 @@ def print_problems(what: str, problems: Sequence[Outcome]) -> None:
     if problems:
         print(f"{what}:", file=sys.stderr)
     for problem in problems[:PROBLEMS_SHOWN]:
-        print(f"  {printable(f'{problem.host} pid {problem.pid}: {problem.reason}')}", file=sys.stderr)
+        say("  ", printable(f"{problem.host} pid {problem.pid}: {problem.reason}"), sys.stderr)
     if len(problems) > PROBLEMS_SHOWN:
         more = len(problems) - PROBLEMS_SHOWN
         print(f"  … and {more} more: see the ledger in the page", file=sys.stderr)
 
 
 def print_failures(failed: Sequence[Tuple[str, str, str]], page: str) -> None:
-    """What was not recorded: (where, reason, remedy), and the page with all of it."""
+    """What was not recorded: (where, reason, remedy). The page has all of it, and so has this without one."""
     alike: Dict[Tuple[_Parts, str], List[Tuple[str, str]]] = {}
     for where, reason, remedy in failed:
         alike.setdefault((_without_details(reason), remedy), []).append((where, reason))
     if alike:
         print("not recorded:", file=sys.stderr)
-    for (_, remedy), same in list(alike.items())[:FAILURES_SHOWN]:
+    shown = FAILURES_SHOWN if page else len(alike)
+    for (_, remedy), same in list(alike.items())[:shown]:
         names, reason = _some([where for where, _ in same]), _as_one([reason for _, reason in same])
-        print(f"  {names}: {reason}" + (f"\n    {remedy}" if remedy else ""), file=sys.stderr)
-    more = sum(map(len, list(alike.values())[FAILURES_SHOWN:]))
+        say("  ", f"{names}: {reason}", sys.stderr)
+        if remedy:
+            say("    ", remedy, sys.stderr)
+    more = sum(map(len, list(alike.values())[shown:]))
     if more:
         print(f"  … and {more} more: see the ledger in {page}", file=sys.stderr)
 
@@ -79,22 +84,22 @@ def _print_notes(outcomes: Iterable[Outcome]) -> None:
     for outcome in outcomes:
         alike.setdefault((_without_details(outcome.reason), outcome.remedy), []).append(outcome)
     for (_, remedy), same in list(alike.items())[:SHOWN]:
-        print(f"note: {_who(same)}: {_as_one([outcome.reason for outcome in same])}", file=sys.stderr)
+        say("note: ", f"{_who(same)}: {_as_one([outcome.reason for outcome in same])}", sys.stderr)
         if remedy:
-            print(f"    {remedy}", file=sys.stderr)
+            say("    ", remedy, sys.stderr)
     if len(alike) > SHOWN:
         print(f"note: {len(alike) - SHOWN} more such notes are in the ledger", file=sys.stderr)
 
 
 def _without_details(reason: str) -> _Parts:
     """The same for reasons told as one. A mark in the figures' place might stand in a host's words."""
-    return tuple(_FIGURE.split(_DETAIL.sub(_short, reason)))
+    return tuple(_FIGURE.split(_shortened(reason)))
 
 
 def _as_one(reasons: Sequence[str]) -> str:
     """Reasons that differ in details only: "one sample stands for 10.3 to 10.4 ms"."""
     if len({tuple(_FIGURE.split(reason)) for reason in reasons}) > 1:
-        reasons = [_DETAIL.sub(_short, reason) for reason in reasons]
+        reasons = [_shortened(reason) for reason in reasons]
     columns = zip(*(_FIGURE.findall(reason) for reason in reasons))
     return _FIGURE.sub(lambda _: _range(next(columns)), reasons[0])
 
@@ -102,6 +107,10 @@ def _as_one(reasons: Sequence[str]) -> str:
 def _range(figures: Sequence[str]) -> str:
     told = sorted(set(figures), key=lambda figure: float(figure.replace(",", "")))
     return told[0] if len(told) == 1 else f"{told[0]} to {told[-1]}"
+
+
+def _shortened(reason: str) -> str:
+    return _DETAIL.sub(_short, without_pids(reason))
 
 
 def _short(detail: re.Match[str]) -> str:

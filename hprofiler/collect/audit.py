@@ -11,9 +11,10 @@ import stat
 import threading
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import IO, Any, Callable, Dict, Mapping, Optional, cast
+from typing import IO, Any, Callable, Dict, Iterator, Mapping, Optional, cast
 
 from hprofiler.agent import Audited, Witness
+from hprofiler.collect.scribe import PATIENCE, Scribe
 from hprofiler.errors import HostError, UsageError
 from hprofiler.passwords import hide_values
 from hprofiler.transports import Transport
@@ -22,6 +23,7 @@ _LONGEST = 4096
 _MOST_LINES = 1_000_000
 _MOST_OF_AGENTS = 100_000
 """Lines that the agents of one host may take, so that none has the room of the others."""
+_LAST_LINE = 1.0
 _BUFFER = 1 << 16
 """More than any line: each is one write, which nobody else's gets into."""
 
@@ -34,9 +36,16 @@ class Audit:
     ends where nothing more can be written, which `lost` is told.
     """
 
-    def __init__(self, out: IO[str], lost: Callable[[str], None] = lambda why: None, run: str = "") -> None:
-        self._out = out
+    def __init__(
+        self,
+        out: IO[str],
+        lost: Callable[[str], None] = lambda why: None,
+        run: str = "",
+        patience: float = PATIENCE,
+    ) -> None:
+        self._scribe = Scribe(out, patience)
         self._lost = lost
+        self._is_lost = False
         self._run = run
         self._lock = threading.Lock()
         self._lines = 0
@@ -49,11 +58,12 @@ class Audit:
         lost: Callable[[str], None] = lambda why: None,
         detail: str = "",
         facts: Optional[Mapping[str, Any]] = None,
+        patience: float = PATIENCE,
     ) -> Audit:
         """Lines are added to the file, which its owner alone may read. UsageError where that cannot be.
 
         The first has the `detail` and `facts` of who does it. It is written at once: where there is no
-        room, it is known before any host is touched.
+        room, it is known before any host is touched. Others may be waited for `patience` seconds.
         """
         run = secrets.token_hex(4)
         first = _record(run, "", "coordinator", "begin", os.getpid(), detail, facts or {})
@@ -62,7 +72,7 @@ class Audit:
             os.write(descriptor, first.encode())
         except OSError as error:
             raise UsageError(f"--audit {path}: {error.strerror}") from error
-        return cls(os.fdopen(descriptor, "a", _BUFFER, encoding="utf-8"), lost, run)
+        return cls(os.fdopen(descriptor, "a", _BUFFER, encoding="utf-8"), lost, run, patience)
 
     def note(self, host: str, what: str, detail: str = "", pid: Optional[int] = None) -> None:
         """Something that is done from here. Values that look secret are not written."""
@@ -89,6 +99,8 @@ class Audit:
         self, host: str, by: str, what: str, pid: Optional[int], detail: str, facts: Mapping[str, Any]
     ) -> None:
         with self._lock:
+            if self._is_lost:
+                return
             self._lines += 1
             if what != "end":  # which has its place
                 if self._lines > _MOST_LINES:
@@ -96,18 +108,22 @@ class Audit:
                 if self._lines == _MOST_LINES:
                     what, detail = "dropped", "all that follows"
             try:
-                self._out.write(_record(self._run, host, by, what, pid, detail, facts))
-                self._out.flush()
+                self._scribe.write(_record(self._run, host, by, what, pid, detail, facts))
             except (OSError, ValueError) as error:  # what goes on at hosts goes on
-                self._end_early(error)
+                self._is_lost = True
+                self._tell_lost(getattr(error, "strerror", None) or str(error))
 
-    def _end_early(self, error: Exception) -> None:
-        self._lines = _MOST_LINES
-        with contextlib.suppress(OSError):
-            self._out.close()
-        if isinstance(error, OSError):
-            with contextlib.suppress(OSError):  # a terminal that is gone
-                self._lost(error.strerror or str(error))
+    def _tell_lost(self, why: str) -> None:
+        """Beside: a terminal may take nothing."""
+
+        def tell() -> None:
+            with contextlib.suppress(OSError):  # it is gone
+                self._lost(why)
+
+        with contextlib.suppress(RuntimeError):  # no thread is to be had
+            telling = threading.Thread(target=tell, name="hprofiler-told", daemon=True)
+            telling.start()
+            telling.join(_LAST_LINE)
 
 
 class VisitAudit:
@@ -236,7 +252,15 @@ def in_words(request: Mapping[str, Any]) -> str:
         if request.get(name) is not None:
             words.append(f"{name}={json.dumps(request[name])}")
     if "sampling" in request:
-        words.append(f"events={','.join(request['sampling']['events'])}")
+        words += _sampling_in_words(request["sampling"])
     if "processes" in request:
         words.append(f"pids={','.join(str(process['pid']) for process in request['processes'])}")
     return " ".join(words)
+
+
+def _sampling_in_words(sampling: Mapping[str, Any]) -> Iterator[str]:
+    """How is recorded; what is left to the agent is not told."""
+    yield f"events={','.join(sampling['events'])}"
+    for name, value in sampling.items():
+        if name != "events" and value is not None:
+            yield f"{name}={json.dumps(value)}"

@@ -55,9 +55,11 @@ USUAL = Care()
 
 def refuse_busy(facts: HostFacts) -> None:
     """Raises HostError for a host that has neither time nor room for anything more."""
-    remedy = "wait until it has less to do, or record all the same with --force-busy"
+    anyway = "or record all the same with --force-busy"
     if facts.load > BUSY * facts.cpus:
-        raise HostError("find", f"the host is busy: load {facts.load:.0f} on {facts.cpus} processors", remedy)
+        busy = f"the host is busy: load {facts.load:.0f} on {facts.cpus} processors"
+        raise HostError("find", busy, f"wait until it has less to do, {anyway}")
     free = facts.memory_available
     if free is not None and free < LITTLE_MEMORY:
-        raise HostError("find", f"the host has only {free >> 20} MiB of memory free", remedy)
+        short = f"the host has only {free >> 20} MiB of memory free"
+        raise HostError("find", short, f"free some of its memory, {anyway}")

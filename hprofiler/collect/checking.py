@@ -13,9 +13,10 @@ from hprofiler.collect.care import USUAL, Care, refuse_busy
 from hprofiler.collect.crew import Crew, Listener, Reach, silent
 from hprofiler.collect.machines import left_to_others
 from hprofiler.collect.stop import Stop
-from hprofiler.collect.visit import Visit, idle_reason, visit_all
+from hprofiler.collect.visit import Visit, idle_reason
+from hprofiler.collect.visiting import visit_all
 from hprofiler.errors import HostError
-from hprofiler.event_names import doubt_of
+from hprofiler.event_names import caution_of
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selector, Status
 
 SKEW = 1.0
@@ -100,7 +101,7 @@ class _CheckingVisit(Visit):
             self._care.agent_cpu,
         )
         self._clock_ahead = ahead(checked.time, asked, time.time())
-        processes = (*map(_doubted, checked.processes), *map(_unchecked, too_many))
+        processes = (*map(_cautioned, checked.processes), *map(_unchecked, too_many))
         self._found, self._checked = found, replace(checked, processes=processes)
         if found.processes and not self._care.busy:
             self._checked = self._unless_busy(self._checked)
@@ -154,12 +155,13 @@ def _failed(one: CheckedProcess, why: HostError) -> CheckedProcess:
     return replace(one, outcome=outcome, engine="", sources={})
 
 
-def _doubted(one: CheckedProcess) -> CheckedProcess:
-    """With a word of events that async-profiler will look for in the process; perf's were tried out."""
+def _cautioned(one: CheckedProcess) -> CheckedProcess:
+    """With what to know of the events that async-profiler would record; perf's were tried out."""
     if one.engine != "async-profiler":
         return one
-    doubts = [doubt for doubt in map(doubt_of, one.sources) if doubt]
-    return replace(one, findings=(*one.findings, *(Finding("warning", "event", *doubt) for doubt in doubts)))
+    cautions = [caution for caution in map(caution_of, one.sources) if caution]
+    findings = (Finding("warning", "event", *caution) for caution in cautions)
+    return replace(one, findings=(*one.findings, *findings))
 
 
 def ahead(there: float, asked: float, answered: float) -> float:

@@ -10,7 +10,8 @@ from hprofiler.agent import AgentSession, Cleaned, Leftover, Leftovers
 from hprofiler.agent.leftovers import CLEANING_SECONDS
 from hprofiler.collect.crew import Crew, Listener, Reach, silent
 from hprofiler.collect.stop import Stop
-from hprofiler.collect.visit import Visit, visit_all
+from hprofiler.collect.visit import Visit
+from hprofiler.collect.visiting import visit_all
 from hprofiler.model import Host, Outcome, Status
 
 

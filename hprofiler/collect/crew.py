@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from dataclasses import dataclass
 from typing import Callable, Optional
@@ -12,11 +11,10 @@ from hprofiler.collect.audit import Audit
 from hprofiler.collect.beside import Beside
 from hprofiler.collect.machines import Machines
 from hprofiler.collect.stop import Stop
+from hprofiler.collect.teller import Teller
 from hprofiler.collect.watchdog import Watchdog
 from hprofiler.model import Host
 from hprofiler.transports import Transport
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -68,9 +66,9 @@ class Crew:
         self.stop = stop
         self.under_way = under_way
         self.finished = threading.Event()
+        self.teller = Teller(listener)
         self._left = 0
-        self._listener = listener
-        self._telling = threading.Lock()
+        self._counting = threading.Lock()
 
     def expect(self, visits: int) -> None:
         """So many visits are about to begin."""
@@ -80,16 +78,7 @@ class Crew:
 
     def ended(self) -> None:
         """One visit is over."""
-        with self._telling:
+        with self._counting:
             self._left -= 1
             if not self._left:
                 self.finished.set()
-
-    def listener(self, progress: HostProgress) -> None:
-        """One at a time, so that no listener has to think of threads; one that fails is not told again."""
-        with self._telling:
-            try:
-                self._listener(progress)
-            except Exception:  # a closed terminal must not lose a host
-                _log.exception("telling of %s", progress)
-                self._listener = silent

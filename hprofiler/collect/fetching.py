@@ -16,9 +16,11 @@ SLOWEST = 100_000  # bytes a second that a host has to manage, or it is given up
 PART = 1 << 20  # bytes of a payload that have a time limit of their own
 
 MOST_PROFILES = 1 << 30
-"""Bytes of one host's profiles, together, that are kept."""
+"""Bytes of one host's profiles and their timelines, together, that are kept."""
+SECOND = 64
+"""What each second of a timeline counts among them: 8 bytes here, more once all are written to run.json."""
 MOST_RAW = 4 << 30
-"""The same of its raw recordings, where these were asked for."""
+"""Bytes of one host's raw recordings, together, where these were asked for."""
 _FEWER = "record fewer processes (-j) or events (-e) at once, or for a shorter time"
 
 Header = Union[ProfileHeader, RawHeader]
@@ -119,13 +121,15 @@ class Fetching:
         ledger.recorded(replace(recording, totals=totals))
 
     def _count(self, header: Header) -> None:
-        """Raises HostError where the host would fill the disk."""
-        raw = isinstance(header, RawHeader)
-        most, what = (MOST_RAW, "raw recordings") if raw else (MOST_PROFILES, "profiles")
-        if self._kept[type(header)] + header.size > most:
-            reason = f"not kept: its host has more than {most >> 20} MiB of {what}"
-            raise HostError("fetch", reason, f"{_FEWER}, or without --keep-raw" if raw else _FEWER)
-        self._kept[type(header)] += header.size
+        """Raises HostError where the host would fill the disk, or with its timelines our memory."""
+        size, most, what, remedy = header.size, MOST_PROFILES, "profiles", _FEWER
+        if isinstance(header, RawHeader):
+            most, what, remedy = MOST_RAW, "raw recordings", f"{_FEWER}, or without --keep-raw"
+        else:
+            size += len(header.timeline) * SECOND
+        if self._kept[type(header)] + size > most:
+            raise HostError("fetch", f"not kept: its host has more than {most >> 20} MiB of {what}", remedy)
+        self._kept[type(header)] += size
 
 
 def not_all_came(seconds: float, why: str = "") -> HostError:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from hprofiler.agent import Ended, ProcessOutcome
+from hprofiler.agent import Ended, Found, ProcessOutcome
 from hprofiler.model import Outcome, Process, Recording, Status
 
 _LOST = "lost with its host: "
@@ -22,6 +22,16 @@ class Ledger:
         self._outcomes: Dict[int, Outcome] = {}
         self._problems: Dict[int, List[Outcome]] = {}
         self._recordings: Dict[Tuple[int, str], Recording] = {}
+
+    def as_it_is(self) -> Ledger:
+        """A copy of what stands in it. The worker of a visit that nobody waits for may go on to fill it."""
+        now = Ledger(self._host, self._events)
+        # An outcome comes after the recordings that it is of, and so is read before them.
+        now._outcomes = dict(self._outcomes)
+        now._problems = {pid: list(lines) for pid, lines in dict(self._problems).items()}
+        now._recordings = dict(self._recordings)
+        now._processes = dict(self._processes)
+        return now
 
     @property
     def recordings(self) -> Tuple[Recording, ...]:
@@ -139,3 +149,17 @@ def _explained(cause: Outcome, line: Outcome) -> Outcome:
         return line
     what = cause.reason[len(cause.label) + 2 :] if cause.label else cause.reason
     return replace(line, reason=f"{_LOST}{what}" if line.lost else f"{what}; {line.reason}")
+
+
+def doubts(host: str, found: Found) -> Iterator[Outcome]:
+    """One line for all of whom nobody knows whether they are meant: anybody may have many of them."""
+    doubtful = [one for one in found.ignored if one.doubtful]
+    if doubtful:
+        more = f", and {len(doubtful) - 1} more" if len(doubtful) > 1 else ""
+        yield Outcome(
+            host,
+            Status.DEGRADED,
+            "find",
+            f"pid {doubtful[0].pid} ({doubtful[0].reason}){more}",
+            "name it with -j pid: if it is meant, or see `hprofiler ps`",
+        )

@@ -9,7 +9,8 @@ from hprofiler.agent import Found, Ignored
 from hprofiler.collect.crew import Crew, Listener, Reach, silent
 from hprofiler.collect.machines import left_to_others
 from hprofiler.collect.stop import Stop
-from hprofiler.collect.visit import Visit, idle_reason, visit_all
+from hprofiler.collect.visit import Visit, idle_reason
+from hprofiler.collect.visiting import visit_all
 from hprofiler.model import Host, HostFacts, Outcome, Process, Selector, Status
 
 

@@ -26,11 +26,12 @@ from hprofiler.collect.crew import Crew, HostProgress, Listener, Reach, silent
 from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink, not_all_came
 from hprofiler.collect.gate import StartGate
 from hprofiler.collect.last_limit import LastLimit
-from hprofiler.collect.ledger import Ledger, first_failure
+from hprofiler.collect.ledger import Ledger, doubts, first_failure
 from hprofiler.collect.machines import left_to_others, settled
 from hprofiler.collect.our_time import OurTime
 from hprofiler.collect.stop import AT_ONCE, Stop
-from hprofiler.collect.visit import Visit, idle_reason, visit_all
+from hprofiler.collect.visit import Visit, idle_reason
+from hprofiler.collect.visiting import visit_all
 from hprofiler.errors import AgentEnded, ConnectionLost, HostError, HprofilerError, TimedOut
 from hprofiler.model import (
     Host,
@@ -61,8 +62,8 @@ def collect(
 ) -> List[HostResult]:
     """Record the selector's processes on all hosts at the same time; one result a host, in their order.
 
-    `listener` is called by one thread at a time. The first `stop.request()` ends the recording and keeps
-    what there is, the second ends everything at once.
+    `listener` is called by one thread, and no host waits for it. The first `stop.request()` ends the
+    recording and keeps what there is, the second ends everything at once.
     """
     gate = StartGate(len(hosts), lambda: _bound_the_wait(crew, gate, reach.timeout))
     crew = Crew(reach, listener, stop or Stop(), gate.under_way)
@@ -71,9 +72,7 @@ def collect(
 
     def on_stop(level: int) -> None:
         gate.open()
-        word = HostProgress("", "stop", _STOPPING if level < AT_ONCE else "ending at once")
-        # Beside: where nobody reads what is told the next request must be heard all the same.
-        crew.beside.do(lambda: crew.listener(word), "hprofiler-told")
+        crew.teller.tell(HostProgress("", "stop", _STOPPING if level < AT_ONCE else "ending at once"))
 
     visit_all(visits, crew, on_stop)
     return [visit.result() for visit in visits]
@@ -180,6 +179,7 @@ class _RecordingVisit(Visit):
             self._take_away(session, self._comeback.former)
         self._tell_no_limit()
         found = self.find(session, self._selector)
+        self.outcomes += doubts(self.host.name, found)
         if not found.processes:
             self._idle(session, found)
             return None
@@ -405,14 +405,15 @@ class _RecordingVisit(Visit):
         return self._care.folding(self.reach.timeout, self.processes)
 
     def result(self) -> HostResult:
-        lines = self._ledger.lines(first_failure(self.outcomes))
-        elsewhere = self._crew.machines.elsewhere(self.facts, self._ledger.processes)
+        ledger, outcomes = self._ledger.as_it_is(), tuple(self.outcomes)
+        lines = ledger.lines(first_failure(outcomes))
+        elsewhere = self._crew.machines.elsewhere(self.facts, ledger.processes)
         left = left_to_others(self.host.name, self.left)
         return HostResult(
             host=self.host,
             facts=self.facts,
-            recordings=self._ledger.recordings,
-            outcomes=(*left, *self.outcomes, *settled(self.host.name, lines, elsewhere)),
+            recordings=ledger.recordings,
+            outcomes=(*left, *outcomes, *settled(self.host.name, lines, elsewhere)),
             unseen=self.unseen(),
             timings=dict(self.timings),
             bytes_sent=self.moved[0],

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from hprofiler.agent import AgentSession, Found, Ignored, Listed
 from hprofiler.agent.pipe import pids_of_pipe
@@ -19,9 +18,9 @@ from hprofiler.collect.beside import no_thread
 from hprofiler.collect.contained import Contained
 from hprofiler.collect.crew import Crew, HostProgress
 from hprofiler.collect.machines import Visitor
-from hprofiler.collect.stop import AT_ONCE, on_interrupt
+from hprofiler.collect.stop import AT_ONCE
 from hprofiler.errors import HostError, HprofilerError, TimedOut
-from hprofiler.model import Host, HostFacts, Outcome, Process, Selector, Status
+from hprofiler.model import DOING, Host, HostFacts, Outcome, Process, Selector, Status
 from hprofiler.transports import LocalTransport, NoShell, Transport
 
 _LAST_WORDS = 3.0
@@ -64,6 +63,7 @@ class Visit(ABC):
         self._limited = object()
         self._why: Optional[HostError] = None
         self._running = ""
+        self._failed = False
         self.ended = False
 
     # Stages
@@ -86,7 +86,7 @@ class Visit(ABC):
                 self._limit = self._crew.watchdog.after(seconds, lambda: self._expire(token, seconds))
 
     def tell(self, stage: str, detail: str = "", seconds: float = 0.0) -> None:
-        self._crew.listener(HostProgress(self.host.name, stage, detail, self.processes, seconds))
+        self._crew.teller.tell(HostProgress(self.host.name, stage, detail, self.processes, seconds))
 
     def _clock(self, stage: str) -> None:
         now = time.monotonic()
@@ -99,7 +99,8 @@ class Visit(ABC):
             if token is not self._limited:
                 return  # the worker went on in the very moment
             remedy = "give it more time with --timeout, or leave the host out"
-            why = TimedOut(self.ledger_stage, f"timed out after {seconds:.3g} s", remedy)
+            reason = f"timed out after {seconds:.3g} s while {DOING[self.ledger_stage]}"
+            why = TimedOut(self.ledger_stage, reason, remedy)
         self.overdue(why)
 
     def overdue(self, why: HostError) -> None:
@@ -198,18 +199,21 @@ class Visit(ABC):
         """The processes that the selector means on this host."""
         self.enter("find", self.reach.timeout)
         query: Optional[Mapping[str, Any]] = None if selector.kind == "containers" else selector.query
+        overlooked: Tuple[Ignored, ...] = ()
         if selector.kind == "pipe":
-            listed = session.list()
+            listing = session.list()
             pipe = str(selector.query.get("pipe", selector.text))
             self.limit(2 * self.reach.timeout)  # the pipe keeps its own time, and says more when it is over
-            query = {"kind": "pids", "pids": self._pids_of_pipe(pipe, listed)}
+            query = {"kind": "pids", "pids": self._pids_of_pipe(pipe, listing.processes)}
+            overlooked = listing.ignored
         vouched = self._contained.vouched()
         found = session.find(query, selector.native, self.host.containers, self.transport.inside, vouched)
         self._looked = True
         if query is None and found.processes:
             self.outcomes += self._contained.empty(found.processes)
         processes = tuple(self._contained.known(one) for one in found.processes if self._is_believed(one))
-        ignored = tuple(replace(one, reason=self._contained.named(one.reason)) for one in found.ignored)
+        ignored = (*overlooked, *found.ignored)
+        ignored = tuple(replace(one, reason=self._contained.named(one.reason)) for one in ignored)
         found = self._without_others(session, replace(found, processes=processes, ignored=ignored))
         self.processes = len(found.processes)
         return found
@@ -258,13 +262,26 @@ class Visit(ABC):
             raise self._why
 
     def failed(self, why: HprofilerError) -> None:
-        """The ledger line of a host that could not do its part."""
+        """The ledger line of a host that could not do its part: the first word is the one that explains."""
+        with self._lock:
+            if self._failed or self.ended:
+                return
+            self._failed = True
+            self._note_failure(why)
+        self.tell("failed", why.reason)
+
+    def left_behind(self) -> None:
+        """Nobody waits for it any longer. Its worker may go on, and is not heard any more."""
+        with self._lock:
+            self.failed(HostError(self.ledger_stage, "interrupted"))
+            self.ended = True
+
+    def _note_failure(self, why: HprofilerError) -> None:
         stage = why.stage if isinstance(why, HostError) else self.ledger_stage
         self.needless = self.host.optional and isinstance(why, NoShell)
         status = Status.DEGRADED if self.needless else Status.FAILED
         reason = f"{why.reason}{self._contained.missing(self.unseen())}"
         self.outcomes.append(Outcome(self.host.name, status, stage, reason, why.remedy))
-        self.tell("failed", why.reason)
 
     def unseen(self) -> Tuple[str, ...]:
         """Who is known to be in the host's containers (pods, where there are some), while nobody has looked.
@@ -327,14 +344,17 @@ class Visit(ABC):
                 if self.session:
                     self.audit.end()
             finally:
-                self.ended = True
-                self._crew.ended()
+                self._end_it()
 
     def left_out(self, why: HostError) -> None:
         """Instead of `run`, where there is no thread for it."""
         self._crew.under_way()
         self.failed(why)
-        self.ended = True
+        self._end_it()
+
+    def _end_it(self) -> None:
+        with self._lock:
+            self.ended = True
         self._crew.ended()
 
     def _close(self) -> None:
@@ -356,53 +376,6 @@ def _told_if_it_can_be() -> Iterator[None]:
         yield
     except RuntimeError as error:
         _log.debug("an agent is not told: %s", no_thread(error, "clean"))
-
-
-def visit_all(
-    visits: Sequence[Visit], crew: Crew, on_stop: Callable[[int], None] = lambda level: None
-) -> None:
-    """Run all visits to their ends, each on its own thread. Ctrl-C counts as a request to stop.
-
-    Each visit is told of such a request, then `on_stop`. After the second one nobody is waited for any
-    longer than a few seconds.
-    """
-    crew.expect(len(visits))
-
-    def stopped(level: int) -> None:
-        for visit in visits:
-            _stop(visit, level)
-        on_stop(level)
-        if level >= AT_ONCE:
-            crew.finished.wait(_LAST_WORDS)
-            crew.finished.set()
-
-    with contextlib.ExitStack() as around:
-        try:
-            for each in (crew.beside, crew.watchdog, crew.stop.telling(stopped)):
-                around.enter_context(each)
-            around.enter_context(on_interrupt(crew.stop.request))
-        except RuntimeError as error:  # nothing has begun
-            raise no_thread(error, "connect") from error
-        for visit in visits:
-            _begin(visit)
-        crew.finished.wait()
-    for visit in visits:
-        if not visit.ended:
-            visit.failed(HostError(visit.ledger_stage, "interrupted"))
-
-
-def _begin(visit: Visit) -> None:
-    try:
-        threading.Thread(target=visit.run, name=f"hprofiler-{visit.host.name}", daemon=True).start()
-    except RuntimeError as error:
-        visit.left_out(no_thread(error, visit.ledger_stage))
-
-
-def _stop(visit: Visit, level: int) -> None:
-    try:
-        visit.stop(level)
-    except Exception:  # the others must hear of it
-        _log.exception("stopping %s", visit.host.name)
 
 
 def idle_reason(found: Found, host: Host) -> str:

@@ -14,7 +14,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Iterator, Tuple
+from typing import Callable, Dict, Iterator, Tuple
 
 from hprofiler.demo.jdk import find_jdk
 from hprofiler.errors import HprofilerError
@@ -53,8 +53,8 @@ class DemoJob:
 
 
 @contextmanager
-def running_job() -> Iterator[DemoJob]:
-    """Compile and start the job, yield it once both JVMs are hot, and end them.
+def running_job(listener: Callable[[str], None] = lambda step: None) -> Iterator[DemoJob]:
+    """Compile and start the job, yield it once both JVMs are hot, and end them; `listener` is told each step.
 
     UsageError without a JDK; HprofilerError with the JVM's own words when it does not build or start.
     """
@@ -63,7 +63,9 @@ def running_job() -> Iterator[DemoJob]:
         # A hot JVM has read all its classes: with the folder gone by then, not even a kill leaves it behind.
         with tempfile.TemporaryDirectory(prefix="hprofiler-demo-") as name:
             folder = Path(name)
+            listener(f"compiling a small job with {jdk}")
             _compile(jdk, folder)
+            listener("starting it, and waiting until it is hot")
             jvms = {role: stack.enter_context(_running_jvm(jdk, folder, role)) for role in HOT_METHODS}
             deadline = time.monotonic() + START_SECONDS
             for role, jvm in jvms.items():

@@ -58,8 +58,8 @@ class EventReport:
     `expected` is how many samples their CPU time stands for, 0 where the event is not taken by it.
     `totals` are the cluster's sums by value name, empty without one sample. `total` is the sum of the value
     that is shown (`measures.Measure`), `whole` what it was before trimming. `hottest` are the methods with
-    the most of `telling`, a part of `total` (`report.telling`). `findings` say what stands out, the answer
-    first; `compared` tells which hosts and processes are unlike the others.
+    the most of `telling`, a part of `total` (`report.telling`) that `telling_of` names. `findings` say what
+    stands out, the answer first; `compared` tells which hosts and processes are unlike the others.
     """
 
     event: str
@@ -70,6 +70,7 @@ class EventReport:
     totals: Mapping[str, int]
     hottest: Tuple[Method, ...]
     telling: int
+    telling_of: str
     findings: Tuple[Finding, ...]
     compared: Compared
 
@@ -176,8 +177,8 @@ def _event_report(facts: RunFacts, gathered: Gathered) -> EventReport:
     expected = facts.expected
     cluster, event = gathered.cluster, facts.event
     if cluster is None:
-        return EventReport(event, recorded, expected, 0, gathered.whole, {}, (), 0, (), gathered.compared)
-    told = telling(event, cluster).profile
+        return EventReport(event, recorded, expected, 0, gathered.whole, {}, (), 0, "", (), gathered.compared)
+    told = telling(facts, cluster)
     return EventReport(
         event=event,
         recorded=recorded,
@@ -185,8 +186,9 @@ def _event_report(facts: RunFacts, gathered: Gathered) -> EventReport:
         total=cluster.total(),
         whole=gathered.whole,
         totals=totals_of(cluster),
-        hottest=tuple(method for method in told.top(_TOLD) if method.self_value),
-        telling=told.total(),
+        hottest=tuple(method for method in told.profile.top(_TOLD) if method.self_value),
+        telling=told.profile.total(),
+        telling_of=told.share_of,
         findings=tuple(gathered.findings),
         compared=gathered.compared,
     )
@@ -202,7 +204,7 @@ def _event_section(number: int, facts: RunFacts, gathered: Gathered) -> str:
     return pages.event_section(
         number,
         headline(facts, cluster, gathered),
-        hottest_section(facts.event, telling(facts.event, cluster).profile, gathered.hosts),
+        hottest_section(telling(facts, cluster), gathered.hosts),
         pages.still_picture(cluster, picture_title(facts, "cluster"), subtitle, len(facts.events)),
         hosts,
     )

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from hprofiler._flamegraph import Profile, ViewerData
+from hprofiler.measures import counted_in
 from hprofiler.report.comparison import Unlike
 from hprofiler.report.findings import Finding
 
@@ -209,7 +210,7 @@ class PageData:
 
 
 def _event_record(event: PageEvent) -> Dict[str, object]:
-    record = asdict(event)
+    record = {**asdict(event), "counts": counted_in((event.type, event.unit))}
     if event.second is not None:
         record["second"] = dict(zip(("type", "unit", "per"), event.second))
     return record

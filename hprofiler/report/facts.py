@@ -14,6 +14,9 @@ from hprofiler.report.roots import ANY_ROOT
 from hprofiler.store import events_of
 from hprofiler.text import printable
 
+ASYNC_PROFILER = "async-profiler"
+PERF = "perf"
+"""The engines of recordings."""
 _MOST_ROOTS = 100
 _MOST_LABELS = 20
 _MOST_TIMINGS = 20
@@ -97,7 +100,7 @@ class RunFacts:
 
     `event` is the one that is looked at, the first of `events` at the beginning. `roots` are the frames
     at which the job's own stacks begin (`report.roots`); with `trimmed` only those are looked at. `places` is
-    what `hosts` are: "on hosts", or "in containers".
+    what `hosts` are: "on hosts", or "in containers". `recorded` is how many processes have each event.
     """
 
     version: str
@@ -116,6 +119,7 @@ class RunFacts:
     roots: Tuple[str, ...]
     trimmed: bool = False
     places: str = "on hosts"
+    recorded: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def expected(self) -> int:
@@ -141,6 +145,7 @@ def read_facts(run: Mapping[str, Any]) -> RunFacts:
     sampling = _mapping(run.get("sampling"))
     target = _mapping(run.get("target"))
     events = tuple(dict.fromkeys(map(clean, events_of(run)))) or ("cpu",)
+    hosts = tuple(_host(_mapping(host)) for host in _list(run.get("hosts")))
     return RunFacts(
         version=clean(run.get("hprofiler")),
         command=tuple(clean(word) for word in _list(run.get("command"))),
@@ -154,9 +159,10 @@ def read_facts(run: Mapping[str, Any]) -> RunFacts:
         started=clean(run.get("started")),
         finished=clean(run.get("finished")),
         interrupted=run.get("interrupted") is True,
-        hosts=tuple(_host(_mapping(host)) for host in _list(run.get("hosts"))),
+        hosts=hosts,
         roots=tuple(filter(None, map(clean, _list(run.get("roots"))[:_MOST_ROOTS]))) or ANY_ROOT,
         places=_places(target, _list(run.get("hosts"))),
+        recorded={event: sum(_only(host, event).recorded for host in hosts) for event in events},
     )
 
 

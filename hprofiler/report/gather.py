@@ -125,8 +125,7 @@ def page_event(facts: RunFacts) -> PageEvent:
     if name == "cpu" and totals.get("samples"):
         column, unit = measure.columns[1]
         second = (column, unit, totals.get(column, 0) / totals["samples"])
-    column, unit = measure.column
-    return PageEvent(name, measure.title, column, unit, measure.wider, seconds, second)
+    return PageEvent(name, measure.title, *measure.column, measure.wider, seconds, second)
 
 
 def _page_process(page: PageData, host: HostFacts, recording: RecordingFacts) -> PageProcess:
@@ -196,7 +195,7 @@ def _write_host(
         picture_title(facts, host.name),
         f"{recorded} · {_subtitle(facts, profile, how, left_out(facts, profile.total(), read.whole))}",
     )
-    told = telling(facts.event, profile).profile
+    told = telling(facts, profile).profile
     methods = told.top(_EVERYTHING)
     hottest = {method.name: method.self_value for method in methods[:_REMEMBERED] if method.self_value > 0}
     methods = nlargest(_REMEMBERED, methods, key=attrgetter("total_value"))
@@ -231,9 +230,9 @@ def left_out(facts: RunFacts, left: int, whole: int) -> str:
 
 
 def _subtitle(facts: RunFacts, profile: Profile, how: str, trimmed: str) -> str:
-    named = telling(facts.event, profile).profile
-    hottest = named.top(1)[0]
-    share = percent(hottest.self_value, named.total())
+    named = telling(facts, profile)
+    hottest = named.profile.top(1)[0]
+    share = percent(hottest.self_value, named.profile.total())
     told = [f"{in_words(facts.event, totals_of(profile))}, {how}", trimmed]
-    besides = " besides idle threads" if named.total() < profile.total() else ""
-    return " · ".join([*filter(None, told), f"hottest{besides}: {short_name(hottest.name)[:80]} {share}"])
+    name = short_name(hottest.name)[:80]
+    return " · ".join([*filter(None, told), f"hottest{named.besides}: {name} {share}"])

@@ -15,8 +15,17 @@ from hprofiler.report.facts import RunFacts
 from hprofiler.report.findings import Finding
 from hprofiler.report.gather import Gathered, left_out, totals_of
 from hprofiler.report.html import method, text, view_link
-from hprofiler.report.telling import telling
-from hprofiler.report.words import coverage, followed_by, interrupted, moment, over_hosts, short_name
+from hprofiler.report.telling import plain_telling, telling
+from hprofiler.report.words import (
+    SEE_WHAT_IS_THERE,
+    coverage,
+    followed_by,
+    interrupted,
+    moment,
+    others_missing,
+    over_hosts,
+    short_name,
+)
 
 _SHARE = re.compile(r"(?:<)?\d[\d.]*\u202f%")
 _EVERYTHING = 2**31 - 1
@@ -31,7 +40,7 @@ def top(name: str) -> str:
 
 def headline(facts: RunFacts, cluster: Profile, gathered: Gathered) -> str:
     """The answer of an event with samples."""
-    second = _second(telling(facts.event, cluster).profile, gathered)
+    second = _second(telling(facts, cluster).profile, gathered)
     counts = f"<b>{text(in_words(facts.event, totals_of(cluster)))}</b>"
     chips = [*_chips(facts, len(gathered.problems)), counts]
     if facts.trimmed:
@@ -42,7 +51,7 @@ def headline(facts: RunFacts, cluster: Profile, gathered: Gathered) -> str:
 def _second(told: Profile, gathered: Gathered) -> str:
     """Where the answer's method is, by the measure of the answer; of one host, what follows it."""
     answer, total = gathered.findings[0], told.total()
-    if _same_matter(gathered.compared, answer):
+    if _SHARE.search(answer.text) is None or _same_matter(gathered.compared, answer):
         return ""
     if len(gathered.hosts) > 1:
         shares = {host.name: host.share_of(answer) for host in gathered.hosts}
@@ -83,6 +92,8 @@ def empty_headline(facts: RunFacts, problems: Sequence[Outcome]) -> str:
     why = f"<p>There is no picture, because {because}:</p><ul>{listed}</ul>"
     if len(reasons) == 1 and not _trimmed_away(facts):
         why = f"<p>{reasons[0]}</p>"
+    if _only_idle(facts):
+        why += f'<p class="remedy">{text(SEE_WHAT_IS_THERE)}</p>'
     return f'{_head_of(answer, "", _chips(facts, len(problems)))}<section class="empty">{why}</section>'
 
 
@@ -90,7 +101,7 @@ def plain_headline(profile: Profile, findings: Sequence[Finding]) -> str:
     """The top of a page made from one profile without a run."""
     column = profile.values[0]
     counts = f"<b>{text(amount(profile.total(), column))}</b>"
-    return _head(column[0], findings, _next(telling(column[0], profile).profile, findings[0]), [counts])
+    return _head(column[0], findings, _next(plain_telling(profile).profile, findings[0]), [counts])
 
 
 def findings_header(event: str, findings: Sequence[Finding], chips: Sequence[str]) -> str:
@@ -142,10 +153,12 @@ def _marked(finding: Finding, name: str) -> str:
 def _chips(facts: RunFacts, unreadable: int) -> List[str]:
     covered, complete = coverage(facts, unreadable)
     kind = "" if complete else ' class="partial"'
+    others = others_missing(facts)
     return [
         f"<b>{text(moment(facts.started))}</b>{interrupted(facts)}",
         f"<b>{text(sampled(facts))}</b>",
         f"<li{kind}><b>{text(covered)}</b></li>",
+        *([f'<li class="partial"><b>{text(others)}</b></li>'] if others else []),
     ]
 
 
@@ -153,6 +166,11 @@ def _trimmed_away(facts: RunFacts) -> bool:
     """There were samples before trimming."""
     totals = summed(one.totals for host in facts.hosts for one in host.recordings)
     return facts.trimmed and any(totals.values())
+
+
+def _only_idle(facts: RunFacts) -> bool:
+    """No process was found, and somewhere that is because none matches."""
+    return any(host.idle for host in facts.hosts) and not any(host.processes for host in facts.hosts)
 
 
 def _reasons(facts: RunFacts, problems: Sequence[Outcome]) -> List[str]:

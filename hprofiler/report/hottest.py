@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import List, Sequence
 
-from hprofiler._flamegraph import Method, Profile
+from hprofiler._flamegraph import Method
+from hprofiler.event_names import is_method
+from hprofiler.measures import named_by
 from hprofiler.report.gather import Shares
 from hprofiler.report.html import method as method_html
 from hprofiler.report.html import method_link, share_cell, table, text, view_link
+from hprofiler.report.telling import Telling
 from hprofiler.report.words import percent, plain, stands_out
 from hprofiler.text import printable
 
@@ -17,20 +20,28 @@ _MOST_SPACED = 40
 _EVERYTHING = 2**31 - 1
 
 
-def hottest(methods: Sequence[Method], total: int) -> str:
-    """Methods of a profile with this total as lines of text: self share, total share, method."""
-    lines = [f"{'self':>8} {'total':>8}  method"]
+def hottest(methods: Sequence[Method], total: int, event: str, share_of: str = "") -> str:
+    """Methods of a profile with this total as lines of text: self share, total share, method (or class).
+
+    `share_of` says what the total is, where it is not all there is.
+    """
+    lines = [f"{'self':>8} {'total':>8}  {named_by(event)}{share_of and f' (shares of {share_of})'}"]
     for one in methods:
         self_share, total_share = percent(one.self_value, total), percent(one.total_value, total)
         lines.append(f"{plain(self_share):>8} {plain(total_share):>8}  {printable(one.name)}")
     return "\n".join(lines)
 
 
-def hottest_section(event: str, cluster: Profile, hosts: Sequence[Shares]) -> str:
+def hottest_section(told: Telling, hosts: Sequence[Shares]) -> str:
     """The methods with the most self value, with each host's share beside; those by total below."""
+    event, cluster = told.event, told.profile
     by_self = [one for one in cluster.top(_LISTED) if one.self_value > 0]
     by_total = sorted(cluster.top(_EVERYTHING), key=lambda one: -one.total_value)[:_LISTED]
     lead = "Self is what a method’s own code costs; total includes all it calls."
+    if is_method(event):
+        lead = "Self counts the calls that a method makes itself; total also those by all it calls."
+    if told.besides:
+        lead += f" Shares are of {text(told.share_of)}; the graph has all."
     if _many(hosts):
         lead += " Each cell is a host: the stronger, the larger the method’s share there."
     return "\n".join(

@@ -39,15 +39,28 @@ def ledger_section(facts: RunFacts, problems: Sequence[Outcome]) -> str:
         parts.append(table(heads, trouble, "ledger"))
     else:
         noted = f", with {counted(len(notes), 'notes')}" if notes else ""
-        how = "until the run was interrupted" if facts.interrupted else "as asked"
-        parts.append(f'<p class="lead">Everything that was found was recorded {how}{noted}.</p>')
+        parts.append(f'<p class="lead">{_all_well(facts)}{noted}.</p>')
     if notes:
         parts.append(_folded(counted(len(notes), "notes"), heads, notes, len(notes) <= _NOTES_SHOWN))
     if fine:
         more = "more lines" if trouble or notes else "lines"
-        parts.append(_folded(f"{counted(len(fine), more)} of what went well", heads, fine))
+        parts.append(_folded(f"{counted(len(fine), more)} of {_fine(facts)}", heads, fine))
     parts.append("</section>")
     return "\n".join(parts)
+
+
+def _all_well(facts: RunFacts) -> str:
+    """The lead of a ledger without trouble."""
+    if not any(host.processes for host in facts.hosts):
+        none = any(host.idle for host in facts.hosts)
+        return "No process matches, and nothing was recorded" if none else "Nothing was recorded"
+    how = "until the run was interrupted" if facts.interrupted else "as asked"
+    return f"Everything that was found was recorded {how}"
+
+
+def _fine(facts: RunFacts) -> str:
+    """What is folded away: where nothing was found nothing went well."""
+    return "what went well" if any(host.processes for host in facts.hosts) else "what was searched"
 
 
 def _folded(summary: str, heads: Sequence[str], rows: Sequence[str], is_open: bool = False) -> str:

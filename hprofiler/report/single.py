@@ -12,7 +12,7 @@ from hprofiler.report.description import PageData, PageEvent, PageProcess
 from hprofiler.report.findings import plain_findings
 from hprofiler.report.headline import plain_headline, top
 from hprofiler.report.hottest import hottest_section
-from hprofiler.report.telling import telling
+from hprofiler.report.telling import plain_telling
 
 _BEFORE_AND_AFTER = ("before", "after")
 
@@ -60,6 +60,6 @@ def _section(event: int, profile: Profile, data: PageData, events: int) -> str:
     return pages.event_section(
         event,
         plain_headline(profile, found),
-        hottest_section(column[0], telling(column[0], profile).profile, []),
+        hottest_section(plain_telling(profile), []),
         pages.still_picture(profile, name, amount(profile.total(), column), events),
     )

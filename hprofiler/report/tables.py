@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Callable, List, Optional, Sequence, Tuple
 
+from hprofiler.event_names import has_frequency
 from hprofiler.measures import (
     amount,
     duration,
@@ -15,7 +17,7 @@ from hprofiler.measures import (
 )
 from hprofiler.model import Outcome
 from hprofiler.report.comparison import Compared, Unlike
-from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts
+from hprofiler.report.facts import PERF, HostFacts, RecordingFacts, RunFacts
 from hprofiler.report.gather import Shares
 from hprofiler.report.html import method, number_cell, share_cell, table, text, view_link
 from hprofiler.report.ledger import ledger_section
@@ -154,8 +156,8 @@ def run_section(facts: RunFacts, problems: Sequence[Outcome], covered: str, draw
 
 def facts_section(facts: RunFacts, covered: str, drawn: Sequence[str]) -> str:
     """How the run was made, so that it can be made again; `covered` says how much of it was recorded."""
-    how = f"at {facts.frequency} Hz for {duration(facts.duration)}, engine {facts.engine}"
-    asked = f"{', '.join(facts.events)} {how}"
+    events = ", ".join(map(partial(_with_frequency, facts), facts.events))
+    asked = f"{events} for {duration(facts.duration)}, engine {facts.engine}"
     recordings = [one for host in facts.hosts for one in host.recordings]
     totals = {event: summed(one.totals for one in recordings if one.event == event) for event in facts.events}
     in_all = [in_words(event, told) for event, told in totals.items()]
@@ -182,6 +184,14 @@ def facts_section(facts: RunFacts, covered: str, drawn: Sequence[str]) -> str:
     ]
     listed = "".join(f"<dt>{label}</dt><dd>{value}</dd>" for label, value in rows if value)
     return f'<section id="facts"><h2>Run</h2><dl class="facts">{listed}</dl></section>'
+
+
+def _with_frequency(facts: RunFacts, event: str) -> str:
+    """ "cpu at 99 Hz", and counters of perf's; others are not sampled so many times a second."""
+    recordings = [one for host in facts.hosts for one in host.recordings]
+    by_perf = any(one.engine == PERF and one.event == event for one in recordings)
+    sampled_by_it = event == "cpu" or (by_perf and has_frequency(event))
+    return f"{event} at {facts.frequency} Hz" if sampled_by_it else event
 
 
 def _jvms(facts: RunFacts) -> str:

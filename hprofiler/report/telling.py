@@ -1,17 +1,22 @@
 """What of a profile names the method to look at.
 
-The stack of a thread that waits ends in the scheduler, whatever it waits for, and every allocation of native
-memory ends in malloc. Pictures show that; tables and sentences name who waits, and who allocates.
+The stack of a thread that waits ends in the scheduler, whatever it waits for, every allocation of native
+memory ends in malloc, and every call of a method that is counted in that method. Pictures show that; tables
+and sentences name who waits, who allocates, who calls. What the profiler does itself they leave out.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Dict, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 from hprofiler._flamegraph import Profile
+from hprofiler.event_names import is_function, is_method, is_tracepoint
 from hprofiler.measures import measure_of
 from hprofiler.report import idle
+from hprofiler.report.facts import ASYNC_PROFILER, RunFacts
+from hprofiler.report.roots import patterns
 
 _LIBRARIES = r"(?:^|/)(?:ld-|libc[.-]|libpthread|libjvm)[^/]*$"
 
@@ -48,25 +53,91 @@ _ALLOCATORS = (
     r"^(?:sun|jdk)[./].*[./]Unsafe\.|^java[./]lang[./]invoke[./]",
 )
 _HOW: Dict[str, Tuple[str, ...]] = {"offcpu": _WAITS, "wall": _WAITS, "nativemem": _ALLOCATORS}
+_Ends = Tuple[List[str], bool]
+"""What stacks end in: patterns, and whether the kernel's frames are of it."""
+# The work of async-profiler in the threads that it samples, and while it starts and ends. Programs may have
+# a Profiler::run or Profiler::recordSample, too: its own are above or below one of these.
+_PROFILER = (
+    r"^(?:WallClock|ITimer|CTimer|CpuEngine|PerfEvents|J9WallClock)::(?:signalHandler|sharedSignalHandler)\b",
+    r"^Profiler::(?:runInternal|(?:crash|wakeup)Handler|recordExternalSample|getJavaTraceAsync|getNativeTrace)(?:\(|$)",
+    r"^StackWalker::walkVM(?:\(|$)",
+)
 
 
 @dataclass(frozen=True)
 class Telling:
-    """A profile whose stacks end where there is something to look at; `share_of` says what its total is."""
+    """A profile whose stacks end where there is something to look at.
 
-    profile: Profile
-    share_of: str
-
-
-def telling(event: str, profile: Profile) -> Telling:
-    """A profile of the event without what all its stacks end in, and without idle threads where threads wait.
-
-    Where all of them are idle nothing is left out.
+    Left out are `idle` of idle threads and `profiler` of the profiler's own work; with `only_profiler` there
+    is nothing else, and it stays.
     """
-    share_of = measure_of(event).share_of
-    if event not in _HOW:
-        return Telling(profile, share_of)
-    busy = idle.busy(event, profile)
-    if 0 < busy.total() < profile.total():
-        profile, share_of = busy, f"{share_of} besides idle threads"
-    return Telling(profile.into_callers(list(_HOW[event]), kernel=event != "nativemem"), share_of)
+
+    event: str
+    profile: Profile
+    idle: int
+    profiler: int
+    only_profiler: bool
+
+    @property
+    def besides(self) -> str:
+        """What was left out, "" for nothing: " besides idle threads"."""
+        left = {"idle threads": self.idle, "the profiler’s own work": self.profiler}
+        named = " and ".join(name for name, value in left.items() if value)
+        return f" besides {named}" if named else ""
+
+    @property
+    def share_of(self) -> str:
+        """What the profile's total is."""
+        return measure_of(self.event).share_of + self.besides
+
+
+def telling(facts: RunFacts, profile: Profile) -> Telling:
+    """A run's profile of its event without what all its stacks end in.
+
+    Idle threads are left out where threads wait, but for where all of them are idle; the profiler's own work
+    is where there is other.
+    """
+    recordings = [one for host in facts.hosts for one in host.recordings]
+    sampled_itself = any(one.engine == ASYNC_PROFILER for one in recordings)
+    return _telling(facts.event, profile, _ends_of_run(facts.event), _PROFILER if sampled_itself else ())
+
+
+def plain_telling(profile: Profile) -> Telling:
+    """The same of a file's profile. Nobody knows what recorded it: any frame may be the program's own.
+
+    Its value may be called `time` and be no event; a frame of that name is no function that was counted.
+    """
+    event = profile.values[0][0]
+    return _telling(event, profile, _ends(event), ())
+
+
+def _telling(event: str, profile: Profile, ends: _Ends, profiler: Sequence[str]) -> Telling:
+    busy = _unless_empty(idle.busy(event, profile), profile)
+    own = busy.filter(include=list(profiler)).total() if profiler else 0
+    others = _unless_empty(busy.filter(exclude=list(profiler)), busy) if own else busy
+    how, kernel = ends
+    return Telling(
+        event=event,
+        profile=others.into_callers(how, kernel=kernel) if how else others,
+        idle=profile.total() - busy.total(),
+        profiler=busy.total() - others.total(),
+        only_profiler=0 < own == others.total() == busy.total(),
+    )
+
+
+def _unless_empty(part: Profile, whole: Profile) -> Profile:
+    return part if part.total() else whole
+
+
+def _ends(event: str) -> _Ends:
+    """What all stacks of an event end in, but of a function."""
+    if event in _HOW:
+        return list(_HOW[event]), event != "nativemem"
+    if is_tracepoint(event):
+        return list(_WAITS), True
+    return (patterns([event]) if is_method(event) else []), False
+
+
+def _ends_of_run(event: str) -> _Ends:
+    """The same, and of a word that is no file's name for a value: the function that was counted."""
+    return ([f"{_C}{re.escape(event)}{_END}"], False) if is_function(event) else _ends(event)

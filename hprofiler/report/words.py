@@ -9,9 +9,13 @@ from typing import List, Mapping, Sequence, Tuple
 from hprofiler.measures import counted, duration
 from hprofiler.report.facts import RunFacts
 
+SEE_WHAT_IS_THERE = "see what is there with: hprofiler ps -j java … (same host options)"
+"""The next step where no process matches."""
+
 _PACKAGE = re.compile(r"(?:[a-z_][\w$]*[./])+(?=[A-Za-z_$][^./]*[./][A-Za-z_$<][^./]*$|[A-Z])")
 _STANDS_OUT = 1.5
 _SHORT_SHOWN = 3
+_OTHERS_SHOWN = 3
 # A recording that lasted for so much of its time lasted for all of it: clocks and stops are not that exact.
 _ALL_OF_IT = 0.98
 _IN_MINUTES = 120
@@ -53,6 +57,7 @@ def short_name(name: str) -> str:
 def coverage(facts: RunFacts, unreadable: int = 0) -> Tuple[str, bool]:
     """ "37 of 40 processes on 9 of 10 hosts, 2 idle, 1 without a shell", and whether that is all there was.
 
+    "no process matches on 3 hosts" where all were searched, and had none.
     Idle hosts are not missed: they had nothing to record; nor are containers that nobody named and that
     have no shell. `unreadable` processes do not count as recorded. Of hosts that were recorded for less
     time than was asked for it says for how much.
@@ -64,12 +69,25 @@ def coverage(facts: RunFacts, unreadable: int = 0) -> Tuple[str, bool]:
     needless = len(facts.hosts) - len(busy) - idle
     reached = sum(1 for host in busy if host.recordings)
     preposition, places = facts.places.split()
+    if not found and not busy and idle:
+        none = f"no process matches {preposition} {counted(idle, places)}"
+        return none + (f", {needless} without a shell" if needless else ""), True
     text = (
         f"{recorded} of {counted(found, 'processes')} {preposition} {reached} of {counted(len(busy), places)}"
     )
     text += (f", {idle} idle" if idle else "") + (f", {needless} without a shell" if needless else "")
     short = cut_short(facts)
     return text + short, recorded == found and reached == len(busy) and not short
+
+
+def others_missing(facts: RunFacts) -> str:
+    """ "heep: not recorded, wall: 1 of 2 processes" of other events, of which less was recorded."""
+    found = sum(host.processes for host in facts.hosts)
+    less = {event: n for event, n in facts.recorded.items() if n < facts.recorded.get(facts.event, 0)}
+    of_all = f"of {counted(found, 'processes')}"
+    told = [f"{event}: {f'{n} {of_all}' if n else 'not recorded'}" for event, n in less.items()]
+    more = len(told) - _OTHERS_SHOWN
+    return ", ".join(told[:_OTHERS_SHOWN]) + (f", {counted(more, 'more events')}" if more > 0 else "")
 
 
 def interrupted(facts: RunFacts) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import List
 
 from hprofiler.errors import UsageError
 from hprofiler.model import Target
+from hprofiler.paths import at_home
 from hprofiler.resolvers.host_names import HostEntry, named_hosts, parse_entries
 from hprofiler.resolvers.options import Located, Resolver, TargetOptions
 
@@ -32,7 +32,7 @@ def _read(path: str, shown: str) -> str:
         if path == "-":
             content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
         else:
-            with Path(path).open("rb") as file:
+            with at_home(path).open("rb") as file:
                 content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise UsageError(f"--hosts-file {shown}: cannot be read: {error.strerror}") from error

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Optional
 
 from hprofiler.errors import UsageError
+from hprofiler.event_names import known_as
 from hprofiler.measures import Column
 from hprofiler.report.diff.changes import Changes, MethodChange, compare
 from hprofiler.report.diff.page import TwoRuns, in_picture
@@ -14,6 +15,7 @@ from hprofiler.report.diff.several import WHY, fewest, hidden, told_apart
 from hprofiler.report.diff.sides import Listener, RunSource, Source, open_side
 from hprofiler.report.diff.texts import lines, record
 from hprofiler.store import replacing
+from hprofiler.text import printable
 
 __all__ = [
     "WHY",
@@ -58,14 +60,15 @@ def compare_paths(
 
 def two_runs(before: Path, after: Path, title: str = "") -> TwoRuns:
     """A page for `compare_paths` to fill."""
-    return TwoRuns(title, (before.name or str(before), after.name or str(after)))
+    return TwoRuns(title, (printable(before.name or str(before)), printable(after.name or str(after))))
 
 
 def _event(sources: tuple[Source, Source], wanted: Optional[str]) -> str:
     before, after = sources
     both = [event for event, column in before.events.items() if after.events.get(event) == column]
-    if wanted in both:
-        return wanted
+    for name in filter(None, (wanted, known_as(wanted or ""))):  # a file may call a value of its own so
+        if name in both:
+            return name
     if wanted is None and both:
         return next((event for event in both if before.has(event) and after.has(event)), both[0])
     what = "they have no event in common" if wanted is None else f"not both have the event {wanted!r}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Callable, List, Optional, Tuple
 
 from hprofiler._flamegraph import Change, Diff
-from hprofiler.report.diff.room import Room
+from hprofiler.report.diff.room import Room, Share
 from hprofiler.report.diff.sides import Side
 from hprofiler.report.diff.spread import Noise, Spread
 
@@ -96,7 +97,8 @@ class Changes:
     @cached_property
     def room(self) -> Room:
         """How many times its share before a method has that costs what it did."""
-        shares = [] if self.absolute else [(one.name, one.own.before, one.own.after) for one in self.methods]
+        methods = () if self.absolute else self.methods
+        shares = [Share(one.name, one.own.before, one.own.after, one.own.noise) for one in methods]
         return Room(shares, self.before.spread.samples, self.after.spread.samples)
 
     def grew_over(self, limit: float) -> List[MethodChange]:
@@ -126,16 +128,16 @@ class Changes:
 
     def appeared(self, limit: int) -> List[Change]:
         """Paths that are only after, and more than chance, the largest first."""
-        least = self.noise.least(self.after.spread, self.before.spread)
-        found = self.diff.appeared(_EVERYTHING) if least is not None else []
-        return [one for one in found if one.total_after > (least or 0)][:limit]
+        return list(islice(filter(self._is_no_chance, self.diff.appeared(_EVERYTHING)), limit))
 
     def vanished(self, limit: int) -> List[Change]:
         """Paths that are only before; where shares are compared their amounts are of the whole after."""
-        least = self.noise.least(self.before.spread, self.after.spread)
-        scale = self.diff.after_total / self.diff.before_total if self.diff.normalized else 1.0
-        found = self.diff.vanished(_EVERYTHING) if least is not None else []
-        return [one for one in found if one.total_before > (least or 0) * scale][:limit]
+        return list(islice(filter(self._is_no_chance, self.diff.vanished(_EVERYTHING)), limit))
+
+    def _is_no_chance(self, path: Change) -> bool:
+        whole = 1 if self.absolute else self.diff.after_total
+        before, after = path.total_before / whole, path.total_after / whole
+        return Moved(before, after, self.noise.of_path(path.name, (before, after))).beyond
 
 
 def compare(event: str, before: Side, after: Side, absolute: bool = False) -> Changes:

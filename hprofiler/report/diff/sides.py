@@ -11,6 +11,7 @@ from hprofiler._flamegraph import Profile
 from hprofiler.aside import interruptibly
 from hprofiler.errors import ProfileError, UsageError
 from hprofiler.measures import Column, amount, counted, measure_of
+from hprofiler.mistaken import refuse_no_profile
 from hprofiler.model import Outcome
 from hprofiler.paths import is_folder, is_there
 from hprofiler.report.covered import run_covered, sampled
@@ -18,7 +19,8 @@ from hprofiler.report.diff.spread import Spread
 from hprofiler.report.facts import HostFacts, RecordingFacts, RunFacts, read_facts
 from hprofiler.report.reading import Names, Reader, unreadable
 from hprofiler.report.words import coverage
-from hprofiler.store import RUN_FILE, RunFolder
+from hprofiler.store import RunFolder, is_run_file
+from hprofiler.text import printable
 
 # Told the side, how many profiles of it were read, and of how many.
 Listener = Callable[[str, int, int], None]
@@ -108,8 +110,8 @@ class RunSource:
     """A run folder as a side."""
 
     def __init__(self, path: Path) -> None:
-        self.name = str(path)
         self._folder = RunFolder.open(path)
+        self.name = printable(str(self._folder.path))
         self.facts = read_facts(self._folder.run)
         self.events: Dict[str, Column] = {event: measure_of(event).column for event in self.facts.events}
 
@@ -167,8 +169,9 @@ class FileSource:
     """One file of any format that the core reads, as a side."""
 
     def __init__(self, path: Path) -> None:
-        self.name = str(path)
+        self.name = printable(str(path))
         try:
+            refuse_no_profile(path)
             self._profile = interruptibly(lambda: Profile.open(path))
         except ValueError as error:
             raise ProfileError(f"cannot read: {error}") from error
@@ -216,9 +219,7 @@ def open_side(path: Path) -> Source:
     """A run folder or a file. Raises UsageError for what is neither, ProfileError for no profile."""
     if not is_there(path):
         raise UsageError(f"{path} does not exist", "name two run folders, or two profiles")
-    if is_folder(path) or path.name == RUN_FILE:
-        return RunSource(path if is_folder(path) else path.parent)
-    return FileSource(path)
+    return RunSource(path) if is_folder(path) or is_run_file(path) else FileSource(path)
 
 
 def _with_samples(side: Side, event: str) -> Side:

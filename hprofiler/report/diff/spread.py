@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, Optional, Set, Tuple
+from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from hprofiler._flamegraph import Profile
 
@@ -164,6 +164,8 @@ class Noise:
         freedom = before.freedom + after.freedom
         self._limit = _limit(_POOLED + freedom) if freedom else SIGMAS
         self.counted_alone = not freedom
+        # Of paths, which are many.
+        self._times_by_name: Dict[str, List[float]] = {}
 
     def of(self, which: str, name: str) -> Optional[float]:
         """A change beyond this is none of chance's; None where nobody knows how many samples there were."""
@@ -171,19 +173,37 @@ class Noise:
             return None
         times = [self._times(side, which, name) for side in self._sides]
         own = (side.by_chance(which, name, self.absolute) for side in self._sides)
-        alike = self._alike(which, name)
+        alike = self._evenly([side.cost(which, name) / self._whole(side) for side in self._sides])
         return self._limit * math.sqrt(max(_scaled(own, times), _scaled(alike, times)))
 
-    def _alike(self, which: str, name: str) -> List[float]:
-        """Each side's variance if the method costs the same on both, as both together tell.
+    def of_path(self, name: str, parts: Sequence[float]) -> Optional[float]:
+        """A path's change beyond this is none of chance's, by its parts of both sides; None as for `of`.
+
+        `name` is of its last frame: paths to a method vary from process to process as it does itself.
+        """
+        if not self.known:
+            return None
+        times = self._times_of(name)
+        chance = (self._spread(part) / self._certainty(side) for part, side in zip(parts, self._sides))
+        return self._limit * math.sqrt(max(_scaled(chance, times), _scaled(self._evenly(parts), times)))
+
+    def _times_of(self, name: str) -> List[float]:
+        if name not in self._times_by_name:
+            self._times_by_name[name] = [self._times(side, "all", name) for side in self._sides]
+        return self._times_by_name[name]
+
+    def _evenly(self, parts: Sequence[float]) -> List[float]:
+        """Each side's variance if both have the same part, as both together tell it.
 
         A side of few samples that has none of it is as uncertain as the other makes it.
         """
         weights = [self._certainty(side) for side in self._sides]
-        costs = (side.cost(which, name) / self._whole(side) for side in self._sides)
-        same = sum(cost * weight for cost, weight in zip(costs, weights)) / sum(weights)
-        spread = same if self.absolute else same * max(0.0, 1 - same)
+        spread = self._spread(_scaled(parts, weights) / sum(weights))
         return [spread / weight for weight in weights]
+
+    def _spread(self, part: float) -> float:
+        """The variance that one sample makes of a part."""
+        return part if self.absolute else part * max(0.0, 1 - part)
 
     def _whole(self, side: Spread) -> int:
         return 1 if self.absolute else side.total
@@ -191,13 +211,6 @@ class Noise:
     def _certainty(self, side: Spread) -> float:
         """By how many samples a cost of 1 is told."""
         return self._whole(side) / side.per_sample
-
-    def least(self, side: Spread, other: Spread) -> Optional[float]:
-        """What of the side's value is no chance where there is nothing on the other side."""
-        if not self.known:
-            return None
-        fewer = max(1.0, self._certainty(side) / self._certainty(other))
-        return self._limit**2 * self._pooled * side.per_sample * fewer
 
     def _times(self, side: Spread, which: str, name: str) -> float:
         """Its own word on how much it varies, and that of all methods together; at least chance's."""
@@ -207,8 +220,8 @@ class Noise:
         return max(1.0, (_POOLED * self._pooled + side.freedom * own) / (_POOLED + side.freedom))
 
 
-def _scaled(variances: Iterable[float], times: Iterable[float]) -> float:
-    return sum(variance * often for variance, often in zip(variances, times))
+def _scaled(values: Iterable[float], factors: Iterable[float]) -> float:
+    return sum(value * factor for value, factor in zip(values, factors))
 
 
 def _pooled(kinds: Iterable[Kind]) -> float:

@@ -6,7 +6,7 @@ import math
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from hprofiler._flamegraph import Change
-from hprofiler.measures import amount, duration, measure_of
+from hprofiler.measures import amount, duration, measure_of, named_by
 from hprofiler.report.diff.changes import Changes, MethodChange, Moved
 from hprofiler.report.diff.several import WHY
 from hprofiler.report.diff.sides import Side
@@ -59,7 +59,7 @@ def _head(compared: Changes) -> List[str]:
     if compared.absolute and before and after and not math.isclose(before, after, rel_tol=AS_LONG):
         times = f"{duration(before)} and {duration(after)}"
         text.append(f"recorded for {times}: amounts differ for that alone")
-    room = compared.room.usual
+    room = compared.room.told
     if abs(room - 1) >= _ROOM:
         others = "less" if room > 1 else "more"
         text.append(
@@ -81,15 +81,15 @@ def _about_noise(compared: Changes) -> str:
 def _table(compared: Changes, head: str, kind: str, rows: Sequence[MethodChange], top: int) -> List[str]:
     if not rows:
         return []
-    text = ["", f"{head}:", _heads()]
+    text = ["", f"{head}:", _heads(compared)]
     text += [_row(compared, one.name, one.of(kind)) for one in rows[:top]]
     if len(rows) > top:
         text.append(f"  … and {len(rows) - top} more")
     return text
 
 
-def _heads() -> str:
-    return " ".join(f"{head:>10}" for head in HEADS) + "  method"
+def _heads(compared: Changes) -> str:
+    return " ".join(f"{head:>10}" for head in HEADS) + f"  {named_by(compared.event)}"
 
 
 def _row(compared: Changes, name: str, moved: Moved) -> str:
@@ -132,7 +132,7 @@ def _nothing(compared: Changes, top: int) -> List[str]:
     if not largest:
         return ["", "nothing changed"]
     known = "nothing changed beyond noise; the largest changes are" if compared.noise.known else "changes"
-    text = ["", f"{known}, by itself:", _heads()]
+    text = ["", f"{known}, by itself:", _heads(compared)]
     return text + [_row(compared, one.name, one.own) for one in largest]
 
 

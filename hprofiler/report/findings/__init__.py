@@ -24,9 +24,11 @@ MOST = 5
 # Names come from hosts; a sentence stays one.
 _LONGEST = 500
 RULES = (
+    rules.kinds_of_wait,
     rules.few_samples,
     rules.missing,
     rules.idle_threads,
+    rules.profiler,
     rules.unlike,
     rules.broken,
     rules.garbage,
@@ -71,7 +73,7 @@ def plain_findings(profile: Profile) -> List[Finding]:
     subject = Subject(None, profile, Compared(), None, ())
     if not subject.methods:
         return [Finding("No stack has a frame.")]
-    found = [answers.answer(subject), *rules.idle_threads(subject)]
+    found = [answers.answer(subject), *rules.kinds_of_wait(subject), *rules.idle_threads(subject)]
     found += [*answers.families(subject), *answers.hottest_itself(subject)]
     return [_bounded(one) for one in found]
 

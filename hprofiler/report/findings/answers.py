@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import List
 
+from hprofiler.event_names import is_method
 from hprofiler.report.findings.subject import Finding, Subject
 from hprofiler.report.words import percent, short_name
 
+# With fewer samples no share is worth a headline.
+_FEWEST = 10
 _WORTH_A_HEADLINE = 0.03
 _FAMILY = 0.1
 _DOER = 0.1
@@ -18,6 +21,11 @@ _DOES = {"alloc": "Allocated most by", "live": "Allocated most by", "lock": "Wai
 def answer(subject: Subject) -> Finding:
     """The method of the job's own that takes most, and on what; else the hottest method."""
     owner, hottest = subject.owner, subject.hottest
+    if subject.told.only_profiler:
+        return Finding(f"Nothing but the profiler’s own work was sampled{subject.told.besides}.")
+    if 0 < subject.samples < _FEWEST:
+        what = "class" if subject.of_classes else "caller" if is_method(subject.event) else "method"
+        return about(f"Too few {subject.sampled} for shares: the hottest {what} is ", hottest.name, ".")
     if owner is not None:
         told = f"{percent(owner.method.total_value, subject.total)}{_of(subject)} {_verb(subject)}"
         points = f"{100 * owner.cost / subject.total:.1f} points {owner.family.points}"

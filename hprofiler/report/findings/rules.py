@@ -15,18 +15,30 @@ from hprofiler.report.findings.evidence import summed
 from hprofiler.report.findings.subject import Finding, Subject
 from hprofiler.report.outliers import sentence, who
 from hprofiler.report.words import percent
+from hprofiler.text import without_pids
 
 _FEW = 100
 _GARBAGE = 0.1
 _COMPILERS = 0.15
 _KERNEL = 0.4
+_LEFT_OUT = "left out of sentences and tables, not of the graph"
+# What the core calls them: flamegraph/src/jfr/waits.rs.
+_KINDS_OF_WAIT = (
+    "[lock]",
+    "[park]",
+    "[sleep]",
+    "[network]",
+    "[disk]",
+    "[idle pool thread]",
+    "[wait]",
+    "[other]",
+)
 _CORES = 0.05
 # A host's share of the JVM's own work that explains why it is unlike the others.
 _TIMES = 2.0
 _POINTS = 0.05
 _LONGEST_REASON = 200
 _LOST = "lost with its host: "
-_PROCESS = re.compile(r"\bprocess [0-9]+")
 
 _BROKEN = re.compile(
     r"(\d{1,3}) % of the stacks(?: \(([^)]*)\))? are broken: the JVM keeps no frame pointers"
@@ -40,14 +52,30 @@ def few_samples(subject: Subject) -> List[Finding]:
     if not 0 < samples < _FEW:
         return []
     points = 100 / samples**0.5
-    only = "Only 1 sample was" if samples == 1 else f"Only {samples} samples were"
-    idle_left_out = subject.told.profile.total() < subject.cluster.total()
-    taken = "taken of threads that are not idle" if idle_left_out else "taken"
-    return [
-        Finding(
-            f"{only} {taken}: shares may be off by {points:.0f} points. Record longer (-t) or more often."
-        )
-    ]
+    only = f"Only {counted(samples, subject.sampled)} {'was' if samples == 1 else 'were'}"
+    each = subject.sampled != "samples"
+    taken = "recorded" if each else "taken of threads that are not idle" if subject.told.idle else "taken"
+    more = "Record longer (-t)." if each else "Record longer (-t) or more often."
+    return [Finding(f"{only} {taken}: shares may be off by {points:.0f} points. {more}")]
+
+
+def kinds_of_wait(subject: Subject) -> List[Finding]:
+    """What threads wait for, by the frames for it with which stacks of off-CPU time begin."""
+    waits = [subject.methods[kind] for kind in _KINDS_OF_WAIT if kind in subject.methods]
+    if subject.event != "offcpu" or not waits:
+        return []
+    waits.sort(key=lambda one: -one.total_value)
+    told = ", ".join(f"{one.name} {percent(one.total_value, subject.total)}" for one in waits)
+    return [Finding(f"By kind of wait{subject.told.besides}: {told}.")]
+
+
+def profiler(subject: Subject) -> List[Finding]:
+    """How much of what was sampled is the profiler's own work."""
+    own = subject.told.profiler
+    if not own:
+        return []
+    share = percent(own, subject.cluster.total())
+    return [Finding(f"The profiler’s own work, {share} of all {subject.measure.wider}, is {_LEFT_OUT}.")]
 
 
 def missing(subject: Subject) -> List[Finding]:
@@ -94,20 +122,21 @@ def _told_missing(host: HostFacts) -> List[Outcome]:
 def _because(subject: Subject) -> str:
     outcomes = [one for host in (subject.facts.hosts if subject.facts else ()) for one in _told_missing(host)]
     told = [one.reason for one in (*outcomes, *subject.problems) if one.reason]
-    reasons = Counter(map(_alike, told))
+    reasons = Counter(map(without_pids, told))
     if not reasons:
         return ""
     ((most, times),) = reasons.most_common(1)
-    reason = next(reason for reason in told if _alike(reason) == most)
+    reason = most if times > 1 else told[0]
     others = f", and {counted(len(reasons) - 1, 'other reasons')}" if len(reasons) > 1 else ""
     often = f" ({times} times)" if times > 1 else ""
-    cut = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"
-    return f": {cut}{often}{others}"
+    return f": {_cut(reason)}{often}{others}"
 
 
-def _alike(reason: str) -> str:
-    """What reasons have in common that are one to tell: a number of a process makes no other of it."""
-    return _PROCESS.sub("process …", reason)
+def _cut(reason: str) -> str:
+    """As many of its words as there is room for."""
+    if len(reason) <= _LONGEST_REASON:
+        return reason
+    return f"{reason[: _LONGEST_REASON + 1].rsplit(' ', 1)[0][:_LONGEST_REASON]} …"
 
 
 def unlike(subject: Subject) -> List[Finding]:
@@ -207,8 +236,7 @@ def _own_work(subject: Subject, kind: str, least: float, text: str) -> List[Find
 
 def idle_threads(subject: Subject) -> List[Finding]:
     """How much of the time no sentence and no table is about, and of about how many threads that was."""
-    every, busy = subject.cluster, subject.told.profile
-    left = every.total() - busy.total()
+    every, busy, left = subject.cluster, subject.told.profile, subject.told.idle
     if not left:
         return []
     recordings = [one for host in (subject.facts.hosts if subject.facts else ()) for one in host.recordings]
@@ -219,7 +247,7 @@ def idle_threads(subject: Subject) -> List[Finding]:
         idle_ones, all_ones = ((every.total(value) - busy.total(value)) / each, every.total(value) / each)
         threads = f": about {idle_ones:.0f} of {all_ones:.0f} threads"
     share = percent(left, every.total())
-    return [Finding(f"Idle threads, {share} of {subject.measure.share_of}, are left out{threads}.")]
+    return [Finding(f"Idle threads, {share} of all {subject.measure.wider}, are {_LEFT_OUT}{threads}.")]
 
 
 def idle(subject: Subject) -> List[Finding]:

@@ -8,14 +8,15 @@ from functools import cached_property
 from typing import Dict, Optional, Sequence
 
 from hprofiler._flamegraph import Method, Profile
-from hprofiler.measures import Measure, measure_of
+from hprofiler.event_names import is_each_one
+from hprofiler.measures import Measure, ends_in_classes, measure_of
 from hprofiler.model import Outcome
 from hprofiler.report.comparison import Compared
 from hprofiler.report.facts import RunFacts
 from hprofiler.report.findings.evidence import Evidence
 from hprofiler.report.findings.families import Family
 from hprofiler.report.findings.walk import Walk
-from hprofiler.report.telling import Telling, telling
+from hprofiler.report.telling import Telling, plain_telling, telling
 
 # How many standard deviations are no chance.
 SIGMAS = 4.5
@@ -24,8 +25,7 @@ _EVERYTHING = 2**31 - 1
 _OF_WHICH = 0.25
 _POINTS = 0.03
 _OWNERS = 3
-# Events whose stacks end in a class, those of which a method's cost is its own doing, and those of waits.
-_CLASSES = ("alloc", "live", "lock")
+# Events of which a method's cost is its own doing, and those of waits.
 _DOING = ("cpu", "alloc", "live")
 _WAITS = ("wall", "offcpu", "lock")
 
@@ -74,7 +74,7 @@ class Subject:
 
     @cached_property
     def told(self) -> Telling:
-        return telling(self.event, self.cluster)
+        return telling(self.facts, self.cluster) if self.facts else plain_telling(self.cluster)
 
     @cached_property
     def methods(self) -> Dict[str, Method]:
@@ -83,12 +83,12 @@ class Subject:
 
     @cached_property
     def walk(self) -> Walk:
-        return Walk(self.cluster, self.of_classes)
+        return Walk(self.told.profile, self.of_classes)
 
     @property
     def of_classes(self) -> bool:
         """The last frame of a stack is a class."""
-        return self.event in _CLASSES
+        return ends_in_classes(self.event)
 
     @property
     def of_doing(self) -> bool:
@@ -128,6 +128,11 @@ class Subject:
         count = next((value for value, (_, unit) in enumerate(self.cluster.values) if unit == "count"), 0)
         every, told = self.cluster.total(count), self.told.profile.total(count)
         return taken if not taken or told == every else max(1, round(taken * told / every))
+
+    @property
+    def sampled(self) -> str:
+        """What these samples are called: each event is one where all are recorded."""
+        return self.measure.words[0] if is_each_one(self.event) else "samples"
 
     def surely(self, share: float) -> float:
         """The least that a share (0 to 1) may be, as far as the samples tell."""

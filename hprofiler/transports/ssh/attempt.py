@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
-from typing import Callable, List
+import time
+from typing import Callable, List, Optional
 
 
 class Attempt:
     """`close` runs what `on_close` was given, last first; what is given later runs at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, since: Optional[float] = None) -> None:
+        """`since` when (monotonic) somebody has been waiting for it, if not only from now on."""
+        self.since = time.monotonic() if since is None else since
         self.complaint: Callable[[], str] = str  # what a ProxyCommand wrote on its stderr
         self.closed = threading.Event()
         self._lock = threading.Lock()

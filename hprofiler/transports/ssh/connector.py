@@ -1,12 +1,11 @@
-"""Connections of one run: what they share is read once, jump hosts are connected to once."""
+"""Connections of one run: what they share is read once."""
 
 from __future__ import annotations
 
 import random
-import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from hprofiler.errors import HostError, UsageError
 from hprofiler.model import Host
@@ -14,6 +13,7 @@ from hprofiler.paths import at_home, is_file
 from hprofiler.transports.ssh import failures
 from hprofiler.transports.ssh.attempt import Attempt
 from hprofiler.transports.ssh.handshake import RefusedBanner, check_host_key, log_in, shake_hands
+from hprofiler.transports.ssh.jumps import Hops, Jumps
 from hprofiler.transports.ssh.keys import AskPassphrase, KeyRing
 from hprofiler.transports.ssh.known_hosts import KnownHosts
 from hprofiler.transports.ssh.options import SshOptions
@@ -28,8 +28,6 @@ KEEPALIVE_SECONDS = 15
 _TRIES = 6
 _FIRST_PAUSE = 0.2
 _MOST_JUMPS = 8
-
-Hops = Tuple[Route, ...]
 
 
 class SshConnector:
@@ -47,12 +45,9 @@ class SshConnector:
         self._routes = RouteFinder(options)
         self._keys = KeyRing(ask_passphrase)
         self._known_hosts = KnownHosts()
-        self._jumps: Dict[Hops, paramiko.Transport] = {}
-        self._jump_locks: Dict[Hops, threading.Lock] = {}
+        self._jumps = Jumps(self._link)
         self._found: Dict[str, Hops] = {}
         """Of hosts whose way was told and is about to be gone: finding it may run commands of ssh_config."""
-        self._lock = threading.Lock()
-        self._closers: List[Attempt] = []
 
     def transport(self, host: Host) -> SshTransport:
         """A transport to `host`, not connected yet."""
@@ -116,7 +111,7 @@ class SshConnector:
             attempt.on_close(link.close)
             shake_hands(link, route, self._known_hosts, seconds, attempt)
             check_host_key(link, route, self._known_hosts)
-            log_in(link, route, self._keys, seconds)
+            log_in(link, route, self._keys, seconds, attempt)
             link.set_keepalive(KEEPALIVE_SECONDS)
             return link
         except (paramiko.SSHException, EOFError, OSError) as error:
@@ -148,7 +143,7 @@ class SshConnector:
         import paramiko
 
         try:
-            channel = self._jump(hops).open_channel(
+            channel = self._jumps.link(hops, attempt).open_channel(
                 "direct-tcpip", (route.hostname, route.port), ("127.0.0.1", 0), timeout=self.options.timeout
             )
         except (paramiko.SSHException, EOFError, OSError) as error:
@@ -157,31 +152,9 @@ class SshConnector:
         attempt.on_close(channel.close)
         return channel
 
-    def _jump(self, hops: Hops) -> paramiko.Transport:
-        """The connection to a jump host: one for all hosts behind it."""
-        with self._lock:
-            lock = self._jump_locks.setdefault(hops, threading.Lock())
-        with lock:  # while it is held, only locks of shorter paths are taken
-            link = self._jumps.get(hops)
-            if link is None or not link.is_active():
-                attempt = Attempt()
-                with self._lock:
-                    self._closers.append(attempt)
-                link = self._jumps[hops] = self._link_jump(hops, attempt)
-            return link
-
-    def _link_jump(self, hops: Hops, attempt: Attempt) -> paramiko.Transport:
-        try:
-            return self._link(hops, attempt)
-        except HostError as error:
-            raise HostError(error.stage, f"jump host: {error.reason}", error.remedy) from error
-
     def close(self) -> None:
         """Close the connections to jump hosts."""
-        with self._lock:
-            closers, self._closers = self._closers, []
-        for closer in closers:
-            closer.close()
+        self._jumps.close()
 
     def __enter__(self) -> SshConnector:
         return self

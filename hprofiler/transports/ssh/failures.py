@@ -12,14 +12,21 @@ _TIMEOUT_REMEDY = (
     "check that the host is up and that nothing filters the port, or give it more time with --timeout"
 )
 _NAME_REMEDY = "check the spelling, DNS, or HostName in ssh_config"
+_NAME_SERVER_REMEDY = "check the network (a VPN?) and the name servers of this machine, and try again"
+_NO_NAME_SERVER = (socket.EAI_AGAIN, socket.EAI_FAIL)
 _REFUSED_REMEDY = "check that sshd runs there and listens on this port (--port)"
 _ROUTE_REMEDY = "check the network and the host's address"
+_FILES_REMEDY = "allow more open files (`ulimit -n`), or visit fewer hosts in one run"
+_FILES_LACK = (errno.EMFILE, errno.ENFILE)
 
 
 def socket_failure(error: OSError, route: Route, seconds: float) -> HostError:
     """A TCP connection that did not come about, or broke."""
     where = route.where
     if isinstance(error, socket.gaierror):
+        if error.errno in _NO_NAME_SERVER:
+            reason = f"no name server could tell the address of {route.hostname}: {error.strerror}"
+            return HostError("connect", reason, _NAME_SERVER_REMEDY)
         return HostError("connect", f"the name {route.hostname} is not known", _NAME_REMEDY)
     if isinstance(error, (socket.timeout, TimeoutError)) or error.errno == errno.ETIMEDOUT:
         return timed_out(route, seconds)
@@ -27,7 +34,8 @@ def socket_failure(error: OSError, route: Route, seconds: float) -> HostError:
         return HostError("connect", f"connection refused by {where}", _REFUSED_REMEDY)
     if error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
         return HostError("connect", f"no route to {where}", _ROUTE_REMEDY)
-    return HostError("connect", f"cannot connect to {where}: {error.strerror or error}", _ROUTE_REMEDY)
+    remedy = _FILES_REMEDY if error.errno in _FILES_LACK else _ROUTE_REMEDY
+    return HostError("connect", f"cannot connect to {where}: {error.strerror or error}", remedy)
 
 
 def timed_out(route: Route, seconds: float) -> HostError:
@@ -46,6 +54,11 @@ def refused_banner(route: Route, tries: int, said: str) -> HostError:
         f"sshd on {route.where} closed the connection before the login, {tries} times ({said})",
         "it may have too many connections (MaxStartups): connect to fewer hosts at once with --parallel",
     )
+
+
+def proxy_not_started(error: OSError) -> HostError:
+    remedy = _FILES_REMEDY if error.errno in _FILES_LACK else ""
+    return HostError("connect", f"cannot start the ProxyCommand: {error.strerror}", remedy)
 
 
 def proxy_ended(route: Route, tries: int, said: str) -> HostError:
@@ -91,6 +104,25 @@ def changed_key(route: Route, kind: str, fingerprint: str, place: str) -> HostEr
 def revoked_key(route: Route, place: str) -> HostError:
     return HostError(
         "connect", f"the host key of {route.known_as} is revoked ({place})", "do not connect to this host"
+    )
+
+
+def login_timed_out(route: Route, tried: list[str], seconds: float) -> HostError:
+    return HostError(
+        "connect",
+        f"timed out after {seconds:.3g} s while logging in as {route.user} on {route.where}:"
+        f" tried {', '.join(tried)}",
+        "see what a login there waits for (PAM, LDAP, a home folder over a network), or give it more time"
+        " with --timeout",
+    )
+
+
+def hung_up(route: Route, tried: list[str]) -> HostError:
+    return HostError(
+        "connect",
+        f"sshd on {route.where} closed the connection during the login as {route.user}:"
+        f" tried {', '.join(tried)}",
+        "its log says why; if there are more keys than tries (MaxAuthTries), name one with --identity",
     )
 
 

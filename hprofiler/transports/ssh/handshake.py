@@ -6,6 +6,7 @@ import base64
 import hashlib
 import logging
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Tuple
 
 from hprofiler.errors import HostError
@@ -92,30 +93,43 @@ def check_host_key(link: paramiko.Transport, route: Route, known_hosts: KnownHos
         ) from error
 
 
-def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float) -> None:
-    """Offer what there is until the host takes one. Raises HostError naming everything that was tried."""
+def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float, attempt: Attempt) -> None:
+    """Offer what there is until the host takes one, within `seconds`, in which no time to type counts.
+
+    Raises HostError naming everything that was tried.
+    """
     import paramiko
 
-    link.auth_timeout = seconds
+    left = seconds
     tried: List[str] = []
-    for name, attempt in _attempts(link, route, keys):
+    for name, offer in _offers(link, route, keys):
+        if attempt.closed.is_set():  # while somebody was to type
+            raise failures.closed(route)
         tried.append(name)
-        if attempt is None:
+        if offer is None:
             continue
+        link.auth_timeout, began = left, time.monotonic()
         try:
-            more = attempt()
+            more = offer()
         except paramiko.AuthenticationException:
-            pass
+            pass  # paramiko's word for a refusal, for no answer in time and for a connection that ends
         except (paramiko.SSHException, EOFError, OSError) as error:
-            if not link.is_active():
-                tried[-1] += " (then the server hung up)"
-                break
-            tried[-1] += f" ({error})"
+            if link.is_active():
+                tried[-1] += f" ({error})"
         else:
             if link.is_authenticated():
                 return
             tried[-1] += f" (accepted, but the server wants {', '.join(more)} as well)"
             break
+        finally:
+            left -= time.monotonic() - began
+        if attempt.closed.is_set():
+            raise failures.closed(route)
+        if not link.is_active():
+            raise failures.hung_up(route, tried)
+        if left <= 0:
+            raise failures.login_timed_out(route, tried, seconds)
+    link.auth_timeout = left
     raise failures.not_authenticated(route, tried, _allowed(link, route))
 
 
@@ -132,7 +146,7 @@ def _allowed(link: paramiko.Transport, route: Route) -> List[str]:
     return []
 
 
-def _attempts(
+def _offers(
     link: paramiko.Transport, route: Route, keys: KeyRing
 ) -> Iterator[Tuple[str, Optional[Callable[[], List[str]]]]]:
     kerberos = _kerberos(link, route)

@@ -90,10 +90,7 @@ class KeyRing:
         return Credential(f"key {path} (wrong passphrase)", None)
 
     def _passphrase(self, path: Path) -> Optional[str]:
-        try:
-            return self._ask(f"Passphrase for {path}: ") if self._ask else None
-        except EOFError:  # the user has closed the input
-            return None
+        return self._ask(f"Passphrase for {path}: ") if self._ask else None
 
 
 def _open_key(path: Path, passphrase: Optional[str]) -> paramiko.PKey:

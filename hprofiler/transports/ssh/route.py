@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import getpass
+import io
 import os
 import re
-import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple
 
 from hprofiler.errors import HostError, UsageError
 from hprofiler.model import Host
@@ -137,8 +136,7 @@ class RouteFinder:
             with self._lock:  # a lookup may ask the resolver; not worth more than one at a time
                 if self._config is None:
                     self._config = self._read()
-                with _nothing_to_read():
-                    return dict(self._config.lookup(address))
+                return dict(self._config.lookup(address))
         except UsageError as error:
             raise HostError("connect", error.reason, error.remedy) from error
         except Exception as error:  # paramiko raises many kinds here, ImportError (Match exec) among them
@@ -147,6 +145,7 @@ class RouteFinder:
     def _read(self) -> paramiko.SSHConfig:
         import paramiko
 
+        _keep_our_input()
         if self._options.config_path:
             try:
                 text = read_config(self._options.config_path, usual(_USER_DIR) or _SYSTEM_DIR)
@@ -166,16 +165,23 @@ class RouteFinder:
         return paramiko.SSHConfig.from_text(text)
 
 
-@contextlib.contextmanager
-def _nothing_to_read() -> Iterator[None]:
-    """Commands of `Match exec` have no input, as with ssh: paramiko would let them read ours."""
-    ours = sys.stdin
-    with Path(os.devnull).open(encoding="utf-8") as nothing:
-        sys.stdin = nothing
-        try:
-            yield
-        finally:
-            sys.stdin = ours
+class _NothingToRead:
+    """Runs commands of `Match exec` for paramiko. They have no input, as with ssh; it gives them ours."""
+
+    def __init__(self, invoke: Any) -> None:
+        self._invoke = invoke
+
+    def run(self, command: str, **options: Any) -> Any:
+        return self._invoke.run(command, in_stream=io.StringIO(), **options)
+
+
+def _keep_our_input() -> None:
+    """For all lookups: paramiko has no option for it, and other threads need sys.stdin as it is."""
+    from paramiko import config
+
+    invoke = getattr(config, "invoke", None)
+    if invoke is not None and not isinstance(invoke, _NothingToRead):
+        config.invoke = _NothingToRead(invoke)  # type: ignore[attr-defined]
 
 
 def _port(text: str) -> int:

@@ -9,9 +9,8 @@ import socket
 import subprocess
 import time
 from functools import partial
-from typing import Callable, Tuple
+from typing import Any, Callable, Tuple
 
-from hprofiler.errors import HostError
 from hprofiler.transports.base import StderrTail
 from hprofiler.transports.ssh import failures
 from hprofiler.transports.ssh.route import Route
@@ -19,6 +18,7 @@ from hprofiler.transports.ssh.route import Route
 _RTO_MAX_MS = getattr(socket, "TCP_RTO_MAX_MS", 44)
 _LONGEST_SILENCE = 2000
 OnClose = Callable[[Callable[[], None]], None]
+_Address = Tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
 
 
 def dial(route: Route, seconds: float, on_close: OnClose) -> socket.socket:
@@ -30,22 +30,30 @@ def dial(route: Route, seconds: float, on_close: OnClose) -> socket.socket:
     except (OSError, UnicodeError) as error:
         known = error if isinstance(error, OSError) else socket.gaierror()
         raise failures.socket_failure(known, route, seconds) from error
-    for number, (family, kind, protocol, _, address) in enumerate([*addresses, *addresses]):
+    for number, address in enumerate([*addresses, *addresses]):
         left = deadline - time.monotonic()
         # The kernel asks for a neighbour for three seconds only, in which a link may have been down.
         if left <= 0 or (number >= len(addresses) and failure.errno != errno.EHOSTUNREACH):
             break
-        connection = socket.socket(family, kind, protocol)
-        on_close(lambda connection=connection: shut(connection))  # type: ignore[misc]
         try:
-            connection.settimeout(left)
-            connection.connect(address)
-            tune(connection, seconds)
-            return connection
+            return _connected(address, left, seconds, on_close)
         except OSError as error:
-            connection.close()
             failure = error
     raise failures.socket_failure(failure, route, seconds)
+
+
+def _connected(address: _Address, left: float, seconds: float, on_close: OnClose) -> socket.socket:
+    family, kind, protocol, _, where = address
+    connection = socket.socket(family, kind, protocol)
+    on_close(lambda: shut(connection))
+    try:
+        connection.settimeout(left)
+        connection.connect(where)
+        tune(connection, seconds)
+        return connection
+    except OSError:
+        connection.close()
+        raise
 
 
 def tune(connection: socket.socket, seconds: float) -> None:
@@ -65,23 +73,30 @@ def tune(connection: socket.socket, seconds: float) -> None:
 
 def spawn_proxy(command: str, on_close: OnClose) -> Tuple[socket.socket, StderrTail]:
     """A ProxyCommand's stdin and stdout as a socket, and what it complains of. Raises HostError."""
-    ours, theirs = socket.socketpair()
     try:
-        with theirs:
-            process = subprocess.Popen(
+        ours, process = _proxy(command)
+    except OSError as error:
+        raise failures.proxy_not_started(error) from error
+    on_close(lambda: shut(ours))
+    on_close(process.terminate)
+    assert process.stderr is not None
+    return ours, StderrTail(partial(os.read, process.stderr.fileno()), ended=process.communicate)
+
+
+def _proxy(command: str) -> Tuple[socket.socket, subprocess.Popen[bytes]]:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        try:
+            return ours, subprocess.Popen(
                 ["/bin/sh", "-c", "exec " + command],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
-    except OSError as error:
-        ours.close()
-        raise HostError("connect", f"cannot start the ProxyCommand: {error.strerror}") from error
-    on_close(lambda: shut(ours))
-    on_close(process.terminate)
-    assert process.stderr is not None
-    return ours, StderrTail(partial(os.read, process.stderr.fileno()), ended=process.communicate)
+        except OSError:
+            ours.close()
+            raise
 
 
 def shut(connection: socket.socket) -> None:

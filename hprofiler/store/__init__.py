@@ -12,28 +12,33 @@ Names on disk are made from names of hosts and events, which nobody vouches for:
 
 from __future__ import annotations
 
-import dataclasses
 import fcntl
 import hashlib
 import itertools
-import json
 import logging
 import os
 import re
+import shlex
 import shutil
 from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
 from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping, Optional
 
 from hprofiler import foreign_json
 from hprofiler.errors import RunFolderError
 from hprofiler.paths import is_file, is_folder, is_there
+from hprofiler.store.room import Room
+from hprofiler.store.written import pieces
 
 _log = logging.getLogger(__name__)
 
 RUN_FILE = "run.json"
+PAGE_FILE = "report.html"
 FORMAT = 2
+# What stands for the run folder that it is in where one is asked for.
+_STANDS_FOR_ALL = (RUN_FILE, PAGE_FILE, "cluster", "hosts")
+# How far below its run folder a profile is at most.
+_DEEPEST = 4
 
 
 class RunFolder:
@@ -42,6 +47,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._hold: Optional[int] = None
+        self._room: Optional[Room] = None
 
     @classmethod
     def create(cls, path: Path, force: bool = False) -> RunFolder:
@@ -54,6 +60,7 @@ class RunFolder:
         try:
             folder = next(folder for folder in map(cls, _beside(path)) if folder._claim(force))
             folder.write_run({"format": FORMAT})
+            folder._room = Room(folder.path)
         except OSError as error:
             raise RunFolderError(
                 f"cannot write the run folder {path}: {error.strerror}", "choose another folder with -o"
@@ -62,7 +69,11 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """An existing run folder. Raises RunFolderError when it is none or its format is unknown."""
+        """An existing run folder, which its page, run.json and own folders stand for as well.
+
+        Raises RunFolderError when it is none or its format is unknown.
+        """
+        path = _run_of(path)
         folder = cls(path)
         found = folder.run.get("format")
         if found != FORMAT:
@@ -82,8 +93,10 @@ class RunFolder:
             text = file.read_bytes()
             # Without a bound of values: a day's recordings have a second each in their timelines.
             content = foreign_json.read(text, len(text))
-        except FileNotFoundError:
-            raise RunFolderError(f"{self.path} is no run folder: it has no {RUN_FILE}") from None
+        except (FileNotFoundError, NotADirectoryError):
+            raise RunFolderError(
+                f"{self.path} is no run folder: it has no {RUN_FILE}", _near(self.path)
+            ) from None
         except (OSError, ValueError) as error:
             raise RunFolderError(f"cannot read {file}: {error}") from error
         if not isinstance(content, dict):
@@ -92,10 +105,12 @@ class RunFolder:
 
     def write_run(self, content: Mapping[str, Any]) -> None:
         """Replace run.json at once: a reader sees the old or the new one. RunFolderError where that fails."""
-        text = _on_one_line(json.dumps(content, indent=2, default=_plain)).encode() + b"\n"
+        self._free_room()
         try:
             with replacing(self.path / RUN_FILE) as file:
-                file.write(text)
+                for piece in pieces(content):
+                    file.write(piece.encode())
+                file.write(b"\n")
         except OSError as error:
             raise RunFolderError(
                 f"cannot write the run folder {self.path}: {error.strerror}", "choose another folder with -o"
@@ -122,7 +137,17 @@ class RunFolder:
 
     @property
     def page_path(self) -> Path:
-        return self.path / "report.html"
+        return self.path / PAGE_FILE
+
+    def how_to_read_profiles(self) -> str:
+        """Where profiles of processes are, of which run.json does not tell; "" where there are none."""
+        hosts = self.path / "hosts"
+        names = sorted({path.name for path in hosts.glob("*/*/*.pb.gz")})
+        if not names:
+            return ""
+        name = "cpu.pb.gz" if "cpu.pb.gz" in names else names[0]
+        files = f"{shlex.quote(str(hosts))}/*/*/{shlex.quote(name)}"
+        return f"profiles of processes are in {hosts}: `hprofiler convert {files} -o out.html` reads them"
 
     def old_pages(self, events: Iterable[str]) -> List[Path]:
         """The pages that earlier versions wrote beside it, one an event."""
@@ -130,9 +155,14 @@ class RunFolder:
 
     def release(self) -> None:
         """Let other runs have the folder."""
+        self._free_room()
         if self._hold is not None:
             os.close(self._hold)
             self._hold = None
+
+    def _free_room(self) -> None:
+        if self._room is not None:
+            self._room.free()
 
     def _claim(self, force: bool) -> bool:
         """Hold the folder, unless a run is in it that is to be kept."""
@@ -222,8 +252,29 @@ def _hashed(name: str) -> str:
 def _beside(path: Path) -> Iterator[Path]:
     """The path, and those that are as good where it is taken."""
     yield path
+    named = path.resolve() if path.name in ("", "..") else path  # `.` has no name
+    if not named.name:
+        raise RunFolderError(f"{path} has a run in it", "choose another folder with -o")
     for number in itertools.count(2):
-        yield path.with_name(f"{path.name}-{number}")
+        yield named.with_name(f"{named.name}-{number}")
+
+
+def is_run_file(path: Path) -> bool:
+    """Whether this is no profile of a run folder, and stands for the folder: its page, or run.json."""
+    return path.name in (RUN_FILE, PAGE_FILE) and is_file(path) and is_file(path.with_name(RUN_FILE))
+
+
+def _run_of(path: Path) -> Path:
+    """The run folder that is meant by the path."""
+    own = path.name in _STANDS_FOR_ALL and is_there(path) and not is_file(path / RUN_FILE)
+    return path.parent if own and is_file(path.parent / RUN_FILE) else path
+
+
+def _near(path: Path) -> str:
+    """What to name in place of something inside a run folder; "" for all else."""
+    above = list(path.parents)[:_DEEPEST] if is_there(path) else []
+    found = next((folder for folder in above if is_file(folder / RUN_FILE)), None)
+    return f"it is in one: name {found}" if found else ""
 
 
 def _content_of(folder: RunFolder) -> Mapping[str, Any]:
@@ -239,18 +290,3 @@ def events_of(run: Mapping[str, Any]) -> List[str]:
     events = sampling.get("events") if isinstance(sampling, dict) else None
     texts = [event for event in events if isinstance(event, str)] if isinstance(events, list) else []
     return list(dict.fromkeys(texts))
-
-
-def _on_one_line(text: str) -> str:
-    """JSON text with each list of numbers (timelines are long) on one line; strings hold no line breaks."""
-    return re.sub(r"\[[\s\d,]*\n[\s\d,]*\]", lambda found: " ".join(found.group().split()), text)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Enum):
-        return value.value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if isinstance(value, Path):
-        return str(value)
-    raise TypeError(f"no JSON form for {type(value).__name__}")
