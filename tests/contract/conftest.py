@@ -73,15 +73,20 @@ def private(agent_binary: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def start_agent(private: Path) -> Iterator[StartAgent]:
-    """Starts agents as coordinators do without sudo, optionally as another user; all are ended."""
+    """Starts agents as coordinators do without sudo, optionally as another user; all are ended.
+
+    `rights` are words of setpriv, for that user.
+    """
     agents: List[Agent] = []
 
-    def start(user: Optional[int] = None, env: Optional[Dict[str, str]] = None) -> Agent:
+    def start(
+        user: Optional[int] = None, env: Optional[Dict[str, str]] = None, rights: Sequence[str] = ()
+    ) -> Agent:
         command = [str(private), "--any-library"]
         if user is not None:
             os.chown(private.parent, user, user)
             os.chown(private, user, user)
-            command = [*as_user(user), *command]
+            command = [*as_user(user), *rights, *command]
         agents.append(Agent(command, env))
         return agents[-1]
 

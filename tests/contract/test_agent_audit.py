@@ -15,6 +15,7 @@ from tests.contract.agent_driver import Agent
 from tests.contract.asking import chosen, sampling
 from tests.contract.conftest import OTHER_USER, as_user
 from tests.contract.perf_engine import FRAME_POINTERS, perfmap, processes
+from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
 
@@ -182,6 +183,21 @@ def test_all_that_async_profilers_engine_does_is_told(traced, private, library_f
     compare(agent, seen, private)
     assert set(signals_told(agent)) == {f"SIGQUIT to {burner.outer.pid}" for burner in burners}
     assert len(seen.signals) == 2 and all("SIGQUIT" in words for words in seen.signals)
+
+
+def test_files_of_a_folder_that_jvms_share_are_told_as_their_own(traced, library_file, burn):
+    """The last of them to leave the run's folder removes what all have in it."""
+    burners = [burn(load=0.2) for _ in range(3)]
+    identities = [procs.Identity.of(burner.outer.pid) for burner in burners]
+    began = {one.start_time: one.pid for one in identities if one}
+    agent = traced()
+    record(agent, "async-profiler", library_file, *burners)
+    finished(agent)
+    named = re.compile(r".*/\.hprofiler-run-[^/]*/\d+-\d+-(?P<began>\d+)\.[^/]*")
+    removed = [act for act in agent.acts if act["what"] == "removed"]
+    files = [(act["pid"], one["began"]) for act in removed if (one := named.fullmatch(act["detail"]))]
+    assert {pid for pid, _ in files} == set(began.values()), removed
+    assert all(began[int(start)] == pid for pid, start in files), removed
 
 
 def test_all_that_perfs_engine_does_is_told(traced, private, library_file, burn):

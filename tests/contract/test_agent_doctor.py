@@ -281,6 +281,51 @@ def test_of_the_host_and_the_jvm(both, agent, plain):
     assert "JDK" in jvm["text"] and "threads" in jvm["text"]
 
 
+def texts(checked: Event, about: str) -> str:
+    """What is told of a process, or of the host, under one word."""
+    return "\n".join(one["text"] for one in checked["findings"] if one["about"] == about)
+
+
+def test_of_a_jvm_that_publishes_nothing_of_itself(both, agent, burn):
+    (checked,) = both.check(processes(agent, burn(options=["-XX:-UsePerfData"])), sampling())["processes"]
+    assert "vendor unknown" in texts(checked, "jvm"), checked
+
+
+@pytest.mark.parametrize(
+    ("disk", "words"), [("true", "records in this JVM (/"), ("false", "may record in it")]
+)
+def test_of_a_jvm_that_records_itself(both, agent, burn, tmp_path, disk, words):
+    options = [f"-XX:StartFlightRecording=disk={disk}", f"-XX:FlightRecorderOptions=repository={tmp_path}"]
+    (checked,) = both.check(processes(agent, burn(jdk=17, options=options)), sampling())["processes"]
+    told = texts(checked, "profiler")
+    assert "Flight Recorder (JFR)" in told and words in told, checked
+
+
+@pytest.mark.parametrize(("options", "warns"), [([], True), ([NO_ATTACH], False)])
+def test_that_a_jvm_warns_only_of_what_is_loaded(both, agent, burn, options, warns):
+    found = processes(agent, burn(jdk=21, options=options))
+    (checked,) = both.check(found, sampling(engine="perf"))["processes"]
+    assert ("will warn on its standard error" in texts(checked, "flags")) == warns, checked
+
+
+def test_async_profiler_is_not_advised_where_it_is_kept_out(both, burn):
+    checked = both.agree(burn(options=[NO_ATTACH], load=0.2))
+    assert checked["engine"] == "perf" and "stacks may be broken" in checked["reason"], checked
+    assert "PreserveFramePointer" in checked["remedy"] and "or use async-profiler" not in checked["remedy"]
+
+
+def test_by_capabilities_alone_nothing_has_a_name(both, start_agent, library_file, plain):
+    """The kernel would have it sampled: that it would not is no reason."""
+    held = ["--inh-caps=+perfmon", "--ambient-caps=+perfmon"]
+    agent = start_agent(user=OTHER_USER, rights=held)
+    agent.hello()
+    told = Both(agent, library_file.read_bytes()).check(processes(agent, plain), sampling(engine="perf"))
+    assert "the agent has CAP_PERFMON" in texts(told, "user"), told
+    (checked,) = told["processes"]
+    assert checked["status"] == "failed" and "nothing of it would have a name" in checked["reason"], checked
+    assert agent.bye() == 0
+
+
 @pytest.mark.parametrize(
     ("version", "words"), [("4.4", "async-profiler 4.4 is not known"), (None, "which release")]
 )

@@ -70,6 +70,17 @@ def test_all_events_in_one_recording(agent, library, burn, jdk):
     assert "allocation interval" in outcome["reason"]
 
 
+def test_stacks_that_a_method_event_broke_are_told(agent, library, burn):
+    """The class of a method that was recorded as an event is another one from then on."""
+    burner = burn(jdk=17, load=0.5)
+    _, before, _ = record(agent, library, burner, ["cpu"])
+    record(agent, library, burner, ["Burner.hotAlpha"])
+    _, outcome, profiles = record(agent, library, burner, ["cpu"], duration=2)
+    assert good(outcome) and "of the stacks are broken: async-profiler" in outcome["reason"], outcome
+    assert "];break_" in profiles["cpu"][1].to_folded(0, False).decode()
+    assert "broken" not in before["reason"]
+
+
 def test_a_process_keeps_its_wait_below_its_thread(agent, library, burn):
     _, _, profiles = record(agent, library, burn(load=0.0), ["offcpu"])
     head, profile = profiles["offcpu"]

@@ -38,11 +38,17 @@ def is_mine(tid):
             return any(line.startswith("Uid:") and user in line.split() for line in status)
     except OSError:
         return False
+def threads():
+    try:
+        return [int(tid) for tid in os.listdir(f"/proc/{pid}/task") if is_mine(tid)]
+    except OSError:  # the agent has ended
+        return None
 print("ready", flush=True)
 for _ in range(rounds):
-    if worked or not os.path.isdir(f"/proc/{pid}"):
+    mine = threads()
+    if worked or mine is None:
         break
-    for tid in map(int, filter(is_mine, os.listdir(f"/proc/{pid}/task"))):
+    for tid in mine:
         hit.add(tid)
         strike("limits", lambda: resource.prlimit(tid, resource.RLIMIT_NOFILE, (3, 3)))
         strike("memory", lambda: open(f"/proc/{pid}/task/{tid}/mem", "rb"))

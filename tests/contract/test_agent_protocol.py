@@ -182,6 +182,26 @@ def test_list_masks_secrets_and_leaves_the_session_out(agent):
             process.stdin.close()
 
 
+@pytest.mark.parametrize(
+    ("selector", "matches"),
+    [
+        ({"kind": "text", "text": "token=h"}, False),
+        ({"kind": "regex", "regex": "\\{.*:.?h"}, False),
+        ({"kind": "rule", "any": [{"options": "token=h"}]}, False),
+        ({"kind": "rule", "any": [{"options": "db.password=h"}]}, False),
+        ({"kind": "regex", "regex": "token=[*].*secret.:[*]"}, True),
+        ({"kind": "rule", "any": [{"options": "db.password=[*]"}]}, True),
+    ],
+)
+def test_no_selector_can_be_used_to_guess_a_secret(agent, burn, tmp_path, selector, matches):
+    """What it looks at has the same masks as what is told, that of a file of arguments as well."""
+    file = tmp_path / "arguments"
+    file.write_text("-Ddb.password=hunter4")
+    burner = burn(options=["-Dapi.token=hunter2", '-Djson={"secret":"hunter3"}', f"@{file}"])
+    found = [process["pid"] for process in agent.find(**selector)["processes"]]
+    assert (burner.outer.pid in found) == matches
+
+
 def test_the_coordinators_own_processes_never_match(start_agent, burn):
     burner = burn()
     pids, host = [burner.outer.pid], start_agent().hello()["host"]

@@ -68,7 +68,8 @@ def test_what_is_no_jvm_is_never_signalled(agent, library):
     try:
         answer = agent.find(kind="pids", pids=[sleeper.pid])
         assert answer["processes"] == []
-        assert answer["ignored"] == [{"pid": sleeper.pid, "reason": "not a JVM (sleep)"}]
+        ignored = {"pid": sleeper.pid, "reason": "not a JVM (sleep)", "doubtful": False}
+        assert answer["ignored"] == [ignored]
         identity = procs.Identity.of(sleeper.pid)
         process = {"pid": sleeper.pid, "start_time": identity.start_time, "label": "", "labels": {}}
         assert "is no JVM" in refusal(agent, library, process)["reason"]

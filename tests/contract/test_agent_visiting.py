@@ -98,7 +98,7 @@ def test_it_runs_with_what_there_is(
     burner = burn()
     with AgentSession.open(bare(shell, tools), binaries) as session:
         assert session.hello.facts.user
-        assert burner.outer.pid in {process.pid for process in session.list()}
+        assert burner.outer.pid in {process.pid for process in session.list().processes}
         assert left() == []
         session.bye()
     assert left() == []

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,8 @@ pytestmark = [
 FOLDER = f".hprofiler-{os.geteuid()}"
 
 
-NEEDED = ("sh", "uname", "mkdir", "cat", "chmod", "mv", "rm", "wc")
+SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
+NEEDED = ("sh", "uname", "mkdir", "cat", "chmod", "ls", "mv", "rm", "wc")
 
 
 class Machine:
@@ -141,8 +143,19 @@ def few_tools(machine: Machine) -> str:
         f"ln -s /nowhere /tmp/{FOLDER}",
         f"mkdir -m 777 /tmp/{FOLDER}; chown 12345 /tmp/{FOLDER}",
         f"echo >/tmp/{FOLDER}",
+        f"mkdir -m 777 /tmp/{FOLDER}",
+        f"mkdir -m 770 /tmp/{FOLDER}",
     ],
-    ids=["noexec", "read-only", "symlink", "dangling symlink", "of another user", "a file"],
+    ids=[
+        "noexec",
+        "read-only",
+        "symlink",
+        "dangling symlink",
+        "of another user",
+        "a file",
+        "open to all",
+        "open to a group",
+    ],
 )
 def test_an_unusable_folder_is_passed_over(machine, spoil):
     machine.sh(spoil)
@@ -167,10 +180,36 @@ def test_all_folders_in_their_order(machine):
     assert caught.value.stage == "push" and "noexec" in caught.value.remedy
 
 
-def test_a_folder_that_others_may_write_to_is_closed(machine):
-    machine.sh(f"mkdir -m 777 /tmp/{FOLDER}")
+def test_a_folder_that_others_may_look_into_is_closed(machine):
+    machine.sh(f"mkdir -m 2755 /tmp/{FOLDER}")
     start(machine)
-    assert machine.sh(f"stat -c %a /tmp/{FOLDER}") == "700\n"
+    assert machine.sh(f"stat -c %a /tmp/{FOLDER}") in ("700\n", "2700\n")
+
+
+@pytest.mark.parametrize(
+    "plant",
+    ["chown 12345 {agent}", "mv {agent} /dev/shm/theirs; ln -s /dev/shm/theirs {agent}"],
+    ids=["of another user", "a link"],
+)
+@pytest.mark.parametrize("shell", SHELLS)
+def test_an_agent_that_another_may_change_is_replaced(machine, plant, shell):
+    """Though it has the right content as it is looked at."""
+    machine.sh(f"mount --bind {shutil.which(shell)} /bin/sh")
+    start(machine)
+    agent = machine.sh(f"echo /tmp/{FOLDER}/agent-*").strip()
+    machine.sh(plant.format(agent=agent))
+    assert start(machine) == (True, 3)
+    assert machine.sh(f"stat -c '%F %u' {agent}") == f"regular file {os.geteuid()}\n"
+    assert start(machine) == (False, 1)
+
+
+def test_what_others_planted_in_an_open_folder_is_written_to_by_nobody(machine):
+    """By a name that they can guess: numbers of processes."""
+    machine.sh(f"mkdir -m 777 /tmp/{FOLDER}; echo root >/dev/shm/valued")
+    plant = "import os; [os.symlink('/dev/shm/valued', f'probe-{pid}') for pid in range(65536)]"
+    machine.sh(f"cd /tmp/{FOLDER} && {Path(sys.executable).resolve()} -c {shlex.quote(plant)}")
+    start(machine)
+    assert machine.sh("cat /dev/shm/valued") == "root\n"
 
 
 def test_no_room_for_the_agent(machine):

@@ -137,5 +137,7 @@ def test_live_objects_are_estimated(allocations: Tuple[Path, Dict[str, Tuple[int
         # Its sampler takes these objects 6 to 21 % too often. All live, so what lives is what was sampled.
         assert kept.total("inuse_space") == pytest.approx(kept.total("alloc_space"), rel=0.05)
         near = 0.35
+    elif jdk_of(recording) == 17:
+        near = 0.35  # its sampler takes them 4 to 22 % too seldom, 11 % on average
     assert kept.total("inuse_space") == pytest.approx(space, rel=near)
     assert kept.total("inuse_objects") == pytest.approx(objects, rel=near)

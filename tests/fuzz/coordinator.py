@@ -34,7 +34,7 @@ BETWEEN = b"\xff\xff"
 """What two commands of one host say."""
 PARSERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "hello": events.parse_hello,
-    "processes": events.parse_listed,
+    "processes": events.parse_listing,
     "found": lambda event: events.parse_found(event, "here"),
     "ready": events.parse_ready,
     "watched": events.parse_watched,

@@ -59,7 +59,7 @@ _LEFT = {
 _EVENTS = (
     _HELLO,
     {**_HELLO, "session": "4711-99812"},
-    {"type": "processes", "processes": [_PROCESS]},
+    {"type": "processes", "processes": [_PROCESS], "ignored": [{"pid": 8, "reason": "r"}]},
     {"type": "found", "searched": 9, "processes": [_PROCESS], "ignored": [{"pid": 8, "reason": "r"}]},
     {"type": "ready", "processes": [{"pid": 7}]},
     {"type": "outcome", **_OUTCOME},

@@ -1,9 +1,14 @@
-"""The recipes of README.md, run as they stand there, in order, against executors on the lab's hosts."""
+"""README.md's recipes in `sh` blocks, run as they stand there, in order, against executors in the lab.
+
+YARN's, in a `bash` block, is in test_lab_yarn.py, that for pods in test_lab_k8s.py, the one for CI here; a
+page that is shown in a browser, or served, is in unit/test_serving.py.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import List, Tuple
 
@@ -18,10 +23,10 @@ EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 HOSTS = ("host1", "host2", "host3")
 
 
-def recipes() -> List[str]:
-    """The command lines of README's `sh` blocks."""
+def recipes(shell: str = "sh") -> List[str]:
+    """The command lines of README's blocks for that shell."""
     text = (cache.CHECKOUT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(rf"^```{shell}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     return [line for block in blocks for line in block.splitlines()]
 
 
@@ -67,3 +72,7 @@ def test_recipes_work_as_they_stand(
             assert (folder / file).stat().st_size > 0, recipe
         if " ps " in recipe:
             assert all(f"executor {number}" in result.out for number in (1, 2, 3)), str(result)
+    shutil.copytree(folder / "results", folder / "baseline")
+    (for_ci,) = [recipe for recipe in recipes("bash") if recipe.startswith("hprofiler diff baseline results")]
+    unchanged = coordinator.run(*expanded(for_ci, folder), folder=folder)
+    assert unchanged.code == 0, f"{for_ci}\n{unchanged}"

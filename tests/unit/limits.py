@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 from typing import List, Sequence
 
 import pytest
 
-from hprofiler.collect import HostProgress, crew
+from hprofiler.collect import HostProgress, Listener, crew
 from hprofiler.collect.beside import Beside
+from hprofiler.collect.teller import Teller
 from hprofiler.collect.watchdog import Watchdog
 from tests.unit.stand_in import Fleet
+
+
+class Prompt(Teller[HostProgress]):
+    """Tells at once: time passes for the limits that a step has, and not for those of the next."""
+
+    def __init__(self, listener: Listener) -> None:
+        super().__init__(listener)
+        self._telling = threading.Lock()
+
+    def tell(self, what: HostProgress) -> None:
+        with self._telling:
+            self._listener(what)
 
 
 class Limits:
@@ -25,6 +39,7 @@ class Limits:
                 dogs.append(self)
 
         monkeypatch.setattr(crew, "Watchdog", Known)
+        monkeypatch.setattr(crew, "Teller", Prompt)
 
     def pass_time(self, seconds: float) -> None:
         """For the limits that are set by now so many seconds are over."""

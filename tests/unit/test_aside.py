@@ -8,7 +8,7 @@ from typing import List
 
 import pytest
 
-from hprofiler.aside import TooLate, many, within
+from hprofiler.aside import TooLate, in_order, many, within
 
 PATIENCE = 60.0
 
@@ -40,3 +40,35 @@ def test_many_in_their_order() -> None:
     assert many(lambda item: item * 2, list(range(100)), 8) == list(range(0, 200, 2))
     with pytest.raises(ZeroDivisionError):
         many(lambda item: 1 // item, [1, 0, 1], 2)
+
+
+def test_in_order_a_few_are_begun_before_the_first_is_taken() -> None:
+    begun: SimpleQueue[int] = SimpleQueue()
+    go_on = threading.Event()
+
+    def work(item: int) -> int:
+        begun.put(item)
+        assert go_on.wait(PATIENCE)
+        return item * 2
+
+    found = in_order(work, range(100), 3)
+    first = threading.Thread(target=lambda: taken.append(next(found)))
+    taken: List[int] = []
+    first.start()
+    assert sorted(begun.get(timeout=PATIENCE) for _ in range(3)) == [0, 1, 2]
+    go_on.set()
+    first.join()
+    ahead = []
+    for number in found:
+        taken.append(number)
+        ahead.append(3 + begun.qsize() - len(taken))
+    assert taken == list(range(0, 200, 2)) and max(ahead) <= 3
+
+
+def test_in_order_the_first_that_fails_ends_it_and_waits_for_nobody() -> None:
+    forever = threading.Event()
+    found = in_order(lambda item: 1 // item if item < 2 else forever.wait(), [1, 0, 2], 3)
+    assert next(found) == 1
+    with pytest.raises(ZeroDivisionError):
+        next(found)
+    forever.set()

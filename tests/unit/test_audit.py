@@ -9,7 +9,8 @@ import resource
 import signal
 import subprocess
 import sys
-from dataclasses import replace
+import threading
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
@@ -20,12 +21,13 @@ from hprofiler.agent.wire import BadEvent
 from hprofiler.collect import Audit
 from hprofiler.collect.audit import VisitAudit, in_words
 from hprofiler.errors import HostError, UsageError
-from hprofiler.model import Host
+from hprofiler.model import Host, Sampling, Status
 from hprofiler.passwords import hide_values
 from hprofiler.transports.ssh.connector import SshConnector
 from hprofiler.transports.ssh.options import SshOptions
-from tests.unit.stand_in import Fleet, StandIns
+from tests.unit.stand_in import Fleet, Named, StandIns
 
+PATIENCE = 60
 RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', left=[])"
 ENTRY = {"time": 1e9, "what": "attach", "pid": 7, "detail": "load /tmp/x.so"}
 
@@ -121,9 +123,10 @@ def test_a_host_cannot_take_the_room_of_the_others():
 
 
 def test_requests_are_told_without_their_bulk():
-    sampling = {"events": ["cpu", "alloc"]}
+    sampling = asdict(Sampling(("cpu", "alloc"), 99, 7.5, wall_interval=10))
+    how = 'frequency=99 duration=7.5 engine="auto" wall_interval=10 keep_raw=false'
     asked = in_words({"type": "prepare", "sampling": sampling, "processes": [{"pid": 7}], "blobs": {}})
-    assert asked == "prepare events=cpu,alloc pids=7"
+    assert asked == f"prepare events=cpu,alloc {how} pids=7"
     assert in_words({"type": "clean", "kept": True, "dry": True}) == "clean kept=true dry=true"
     assert in_words({"type": "clean", "only": ["file:1:2"]}) == 'clean only=["file:1:2"]'
     assert (
@@ -172,6 +175,62 @@ def test_a_full_disk_ends_the_record_and_nothing_else():
             audit.note("h", "connect", "h")
         audit.end(0, "ok")
     assert lost == ["No space left on device"]
+
+
+class Hanging(io.StringIO):
+    """A file on a file system that hangs from its third line on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = threading.Event()
+
+    def flush(self) -> None:
+        if self.getvalue().count("\n") > 2:
+            self.goes_on.wait(PATIENCE)
+
+
+def test_a_file_system_that_hangs_ends_the_record_and_nothing_else(stand_ins):
+    out, lost = Hanging(), []
+    fleet = Fleet(stand_ins, 600.0, {"a": f"hello(); found(7); {RECORDS}"})
+    audit = Audit(out, lost.append, patience=3.0)
+    fleet.reach = replace(fleet.reach, audit=audit)
+    result = fleet.collect()["a"]
+    audit.end(0, "ok")
+    assert not out.goes_on.is_set() and [line.status for line in result.outcomes] == [Status.OK]
+    assert len(lost) == 1 and lost[0].startswith("a line was not written within")
+    out.goes_on.set()
+    assert [json.loads(line)["what"] for line in out.getvalue().splitlines()][:2] == ["connect", "command"]
+
+
+def test_a_connection_is_closed_also_while_the_record_takes_nothing(stand_ins, monkeypatch):
+    closed, goes_on, asks = threading.Event(), threading.Event(), VisitAudit._asks
+
+    class Spied(Named):
+        def open(self, command):
+            channel = super().open(command)
+            close = channel.close
+            channel.close = lambda: (close(), closed.set())
+            return channel
+
+    def hang(told, request):
+        if request["type"] == "bye":
+            goes_on.wait(PATIENCE)
+        asks(told, request)
+
+    def stop(step):
+        if step.stage == "record":
+            closed.clear()  # those by which the agent was brought there
+            fleet.stop.request()
+            fleet.stop.request()
+
+    monkeypatch.setattr(VisitAudit, "_asks", hang)
+    fleet = Fleet(stand_ins, 600.0, {"a": "hello(); found(7); prepared(7); recording(7); time.sleep(600)"})
+    fleet.reach = replace(fleet.reach, audit=Audit(io.StringIO()), transport_for=Spied)
+    fleet.listener = stop
+    fleet.collect()
+    was_closed = closed.wait(PATIENCE / 2)
+    goes_on.set()
+    assert was_closed
 
 
 def test_without_room_for_a_record_no_host_is_touched(tmp_path):

@@ -209,6 +209,18 @@ def test_what_cannot_be_told_is_no_success(run):
     assert code is Exit.PARTIAL and "leave profiler in pid 7 (yarn): process 7 is stopped" in out
 
 
+@pytest.mark.parametrize("entries", [(), (AGENT,)], ids=["nothing", "in use"])
+def test_where_something_could_not_be_looked_at_nothing_is_said_of_all(run, entries):
+    cut = {"what": "the list", "reason": "it is too long, 6 are not in it: clean up and look again"}
+    foreign = {**AGENT, "state": "foreign"}
+    code, out, err = run(yes=True, a=host(foreign, *entries, failed=[cut]), b=host(foreign))
+    told = out.splitlines()[-1].split("; ")
+    nothing = "nothing is to be removed on 1 host" if entries else "nothing is left on 1 host"
+    assert (told[0], told[-1]) == (nothing, "1 host could not be looked at in full")
+    assert code is Exit.PARTIAL and "a: cannot clean up the list: it is too long" in err
+    assert run(a=host(foreign, failed=[cut]))[1].endswith("\n1 host could not be looked at in full\n")
+
+
 def test_as_json(run):
     code, out, err = run(as_json=True, a=host(ENDING, PRIVATE, others=OTHERS[:1]), b="sys.exit(3)")
     first, second = json.loads(out)

@@ -67,7 +67,10 @@ def test_h_with_a_value_is_the_list_of_hosts():
     [
         ([], "usage"),
         (["-f", "99"], "-j"),
-        (["slectors"], "unknown verb"),
+        (["slectors"], "unknown verb 'slectors' (did you mean selectors?)"),
+        (["dcotor", "-j", "java"], "unknown verb 'dcotor' (did you mean doctor?)"),
+        (["EtlJob"], "unknown verb 'EtlJob' (to profile a job of that name: -j EtlJob); verbs are run, ps"),
+        (["my job"], "(to profile a job of that name: -j 'my job')"),
         (["-j", "java", "-f", "0"], "frequency from 1 to 10000"),
         (["-j", "java", "-t", "soon"], "time from 0.1"),
         (["-j", "spark-exector"], "spark-executor"),
@@ -83,6 +86,7 @@ def test_h_with_a_value_is_the_list_of_hosts():
         (["-j", "java", "-e", "cpu time"], "'cpu time' is no event"),
         (["-j", "java", "-e=-x"], "'-x' is no event"),
         (["-j", "java", "-e", "heap,alloc"], "alloc is given twice"),
+        (["-j", "java", "-e", "a/B.c,a.B.c"], "a.B.c is given twice"),
         (["-j", "java", "-e", "page-faults,cpu,page-faults"], "page-faults is given twice"),
         (["-j", "java", "-e", ",".join(f"e{n}" for n in range(17))], "at most 16"),
         (["-j", "java", "--alloc-interval", "512q"], "a size such as 4096, 512k"),
@@ -110,6 +114,10 @@ def test_bad_usage_says_what_and_exits_2(words, says, tmp_path):
         (["-i"], ("offcpu",)),
         (["-i", "-e", "cpu"], ("cpu", "offcpu")),
         (["-i", "-e", "offcpu"], ("offcpu",)),
+        (["-e", "java/util/HashMap.merge"], ("java.util.HashMap.merge",)),
+        (["-e", "a/B$C.<init>,a/b/C.*"], ("a.B$C.<init>", "a.b.C.*")),
+        (["-e", "power/energy-cores/,msr/tsc/"], ("power/energy-cores/", "msr/tsc/")),
+        (["-e", "cpu/cache-misses/u,mem:0x10/8:w"], ("cpu/cache-misses/u", "mem:0x10/8:w")),
         (
             ["-e", "sched:sched_switch,java.util.HashMap.<init>"],
             ("sched:sched_switch", "java.util.HashMap.<init>"),
@@ -138,9 +146,31 @@ def test_with_sudo_only_the_packages_library_is_sent(tmp_path, monkeypatch):
     local_reach(parse(sudo))
 
 
+@pytest.mark.parametrize("verb", [["run", "-j", "java"], ["doctor", "-j", "java"], ["demo"]])
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            ["--lock-threshold", "10us"],
+            "is for lock, and what is recorded is cpu\n  leave it out, or say -e cpu,lock",
+        ),
+        (
+            ["--alloc-interval", "1m", "-e", "cpu,lock"],
+            "is for alloc, live, nativemem, and what is recorded is",
+        ),
+        (["--wall-interval", "1ms", "-e", "alloc"], "is for wall, offcpu, and what is recorded is alloc"),
+    ],
+)
+def test_an_interval_of_no_event_is_refused(verb, words, says):
+    done = hprofiler(*verb, *words)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode().startswith(f"hprofiler: {words[0]} {says}")
+
+
 def test_intervals_have_units():
     words = (
-        "-j java --alloc-interval 512k --lock-threshold 10us --wall-interval 1.5ms --engine perf --keep-raw"
+        "-j java -e live,lock -i --alloc-interval 512k --lock-threshold 10us --wall-interval 1.5ms"
+        " --engine perf --keep-raw"
     )
     asked = sampling(parse(words.split()))
     assert (asked.alloc_interval, asked.lock_threshold, asked.wall_interval) == (524_288, 10_000, 1_500_000)
@@ -276,7 +306,7 @@ def test_output_that_cannot_be_written_is_said_without_a_traceback(words):
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment)
         assert (done.returncode, done.stderr.decode()) == (
             2,
-            "hprofiler: cannot write to standard output: No space left on device\n",
+            "hprofiler: cannot write to stdout: No space left on device\n",
         )
         assert subprocess.run(command, stdout=full, stderr=full, env=environment).returncode == 2
     closed = subprocess.run(
@@ -332,6 +362,40 @@ def test_bash_completes_verbs_options_and_selectors(tmp_path):
     assert bash_completes(["hprofiler", "run", "-e", "al"], tmp_path) == ["alloc"]
     assert bash_completes(["hprofiler", "run", "-e", "cpu,lo"], tmp_path) == ["cpu,lock"]
     assert bash_completes(["hprofiler", "ps", "--engine", "p"], tmp_path) == ["perf"]
+
+
+FIXED = [
+    ("completion ", ["bash", "zsh", "fish"]),
+    ("completion z", ["zsh"]),
+    ("run --become ", ["sudo"]),
+    ("cleanup --become ", ["sudo"]),
+    ("convert --to sp", ["speedscope"]),
+    ("convert --from perf-", ["perf-data", "perf-script"]),
+    ("convert --colors j", ["java", "js"]),
+    ("convert --width-from ", ["before", "after"]),
+    ("doctor --via ", ["exec", "ssh"]),
+]
+
+
+@pytest.mark.parametrize(("line", "values"), FIXED)
+def test_bash_completes_values_that_are_fixed(line, values, tmp_path, monkeypatch):
+    (tmp_path / "java-speedscope-zsh").touch()
+    monkeypatch.chdir(tmp_path)
+    words = [word or "''" for word in f"hprofiler {line}".split(" ")]
+    assert bash_completes(words, tmp_path) == values
+
+
+@pytest.mark.skipif(
+    not shutil.which("fish"), reason="fish is not installed: its completion is not tried here"
+)
+@pytest.mark.parametrize(("line", "values"), FIXED)
+def test_fish_completes_values_that_are_fixed(line, values, tmp_path):
+    (tmp_path / "java").touch()
+    script = tmp_path / "completion.fish"
+    script.write_bytes(hprofiler("completion", "fish").stdout)
+    command = ["fish", "--no-config", "-c", f"source {script}; complete -C 'hprofiler {line}'"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stderr, sorted(done.stdout.split())) == ("", sorted(values))
 
 
 def test_bash_completes_what_pods_are_named_by(tmp_path):

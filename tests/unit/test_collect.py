@@ -61,8 +61,18 @@ BAD = {
         "record",
         "",
     ),
-    "mute": ("hello(); read(); read()", Status.FAILED, "find", "timed out after 60 s"),
-    "stuck": ("hello(); found(7); read(); time.sleep(600)", Status.FAILED, "push", "timed out after 60 s"),
+    "mute": (
+        "hello(); read(); read()",
+        Status.FAILED,
+        "find",
+        "timed out after 60 s while looking for processes",
+    ),
+    "stuck": (
+        "hello(); found(7); read(); time.sleep(600)",
+        Status.FAILED,
+        "push",
+        "timed out after 60 s while pushing what is not there yet",
+    ),
     "mess": (GOOD.replace("left=[]", "left=['/tmp/x']"), Status.DEGRADED, "clean", "/tmp/x"),
     "bye": (GOOD + "\nsys.exit(3)", Status.DEGRADED, "clean", "status 3"),
 }
@@ -173,7 +183,7 @@ def test_every_event_and_the_raw_recording_are_kept(fleet):
     assert events == ["cpu", "alloc"]
     assert sizes == {("one", 7, "cpu"): 1, ("one", 7, "alloc"): 2, ("one", 7, "recording.jfr"): 3}
     assert [dict(recording.totals) for recording in result.recordings] == [{"bytes": 1}, {"bytes": 2}]
-    assert result.recordings[0].timeline == (9,)
+    assert result.recordings[0].timeline.tolist() == [9]
 
 
 def test_a_damaged_event_takes_nothing_from_the_others(fleet):
@@ -336,9 +346,19 @@ def test_looking_only_is_interrupted_and_records_nothing_anyway(fleet):
     assert line(result) == (Status.FAILED, "find", "interrupted")
 
 
+def test_processes_of_which_nobody_knows_whether_they_are_meant_are_told_in_a_run(fleet):
+    body = """hello()
+hangs = [dict(pid=pid, reason="it hangs", doubtful=True) for pid in (9, 10)]
+read(); say("found", searched=9, processes=[], ignored=[dict(pid=8, reason="a helper"), *hangs]); read()"""
+    doubt, idle = fleet(one=body).collect()["one"].outcomes
+    assert (doubt.status, doubt.pid, doubt.reason) == (Status.DEGRADED, None, "pid 9 (it hangs), and 1 more")
+    assert "-j pid:" in doubt.remedy and idle.status is Status.IDLE
+
+
 def test_a_pipe_is_fed_with_the_list_and_its_pids_are_found(fleet):
     body = """hello(); read()
-say("processes", processes=[process(5, command="java Main"), process(6, command="java Not")])
+say("processes", processes=[process(5, command="java Main"), process(6, command="java Not")],
+    ignored=[{"pid": 9, "reason": "it hangs"}])
 asked = read()["selector"]
 assert asked == {"kind": "pids", "pids": [5]}, asked
 say("found", searched=1, processes=[process(5)], ignored=[]); read()"""
@@ -346,6 +366,7 @@ say("found", searched=1, processes=[process(5)], ignored=[]); read()"""
     hosts = fleet(one=body)
     (result,) = find_only(hosts.hosts, pipe, hosts.reach)
     assert [process.pid for process in result.processes] == [5], result.outcomes
+    assert [(one.pid, one.reason) for one in result.ignored] == [(9, "it hangs")]
 
 
 def test_few_connect_at_once(fleet):

@@ -211,7 +211,8 @@ def test_what_was_sent_before_the_end_is_not_kept_after_it(
 
 @pytest.mark.parametrize("what", ["profiles", "raw recordings"])
 def test_a_host_fills_no_disk(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    monkeypatch.setattr(fetching, "MOST_PROFILES" if what == "profiles" else "MOST_RAW", 5)
+    most, bytes_ = ("MOST_PROFILES", 5 + fetching.SECOND) if what == "profiles" else ("MOST_RAW", 5)
+    monkeypatch.setattr(fetching, most, bytes_)
     sends = "profile(7, b'four'); profile(7, b'aa', event='alloc', source='alloc'); raw(7, b'FLR...'); "
     hosts = fleet(BEGIN + sends + END)
     hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"), keep_raw=True)
@@ -222,6 +223,18 @@ def test_a_host_fills_no_disk(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch,
     assert ("--keep-raw" in line.remedy) == (what == "raw recordings")
     left_out = "alloc" if what == "profiles" else "recording.jfr"
     assert {name for _, _, name in hosts.sink.sizes} == {"cpu", "alloc", "recording.jfr"} - {left_out}
+
+
+def test_a_host_fills_no_memory_with_timelines(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "MOST_PROFILES", 2 + 40 * fetching.SECOND)
+    timeline = "b'x', timeline=[1] * 20"
+    hosts = fleet(f"{BEGIN}profile(7, {timeline}); profile(7, {timeline}, event='alloc'); {END}")
+    hosts.sampling = replace(SAMPLING, events=("cpu", "alloc"))
+    result = hosts.collect()["one"]
+    assert [len(recording.timeline) for recording in result.recordings] == [20, 20]
+    monkeypatch.setattr(fetching, "MOST_PROFILES", 1 + 40 * fetching.SECOND)
+    (line,) = hosts.collect()["one"].outcomes
+    assert line.reason == "not kept: its host has more than 0 MiB of profiles"
 
 
 def test_more_processes_than_an_agent_records(fleet: MakeFleet) -> None:

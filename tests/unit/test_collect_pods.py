@@ -130,6 +130,7 @@ def test_a_long_cell_hides_no_other(
     assert len(before) == 1, lines
     if columns:
         assert all(seen(line) <= columns for line in lines) and before.pop() < 60
+        assert lines[1].endswith("y…") and lines[2].endswith("java Main")
         assert name in lines[1] or (lines[1].startswith(name[:10]) and f"{name[-10:]} " in lines[1])
     else:
         assert name in lines[1] and lines[1].endswith("y" * 300)
@@ -137,7 +138,8 @@ def test_a_long_cell_hides_no_other(
 
 def test_a_pipe_needs_nothing_of_the_image(stand_ins: StandIns, tmp_path: Path) -> None:
     """The container has cat and chmod, and no grep; the list is filtered here."""
-    body = f"""hello(); read(); say("processes", processes=[process(5), process(6, command="java Other")])
+    body = f"""hello(); read()
+say("processes", processes=[process(5), process(6, command="java Other")], ignored=[])
 request = read()
 assert request["selector"] == dict(kind="pids", pids=[6]), request
 say("found", searched=9, processes=[process(6, labels=dict(container={MAIN!r}))], ignored=[]); read()"""
@@ -155,7 +157,7 @@ say("found", searched=9, processes=[process(6, labels=dict(container={MAIN!r}))]
 
 
 def test_an_interrupt_ends_the_pipe_that_runs_here(stand_ins: StandIns, tmp_path: Path) -> None:
-    body = "hello(); read(); say('processes', processes=[process(5)]); read()"
+    body = "hello(); read(); say('processes', processes=[process(5)], ignored=[]); read()"
     host = Host("one", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]})
     began, text = tmp_path / "began", f"echo >{tmp_path}/began; exec sleep 3000"
     os.mkfifo(began)
@@ -174,7 +176,7 @@ def test_an_interrupt_ends_the_pipe_that_runs_here(stand_ins: StandIns, tmp_path
 
 
 def test_a_pipe_that_fails_is_tried_here(stand_ins: StandIns, tmp_path: Path) -> None:
-    body = "hello(); read(); say('processes', processes=[process(5)]); read()"
+    body = "hello(); read(); say('processes', processes=[process(5)], ignored=[]); read()"
     host = Host("one", "ns/one/main", containers={MAIN: CONTAINERS[MAIN]})
     with serving() as server:
         connector = ExecConnector(connect(Access(server.kubeconfig(tmp_path))))

@@ -5,15 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
-import threading
 
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.cli import convert_inputs
 from tests.unit.test_cli import ROOT, hprofiler
 
 JOB = b"main;parse;match_[j] 5\nmain;read 3\nmain 1\nidle;wait 7\n"
@@ -268,7 +267,7 @@ def in_a_shell(line, folder):
 
 
 def test_what_is_no_profile_is_told_the_formats(tmp_path):
-    (tmp_path / "page.txt").write_bytes(b"<html>\n")
+    (tmp_path / "page.txt").write_bytes(b"<svg>\n")
     done = hprofiler("convert", tmp_path / "page.txt", "-o", tmp_path / "x.svg")
     assert done.returncode == 4
     assert b"the formats that can be read are jfr, perf-data, " in done.stderr and b"--from" in done.stderr
@@ -358,24 +357,6 @@ def test_many_inputs_are_reduced_and_merged_in_order(tmp_path):
         assert f"cannot merge {names[11]}: unlike values do not add up" in done.stderr.decode()
 
 
-def test_inputs_are_read_side_by_side_and_few_at_a_time():
-    """Two that wait for each other, then many, of which none is far ahead of what was taken."""
-    together = threading.Barrier(2, timeout=60)
-    begun = []
-
-    def read(name):
-        begun.append(name)
-        if name in ("0", "1") and (os.cpu_count() or 1) > 1:
-            together.wait()
-        return int(name)
-
-    taken = []
-    for number in convert_inputs._on_all_processors(read, [str(number) for number in range(100)]):
-        taken.append(number)
-        assert len(begun) - len(taken) <= convert_inputs.MOST_AT_ONCE
-    assert taken == list(range(100))
-
-
 def test_nothing_before_is_no_share_but_a_count(job, tmp_path):
     (tmp_path / "empty").write_bytes(b"")
     assert convert(job, "--diff", tmp_path / "empty", "--absolute")[0] == "idle;wait 0 7"
@@ -447,3 +428,29 @@ def test_what_was_left_out_is_told_also_where_nothing_is_left(tmp_path):
             "hprofiler: no samples in -: there is nothing to draw",
         ],
     )
+
+
+def test_ctrl_c_waits_for_no_input_that_never_comes(job):
+    """Of several inputs one is a pipe to which nobody writes, though somebody might."""
+    os.mkfifo(job.parent / "pipe")
+    command = [sys.executable, "-m", "hprofiler", "convert", "pipe", "job.folded", "job.folded"]
+    with subprocess.Popen(
+        [*command, "--exclude", "x", "-o", "x.svg"],
+        cwd=job.parent,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as running:
+        with open(job.parent / "pipe", "wb"):  # it is being read
+            running.send_signal(signal.SIGINT)
+            assert running.wait(60) == 130
+        assert running.stderr.read() == b"hprofiler: interrupted\n"
+
+
+def test_names_that_are_no_utf8_are_no_obstacle(job):
+    odd = job.parent / os.fsdecode(b"a\xff.folded")
+    odd.write_bytes(JOB)
+    for words in (["convert", odd], ["diff", odd, job]):
+        for output in ("x.svg", "x.html"):
+            done = hprofiler(*words, "-o", job.parent / output)
+            assert (done.returncode, done.stderr) == (0, b""), (words, done.stderr)
+            assert "a\ufffd.folded" in (job.parent / output).read_text()

@@ -50,8 +50,10 @@ class Interruption(BaseException):
 
 def test_two_hot_jvms_that_end_with_the_block(temp: Path) -> None:
     jobs: List[DemoJob] = []
-    with pytest.raises(Interruption), running_job() as job:
+    steps: List[str] = []
+    with pytest.raises(Interruption), running_job(steps.append) as job:
         jobs.append(job)
+        assert [step.split(" ")[0] for step in steps] == ["compiling", "starting"]
         assert folders(temp) == []
         assert [process.role for process in job.processes] == ["parse", "enrich"]
         for process in job.processes:
@@ -72,6 +74,7 @@ def test_the_command_makes_a_report_of_its_own_jvms(tmp_path: Path) -> None:
     here = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("demo: compiling a small job with ")
     assert "recorded 2 of 2 processes on 1 of 1 host" in done.stdout
     report = tmp_path / "run/report.html"
     assert "report: run/report.html" in done.stdout

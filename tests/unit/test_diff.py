@@ -197,6 +197,34 @@ def test_unlike_events_are_told(tmp_path, before):
         compare(before, before, "lock")
 
 
+def test_what_is_compared_by_class_says_so(tmp_path):
+    def run(name, stack):
+        hosts = [MadeHost("n1", {}, events={"alloc": {1: f"main;work;{stack}_[k] 900\n"}})]
+        return make_run(tmp_path / name, hosts, events=["alloc"]).path
+
+    said = hprofiler(run("a", "byte[]"), run("b", "int[]")).stdout
+    assert "noise  class\n" in said and "noise  method" not in said
+
+
+def test_an_event_is_found_by_its_other_names(tmp_path):
+    events = ("alloc", "a.b.C.m")
+    hosts = [
+        MadeHost(
+            "n1", {}, events={"alloc": {1: "main;work;byte[]_[k] 9\n"}, "a.b.C.m": {1: "main;a/b/C.m 4\n"}}
+        )
+    ]
+    run = make_run(tmp_path / "run", hosts, events=events).path
+    for name, event in (("heap", "alloc"), ("a/b/C.m", "a.b.C.m")):
+        for command in (["diff", run, run], ["outliers", run]):
+            words = [sys.executable, "-m", "hprofiler", *map(str, command), "-e", name]
+            done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+            assert done.stderr == "" and done.stdout.startswith(f"{event}: ")
+    values = run_of(tmp_path / "v", "main;a 1\n").parent / "values.pb.gz"
+    Profile.from_bytes(b"main;a 5\n", "folded").write(values, "pprof")
+    with pytest.raises(UsageError, match="not both have the event 'heap'"):
+        compare(values, values, "heap")
+
+
 def test_a_side_without_samples_is_told(tmp_path, before):
     empty = run_of(tmp_path / "empty", "main;a 5\n")
     (empty / "hosts/h0/1/cpu.pb.gz").write_bytes(b"damaged")
@@ -301,7 +329,7 @@ def test_what_fills_the_room_that_others_left_has_not_grown(tmp_path):
     changes = compare(before, after)
     assert [one.name for one in changes.grew("own")] == ["parse", "write"], "shares are what they are"
     assert "  … and 1 more" in lines(changes, 1)
-    assert changes.room.usual == pytest.approx(2, rel=0.05)
+    assert changes.room.told == pytest.approx(2, rel=0.05)
     assert not changes.grew_over(0.02)
     worse = run_of(tmp_path / "c", "main;regex 100\nmain;parse 3010\nmain;write 3500\n")
     assert [one.name for one in compare(before, worse).grew_over(0.05)] == ["write"]

@@ -30,12 +30,24 @@ def test_runs_of_unequal_length_have_no_change_beyond_noise(shares, few, many):
             for name in before.names() | after.names():
                 shares_of = [side.cost("own", name) / side.total for side in (before, after)]
                 assert abs(shares_of[1] - shares_of[0]) <= noise.of("own", name), name
-                least = noise.least(after, before)
-                assert shares_of[0] or after.cost("own", name) <= least, f"{name} has not appeared"
+                assert shares_of[0] or shares_of[1] <= noise.of_path(name, shares_of), f"{name} appeared"
 
 
 def folded(text):
     return Profile.from_bytes(text.encode(), "folded")
+
+
+def test_what_one_process_alone_does_is_chance_as_a_method_and_as_a_path(tmp_path):
+    """A new method of one process of three varies more than most; of all three it is no chance."""
+    job = "".join(f"main;m{n} 20\n" for n in range(40))
+    new = f"{job}main;new 120\n"
+    before = run_of(tmp_path / "a", job, job, job)
+    for one, texts in enumerate(([new, new, new], [new, job, job])):
+        changes = compare(before, run_of(tmp_path / f"b{one}", *texts))
+        method = next(method for method in changes.methods if method.name == "new")
+        assert method.total.beyond == (len(set(texts)) == 1)
+        assert [path.name for path in changes.appeared(5)] == (["new"] if method.total.beyond else [])
+        assert not changes.vanished(5)
 
 
 @pytest.mark.parametrize(("others", "samples"), [(400, 40), (400, 4), (3, 5000)])
@@ -48,7 +60,7 @@ def test_what_grew_is_not_what_all_others_are_told_by(tmp_path, others, samples)
     changes = compare(before, after)
     assert [one.name for one in changes.grew_over(0.05)] == ["hot"]
     told = samples >= 20
-    assert changes.room.usual == pytest.approx(0.5 if told else 1.0)
+    assert changes.room.told == pytest.approx(0.5 if told else 1.0)
     assert ("others cost more: most methods have 0.50" in "\n".join(lines(changes, 5))) == told
 
 
@@ -57,3 +69,44 @@ def test_two_that_grew_do_not_excuse_each_other(tmp_path):
     before = run_of(tmp_path / "a", f"main;one 200\nmain;two 200\n{tail}")
     after = run_of(tmp_path / "b", f"main;one 1200\nmain;two 1200\n{tail}")
     assert {one.name for one in compare(before, after).grew_over(0.05)} == {"one", "two"}
+
+
+def parts(run, *shares):
+    """A run of one process for each list of the samples of m0, m1, ...; the role of all is the same."""
+    return run_of(run, *("".join(f"main;m{n} {of}\n" for n, of in enumerate(one)) for one in shares))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        # Two methods are not most of them, however sure that is.
+        ([(6000, 4000)], [(100, 4000)], False),
+        ([(6000, 2000, 2000)], [(100, 2000, 2000)], True),
+        # 26 % and 19 % of one hot method, which varies by as much from process to process.
+        ([(900, 300, 200, 200), (150, 350, 200, 250)], [(500, 200, 300, 250), (100, 300, 400, 300)], False),
+        # Most have 0.8 times their share, of 60 samples: by chance.
+        ([(250, 60, 60, 60, 60)], [(310, 45, 45, 45, 45)], False),
+        ([(25_000, 6000, 6000, 6000, 6000)], [(31_000, 4500, 4500, 4500, 4500)], True),
+        # Many that tell little by themselves tell it together.
+        ([(250, *[60] * 40)], [(3250, *[60] * 40)], True),
+    ],
+)
+def test_others_are_said_to_cost_more_or_less_where_it_is_no_chance(tmp_path, before, after, told):
+    changes = compare(parts(tmp_path / "a", *before), parts(tmp_path / "b", *after))
+    assert (changes.room.told != 1) == told
+    assert ("most methods have" in "\n".join(lines(changes, 5))) == told
+
+
+def test_runs_of_a_few_methods_that_vary_are_not_said_to_differ(tmp_path):
+    """Two JVMs of one program, each method of which takes a third more or less of one run than of another."""
+    dice = random.Random(5)
+    for number in range(20):
+        sides = []
+        for side in "ab":
+            texts = []
+            for _ in range(2):
+                shares = [share * dice.uniform(0.75, 1.33) for share in (30, 20, 15, 10, 10, 5, 5, 5)]
+                drawn = Counter(dice.choices(range(8), shares, k=800))
+                texts.append([drawn[n] for n in range(8)])
+            sides.append(parts(tmp_path / f"{side}{number}", *texts))
+        assert compare(*sides).room.told == 1

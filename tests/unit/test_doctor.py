@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -100,10 +101,12 @@ def test_each_host_says_for_itself(stand_ins):
         ("async-profiler", "aloc", "if you mean alloc"),
         ("async-profiler", "nosuch", "choose of cpu"),
         ("async-profiler", "sched:sched_switch", None),
+        ("async-profiler", "com.acme.Main.step", "another event where that matters"),
+        ("perf", "com.acme.Main.step", None),
         ("perf", "nosuch", None),
     ],
 )
-def test_an_event_that_may_be_a_function_is_told_with_what_may_be_meant(stand_ins, engine, event, meant):
+def test_what_to_know_of_an_event_is_told_with_what_to_do(stand_ins, engine, event, meant):
     told = {**CHECKED, "processes": [{**VERDICT, "engine": engine, "sources": {event: event}}]}
     body = f"hello(); found(7); read(); say('checked', **{told!r}); read()"
     (one,) = check_by(stand_ins, {"a": body})["a"].verdicts
@@ -192,6 +195,23 @@ def shown(*hosts: HostChecked, out: Any = None) -> str:
     out = out or io.StringIO()
     print_table(hosts, out)
     return str(out.getvalue())
+
+
+def test_on_a_narrow_terminal_findings_break_between_words(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("NO_COLOR", "1")
+    of = Finding(
+        "warning", "-f", "the kernel lets this user sample less often", "lower it with -f, or become root"
+    )
+    plain, colour = Terminal(), Terminal()
+    shown(host("a", Status.OK, findings=[of]), out=plain)
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "xterm")
+    shown(host("a", Status.OK, findings=[of]), out=colour)
+    told = [line for line in plain.getvalue().splitlines() if "sample" in line or "often" in line]
+    assert told == ["  warning  -f        the kernel lets this user sample less", f"{'':21}often"]
+    assert max(map(len, plain.getvalue().splitlines())) <= 60
+    assert re.sub("\x1b\\[[0-9;]*m", "", colour.getvalue()) == plain.getvalue() != colour.getvalue()
 
 
 def test_the_worst_comes_first_and_what_is_alike_is_told_once():

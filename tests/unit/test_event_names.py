@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from hprofiler.event_names import OWN, doubt_of
+from hprofiler.event_names import OWN, caution_of, doubt_of, known_as
 from hprofiler.measures import measure_of
 
 
@@ -46,6 +46,23 @@ def test_a_word_may_be_a_function_and_may_be_a_typo(event, meant):
 
 
 @pytest.mark.parametrize(
+    ("event", "is_method"),
+    [
+        ("java.util.HashMap.get", True),
+        ("Main.<init>", True),
+        ("a.B.*", True),
+        ("mem_load_retired.l3_miss", False),
+        ("page-faults", False),
+        ("sched:sched_switch", False),
+    ],
+)
+def test_a_method_leaves_a_trace_in_its_jvm(event, is_method):
+    caution = caution_of(event)
+    assert (caution is not None) is is_method
+    assert not caution or (event in caution.text and "until it is restarted" in caution.text)
+
+
+@pytest.mark.parametrize(
     ("event", "said"),
     [
         ("a.B.noSuch", "there is no such method"),
@@ -53,7 +70,8 @@ def test_a_word_may_be_a_function_and_may_be_a_typo(event, meant):
         ("java.util.HashMap.*", "there is no such method"),
         ("mem_load_retired.l3_miss", "without one sample of mem_load_retired.l3_miss"),
         ("MEM_LOAD_RETIRED.L3_MISS", "without one sample"),
-        ("page-faults", "without one sample of page-faults"),
+        ("page-faults", "without one event of page-faults"),
+        ("sched:sched_switch", "without one event of sched:sched_switch"),
     ],
 )
 def test_why_an_event_has_no_samples(event, said):
@@ -67,7 +85,7 @@ def test_a_run_says_it_before_it_goes_to_any_host(tmp_path):
         "-j",
         "pid:1",
         "-e",
-        "aloc,cpu",
+        "aloc,cpu,a.B.c",
         "--max-hosts",
         "9",
         "-h",
@@ -78,4 +96,37 @@ def test_a_run_says_it_before_it_goes_to_any_host(tmp_path):
     command = [sys.executable, "-m", "hprofiler", *words, "-o", str(tmp_path / "run")]
     said = subprocess.run(command, capture_output=True, text=True, timeout=120).stderr
     assert said.index("note: aloc is none of the events known") < said.index("127.0.0.1"), said
-    assert said.count("note:") == 1, said
+    assert said.index("note: to count a.B.c async-profiler changes its class") < said.index("127.0.0.1"), said
+    assert said.count("note:") == 2, said
+
+
+@pytest.mark.parametrize(
+    ("shown", "event"),
+    [
+        ("java/util/HashMap.merge", "java.util.HashMap.merge"),
+        ("a/B$1.<init>", "a.B$1.<init>"),
+        ("a/b/C.*", "a.b.C.*"),
+        ("Job.run", "Job.run"),
+        ("heap", "alloc"),
+    ],
+)
+def test_a_method_may_be_named_as_it_is_shown(shown, event):
+    assert known_as(shown) == known_as(event) == event
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        *OWN,
+        "cpu/event=0x3c/",
+        "cpu/event=0x3c,umask=0x1.5/u",
+        "msr/tsc/",
+        "cpu/cache-misses/u",
+        "sched:sched_switch",
+        "mem:0x10/8:w",
+        "uprobe:/usr/lib/libc.so.6:malloc",
+        "a/b.c/D.e/",
+    ],
+)
+def test_what_is_no_method_keeps_its_name(event):
+    assert known_as(event) == event

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report import findings as rooms
 from hprofiler.report import make_report, write_page
-from hprofiler.report.findings import plain_findings
+from hprofiler.report.findings import plain_findings, rules
 from tests.unit.test_findings import JOB, of, run_of, texts
 from tests.viewer.made_run import MadeHost, make_run
 
@@ -51,8 +52,9 @@ def test_idle_threads_are_left_out_and_that_is_told_with_how_many_they_are(tmp_p
     host = MadeHost("h", events={"wall": {1: stacks, 2: stacks}})
     folder = make_run(tmp_path / "run", [host], events=("wall",))
     answer, *others = texts(of(folder, "wall"))
-    assert answer == "100 % of wall-clock time besides idle threads is spent in Job.run."
-    assert "Idle threads, 88.9 % of wall-clock time, are left out: about 16 of 18 threads." in others
+    assert answer == "Too few samples for shares: the hottest method is Job.run."
+    left = "left out of sentences and tables, not of the graph"
+    assert f"Idle threads, 88.9 % of all wall-clock time, are {left}: about 16 of 18 threads." in others
     (event,) = make_report(folder.path).events
     assert (event.hottest[0].name, event.telling) == ("com/acme/Job.run", 120_000_000_000)
     assert event.total == 1_080_000_000_000
@@ -86,7 +88,21 @@ def test_what_is_one_reason_is_counted_once(tmp_path):
     for pid in (502, 535):
         refused.fails("failed", f"process {pid} belongs to yarn", pid=pid)
     (text,) = [one for one in texts(of(make_run(tmp_path / "run", [lost, refused]))) if "missing here" in one]
-    assert text.endswith("missing here: process 502 belongs to yarn (2 times), and 1 other reason."), text
+    assert text.endswith("missing here: the process belongs to yarn (2 times), and 1 other reason."), text
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (f"{'x' * 190} it belongs to nobody", f"{'x' * 190} it …"),
+        (f"{'x' * 190} it belongs", f"{'x' * 190} it …"),
+        (f"{'x' * 190} it belong", f"{'x' * 190} it belong"),
+        (f"{'x' * 201}", f"{'x' * 200} …"),
+    ],
+)
+def test_a_long_reason_is_cut_between_words(tmp_path, words, told):
+    host = MadeHost("h", {1: f"{JOB} 90000\n"}).fails("failed", words, pid=2)
+    assert f"1 of 2 processes is missing here: {told}." in texts(of(make_run(tmp_path / "run", [host])))
 
 
 def test_a_method_that_is_called_like_a_word_is_marked_where_it_stands(tmp_path):
@@ -117,3 +133,115 @@ def test_a_profile_of_waits_has_one_story(tmp_path):
     hottest = page[page.index('<section class="hottest">') :].split("</section>")[0]
     assert "take" in hottest and "__libc_read" not in hottest
     assert "Then Row.get (10.0" in page.replace("<bdi>", "")
+
+
+def test_a_file_is_told_with_all_that_is_in_it(tmp_path):
+    """A program may have frames that are called as async-profiler's, or as the file's value."""
+    game = b"main;Engine::tick;PerfEvents::signalHandler;Physics::step 900\nmain;idle 100\n"
+    profile = Profile.from_bytes(game, "folded")
+    assert texts(plain_findings(profile))[0] == "90.0 % is spent in Physics::step."
+    write_page(profile, tmp_path / "x.html", "x")
+    page = (tmp_path / "x.html").read_text()
+    hottest = page[page.index('<section class="hottest">') :].split("</section>")[0]
+    assert "Physics::" in hottest
+    called_alike = Profile.from_bytes(b"main;samples 900\nmain;idle 100\n", "folded")
+    assert called_alike.values[0][0] == "samples"
+    assert texts(plain_findings(called_alike))[0] == "90.0 % is spent in samples."
+
+
+def of_event(tmp_path, event, text):
+    """The findings of an event with this folded text, and what the terminal is told of it."""
+    folder = make_run(tmp_path / "run", [MadeHost("h", events={event: {1: text}})], events=(event,))
+    return texts(of(folder, event)), make_report(folder.path)
+
+
+def test_off_cpu_time_is_told_by_kind_of_wait(tmp_path):
+    stacks = {"sleep": 3, "lock": 5, "idle pool thread": 92}
+    text = "".join(f"[worker];[{kind}];{JOB};com/acme/Job.m_[j] {n}000000000\n" for kind, n in stacks.items())
+    found, report = of_event(tmp_path, "offcpu", text)
+    assert found[1] == "By kind of wait besides idle threads: [lock] 62.5 %, [sleep] 37.5 %."
+    (event,) = report.events
+    assert event.telling_of == "off-CPU time besides idle threads" and event.telling < event.total
+    page = report.page.read_text()
+    assert "Shares are of off-CPU time besides idle threads; the graph has all." in page
+    assert "[lock] 62.5\u202f%" in page
+
+
+def test_kinds_of_wait_where_all_threads_are_idle(tmp_path):
+    found, _ = of_event(tmp_path, "offcpu", f"[worker];[idle pool thread];{JOB} 9000000000\n")
+    assert found[1] == "By kind of wait: [idle pool thread] 100 %."
+
+
+def test_the_kinds_of_wait_are_those_of_the_core():
+    source = (Path(__file__).parents[2] / "flamegraph/src/jfr/waits.rs").read_text()
+    named = re.findall(r'pub\(super\) const \w+: &str = "(\[.*?\])";', source)
+    assert len(named) > 5 and tuple(named) == rules._KINDS_OF_WAIT
+
+
+def test_calls_are_told_by_who_makes_them(tmp_path):
+    calls = f"{JOB};com/acme/Job.load_[j];com/acme/Row.parse_[j]"
+    found, report = of_event(
+        tmp_path, "com.acme.Row.parse", f"{calls} 700\n{JOB};com/acme/Row.parse_[j] 300\n"
+    )
+    assert found[0] == "70.0 % of the calls of com.acme.Row.parse come from Job.load."
+    page = report.page.read_text()
+    assert "<b>1,000 calls</b>" in page and "Self counts the calls that a method makes itself" in page
+    assert "<dd>com.acme.Row.parse for 60 s, engine auto</dd>" in page
+    few, _ = of_event(tmp_path / "few", "com.acme.Row.parse", f"{calls} 3\n")
+    assert few == [
+        "Too few calls for shares: the hottest caller is Job.load.",
+        "Only 3 calls were recorded: shares may be off by 58 points. Record longer (-t).",
+    ]
+
+
+def test_the_frequency_stands_behind_what_is_sampled_by_it(tmp_path):
+    host = MadeHost("h", {1: f"{JOB} 90\n"}, events={"page-faults": {1: f"{JOB} 90\n"}})
+    folder = make_run(tmp_path / "run", [host], events=("cpu", "page-faults"))
+    assert (
+        "<dd>cpu at 300 Hz, page-faults for 60 s, engine auto</dd>"
+        in make_report(folder.path).page.read_text()
+    )
+
+
+def test_perf_samples_its_counters_by_the_frequency_too(tmp_path):
+    events = ("offcpu", "cycles", "cache-misses:u", "page-faults:u", "sched:sched_switch", "cpu/r1,period=9/")
+    host = MadeHost("h", events={event: {1: f"{JOB} 90\n"} for event in events})
+    folder = make_run(tmp_path / "run", [host], events=events)
+
+    def asked():
+        page = make_report(folder.path).page.read_text()
+        return (
+            page[page.index("<dt>Asked for</dt><dd>") :].split(" for 60 s, engine auto")[0].split("<dd>")[1]
+        )
+
+    assert asked() == ", ".join(events), "async-profiler takes a sample every so many"
+    run = folder.run
+    for recording in run["hosts"][0]["recordings"]:
+        recording["engine"] = "perf"
+    folder.write_run(run)
+    told = {"cycles": "cycles at 300 Hz", "cache-misses:u": "cache-misses:u at 300 Hz"}
+    assert asked() == ", ".join(told.get(event, event) for event in events)
+
+
+def test_the_profilers_own_work_leads_nothing(tmp_path):
+    own = f"{JOB};Profiler::crashHandler"
+    found, report = of_event(tmp_path, "page-faults", f"{own} 70\n{JOB};com/acme/Job.m_[j] 30\n")
+    assert found[0] == "100 % of page-faults besides the profiler’s own work happen in Job.m."
+    assert (
+        "The profiler’s own work, 70.0 % of all page-faults, is left out of sentences and tables, not of the"
+        " graph." in found
+    )
+    assert [one.name for one in report.events[0].hottest] == ["com/acme/Job.m"]
+    alone, _ = of_event(tmp_path / "alone", "page-faults", f"{own} 1\n")
+    assert alone[0] == "Nothing but the profiler’s own work was sampled."
+    assert alone[1].startswith("Only 1 event was recorded")
+    waits = "[worker];java/util/concurrent/ThreadPoolExecutor.getTask_[j]"
+    mostly_idle, _ = of_event(tmp_path / "idle", "wall", f"{own} 1\n{waits} 99\n")
+    assert mostly_idle[0] == "Nothing but the profiler’s own work was sampled besides idle threads."
+
+
+def test_few_samples_are_no_ground_for_a_share(tmp_path):
+    hosts = [MadeHost(f"h{n}", {n: f"{JOB};com/acme/Job.m_[j] {n}\n"}) for n in (1, 2)]
+    folder = make_run(tmp_path / "run", hosts)
+    assert texts(of(folder))[0] == "Too few samples for shares: the hottest method is Job.m."
+    assert '<p class="second">' not in make_report(folder.path).page.read_text()

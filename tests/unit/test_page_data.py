@@ -10,8 +10,10 @@ from typing import Dict, Optional, Tuple
 import pytest
 
 from hprofiler._flamegraph import Profile, ViewerData
+from hprofiler.measures import measure_of
 from hprofiler.report import make_report, write_page
 from hprofiler.store import RunFolder
+from tests.unit.test_diff import hprofiler as compare
 from tests.viewer.block import Stacks, carried, described, read_block
 from tests.viewer.made_run import MadeHost, make_run
 
@@ -194,6 +196,21 @@ def test_each_value_of_one_profile_is_an_event(tmp_path):
     assert [(one["name"], one["unit"]) for one in record["events"]] == [("samples", "count")]
     assert (record["title"], record["threads"], record["hosts"][0]["name"]) == ("x <y>", [], "x <y>")
     assert carried(tmp_path / "x.html").columns == [{("[main]", "a", "b"): 3, ("a", "c"): 1}]
+
+
+@pytest.mark.parametrize(
+    ("event", "counts"),
+    [("page-faults", "events"), ("a.b.C.m", "calls"), ("cycles", "samples"), ("alloc", "")],
+)
+def test_what_is_counted_has_one_name_on_every_page(tmp_path, event, counts):
+    run = make_run(tmp_path / "run", [MadeHost("h", events={event: {1: "main;m 70\n"}})], events=(event,))
+    of_run = make_report(run.path).page
+    stored = run.profile_path("h", 1, event)
+    shown = measure_of(event).column[0]
+    Profile.open(stored).select(shown).write(tmp_path / "alone.html")
+    assert compare(stored, stored, "-o", tmp_path / "two.html").returncode == 0
+    pages = (of_run, tmp_path / "alone.html", tmp_path / "two.html")
+    assert [one["counts"] for page in pages for one in described(page)["events"]] == [counts] * 3
 
 
 def test_before_and_after_are_two_runs(tmp_path):

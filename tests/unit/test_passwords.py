@@ -63,6 +63,28 @@ def test_values_that_look_like_secrets() -> None:
         assert hide_values(f"-D{name}=hunter3") == f"-D{name}=hunter3"
 
 
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("password:hunter2 x", "password:*** x"),
+        ('{"token":"hunter2"}', '{"token":***'),
+        (
+            '{"spring.datasource.password" : "hunter2 x==", "b":1}',
+            '{"spring.datasource.password" : *** "b":1}',
+        ),
+        (r"{\"token\":\"hunter2\"}", r"{\"token\":***"),
+        ("{'db.pwd': 'hunter2 x=y'} z", "{'db.pwd': *** z"),
+        (r'password="hunter2\" x" y', "password=*** y"),
+        ("token server: ready", "token server: ready"),
+        ('{"author":"kim","bypass":true}', '{"author":"kim","bypass":true}'),
+        ("password=", "password="),
+    ],
+)
+def test_values_in_quotes_and_behind_a_colon(word: str, told: str) -> None:
+    """As mask.rs has them."""
+    assert hide_values(word) == told
+
+
 @pytest.mark.parametrize("login", ["kim:secret@", "http://kim:secret@", "http://kim:se@cret@"])
 def test_run_json_has_no_password(tmp_path: Path, login: str) -> None:
     with socket.socket() as closed, Server(application_paths([container(1, "127.0.0.1")])) as server:

@@ -56,3 +56,24 @@ def test_commands(words: list, named: dict, said: str, tmp_path: Path) -> None:
         command, capture_output=True, text=True, timeout=60, env={**environment, **named}, cwd=tmp_path
     )
     assert said in done.stdout + done.stderr and "Traceback" not in done.stderr, done
+
+
+@pytest.mark.parametrize(
+    "option", ["--hosts-file=~/nodes", "--selectors=~/own", "--async-profiler=~/library"]
+)
+def test_a_home_folder_behind_an_equals_sign(option: str, tmp_path: Path) -> None:
+    """No shell writes it there in place of ~. Each file is one that makes no sense."""
+    (tmp_path / "own").mkdir()
+    for file, content in (("nodes", "# none\n"), ("own/odd.yaml", "- 1\n"), ("library", "none\n")):
+        (tmp_path / file).write_text(content)
+    command = [sys.executable, "-m", "hprofiler", "-j", "no-such-thing-anywhere", option]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert done.returncode == 2 and "No such file" not in done.stderr, done
+
+
+def test_a_run_folder_at_home(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hprofiler", "-j", "text:no-such-thing-anywhere", "--output=~/out"]
+    subprocess.run(command, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, capture_output=True)
+    assert (tmp_path / "out/run.json").exists() and not (tmp_path / "~").exists()

@@ -8,6 +8,7 @@ import pytest
 
 from hprofiler._flamegraph import Profile
 from hprofiler.errors import RunFolderError
+from hprofiler.event_names import OWN
 from hprofiler.model import Status
 from hprofiler.report import hottest, make_report, write_page
 from hprofiler.store import RunFolder
@@ -202,11 +203,17 @@ def test_one_profile_becomes_a_page(tmp_path):
 
 def test_the_hottest_as_plain_lines():
     profile = Profile.from_bytes(b"a;b;b 3\na;c\x1b[0m 1\n", "folded")
-    assert hottest(profile.top(2), profile.total()).splitlines() == [
+    assert hottest(profile.top(2), profile.total(), "cpu").splitlines() == [
         "    self    total  method",
         "   75.0%    75.0%  b",
         "   25.0%    25.0%  c\ufffd[0m",
     ]
+
+
+def test_the_hottest_of_events_that_end_in_classes_are_classes():
+    heads = {event: hottest((), 1, event).split()[-1] for event in OWN}
+    assert [event for event, head in heads.items() if head == "class"] == ["alloc", "live", "lock"]
+    assert set(heads.values()) == {"class", "method"}
 
 
 def _pprof_of(kind: str, unit: str) -> bytes:

@@ -29,7 +29,7 @@ def folder(tmp_path) -> RunFolder:
         MadeHost(
             "a",
             {1: "run;work 270\nrun;rest 30\n", 2: "run;work 300\n"},
-            events={"alloc": {1: ALLOC, 2: ALLOC}, "lock": {1: LOCK}, "page-faults": {1: "run;touch 7\n"}},
+            events={"alloc": {1: ALLOC, 2: ALLOC}, "lock": {1: LOCK}, "page-faults": {1: "run;touch 70\n"}},
         ),
         MadeHost("b", {3: "run;work 30\n"}, events={"alloc": {3: ALLOC}, "lock": {3: ""}}),
     ]
@@ -82,7 +82,7 @@ def test_units_are_right_in_the_section_of_each_event(folder):
     told = {
         "cpu": ["95.2 % of CPU time is spent in work", "630 samples, 2.1 s of CPU time", "300 Hz for 60 s"],
         "alloc": [
-            "75.0 % of allocated memory goes to byte[]",
+            "Too few samples for shares: the hottest class is byte[]",
             "6 objects, 24 MiB allocated",
             "every 512 KiB for 60 s",
             "a 2 4 16 MiB 66.7 %",
@@ -90,18 +90,18 @@ def test_units_are_right_in_the_section_of_each_event(folder):
         "run": [
             "async-profiler perf_events, 300 samples, 1.0 s of CPU time async-profiler alloc every 512",
             "async-profiler alloc every 512 KiB, 2 objects, 8 MiB allocated",
-            "630 samples, 2.1 s of CPU time 6 objects, 24 MiB allocated 1 contention, 3 s waited 7 samples",
+            "630 samples, 2.1 s of CPU time 6 objects, 24 MiB allocated 1 contention, 3 s waited 70 events",
             "hosts/HOST/cpu , each as .svg , .folded and .pb.gz (pprof), the same for alloc and lock",
         ],
         "lock": [
-            "100 % of the time waited for locks goes to java/util/ Hashtable",
+            "Too few samples for shares: the hottest class is java/util/ Hashtable",
             "1 contention, 3 s waited",
-            "waits from 10 µs for 60 s",
+            "every 10 µs for 60 s",
             "Contentions Waited",
         ],
         "page-faults": [
             "100 % of page-faults happen in touch",
-            "7 samples",
+            "70 events",
             "1 of 3 processes on 1 of 2 hosts",
         ],
     }
@@ -260,3 +260,20 @@ def test_force_removes_the_pages_of_the_old_run(folder):
     (folder.path / "report-mine.html").write_text("kept")
     new = RunFolder.create(folder.path, force=True)
     assert sorted(path.name for path in new.path.iterdir()) == ["report-mine.html", "run.json"]
+
+
+def test_the_first_events_head_says_what_of_the_others_is_missing(folder):
+    told = sections(make_report(folder.path).page)
+    less = "lock: 2 of 3 processes, page-faults: 1 of 3 processes"
+    assert f"3 of 3 processes on 2 of 2 hosts {less}" in told["cpu"]
+    assert "page-faults: 1 of 3 processes" in told["lock"] and "lock: 2 of" not in told["lock"]
+    assert "processes, page-faults: " not in told["page-faults"] and "lock: " not in told["page-faults"]
+
+
+def test_an_event_that_nobody_could_record_is_told_where_the_run_looks_complete(tmp_path):
+    hosts = [MadeHost("a", {1: "run;work 270\n"})]
+    many = ("heep", "cpu", "e1", "e2", "e3")
+    for events, less in ((("cpu", "heep"), "heep: not recorded"), (many, "e2: not recorded, 1 more event")):
+        told = sections(make_report(make_run(tmp_path / less[:2], hosts, events=events).path).page)
+        assert f"{less} " in told["cpu"] and "1 of 1 process on 1 of 1 host" in told["cpu"]
+        assert "cpu: " not in told["heep"]

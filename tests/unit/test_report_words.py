@@ -116,16 +116,20 @@ def test_every_event_is_told_in_its_own_units():
     assert amount(1000, ("inuse_objects", "count")) == "1,000 objects", "that it is"
     assert amount(1_234_567, ("inuse_objects", "count")) == "about 1,230,000 objects"
     assert in_words("lock", {"contentions": 1, "delay": 20_000_000}) == "1 contention, 20 ms waited"
-    assert in_words("page-faults", {"page-faults": 7}) == "7 samples"
+    assert in_words("page-faults", {"page-faults": 7}) == "7 events"
+    assert in_words("page-faults:u", {"page-faults:u": 7}) == "7 events"
+    assert in_words("sched:sched_switch", {"sched:sched_switch": 1}) == "1 event"
+    assert in_words("a.b.Row.parse", {"a.b.Row.parse": 7}) == "7 calls"
+    assert in_words("cycles:u", {"cycles:u": 7}) == "7 samples", "each stands for so many"
     method = "java.lang.Class.getMethods"
-    assert in_words(method, {method: 1}) == amount(1, (method, "count")) == "1 sample"
+    assert in_words(method, {method: 1}) == amount(1, (method, "count")) == "1 call"
     assert in_words("cpu", {}) == ""
     assert amount(3, ("contentions", "count")) == "3 contentions"
 
 
 def test_intervals_are_told_where_they_mean_something():
     assert interval_in_words("alloc", [524_288, 4 << 20, 1 << 20]) == "every 512 KiB to 4 MiB"
-    assert interval_in_words("lock", [10_000, 10_000]) == "waits from 10 µs"
+    assert interval_in_words("lock", [10_000, 10_000]) == "every 10 µs"
     assert interval_in_words("wall", [10_000_000]) == "every 10 ms"
     assert interval_in_words("page-faults", [5]) == interval_in_words("live", [0]) == ""
 

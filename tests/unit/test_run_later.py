@@ -9,10 +9,12 @@ import threading
 
 import pytest
 
+from hprofiler.cli.run import exit_code
 from hprofiler.errors import HprofilerError
 from hprofiler.model import Outcome, Status, Target
 from hprofiler.resolvers import Located
 from hprofiler.run import RunRequest, run
+from hprofiler.store import RunFolder
 from tests.unit.stand_in import ANY, Fleet, StandIns
 
 IDLE = "hello(); found(); read()"
@@ -65,6 +67,24 @@ def test_ctrl_c_ends_the_wait_for_a_target_that_hangs_and_nothing_is_lost(tmp_pa
     assert recorded(hang) == ["what began during the recording is not known: interrupted"]
     assert was_written == [True]
     never.set()
+
+
+def test_ctrl_c_while_run_json_is_written_counts(tmp_path, stand_ins, monkeypatch):
+    """Nothing of the recording is missing by it."""
+
+    def interrupted(folder, content):
+        write(folder, content)
+        if "hosts" in content:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    write = RunFolder.write_run
+    monkeypatch.setattr(RunFolder, "write_run", interrupted)
+    fleet = Fleet(stand_ins, 60.0, {"one": IDLE})
+    located = Located(Target("hosts", "x"), fleet.hosts)
+    request = RunRequest(located, ANY, fleet.sampling, tmp_path / "run", False, ())
+    result = run(request, fleet.reach, fleet.listener)
+    assert result.interrupted and exit_code(result) == 130 and result.report.page.exists()
+    assert result.folder.run["interrupted"] is False
 
 
 def test_a_target_that_hangs_is_not_waited_for(monkeypatch, recorded):

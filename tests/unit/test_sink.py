@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -21,6 +23,7 @@ from tests.viewer.made_profile import made_profile
 HOST = Host("node/1", "localhost")
 PROCESS = Process("node/1", 7, 1, 0, "root", "executor 3", labels={"executor": "3"})
 RECORDING = Recording(PROCESS, "alloc", "async-profiler", "alloc", 524288, Samples(0, 2, 0), 1.0)
+CPU = replace(RECORDING, event="cpu")
 FOLDED = "[main];run;byte[]_[i] 4096\n[pool-N];run;char[]_[i] 1024\n"
 
 
@@ -115,7 +118,7 @@ def test_few_profiles_are_taken_apart_at_once(folder, sent, monkeypatch):
 
     class Watched:
         @staticmethod
-        def open(path: Path, format: str, cells: int) -> Profile:
+        def open(path: Path, format: str, **size: int) -> Profile:
             nonlocal busy, most
             with lock:
                 busy += 1
@@ -124,7 +127,7 @@ def test_few_profiles_are_taken_apart_at_once(folder, sent, monkeypatch):
                     enough.set()
             enough.wait(60)
             time.sleep(0.02)  # room for a third, which must not come
-            profile = take(path, format, cells=cells)
+            profile = take(path, format, **size)
             with lock:
                 busy -= 1
             return profile
@@ -146,11 +149,11 @@ def test_a_turn_is_waited_for_in_the_queue(folder, sent, monkeypatch):
 
     class Held:
         @staticmethod
-        def open(path: Path, format: str, cells: int) -> Profile:
+        def open(path: Path, format: str, **size: int) -> Profile:
             if not first.is_set():
                 first.set()
                 assert let_go.wait(60)
-            return take(path, format, cells=cells)
+            return take(path, format, **size)
 
     @contextmanager
     def queue():
@@ -178,6 +181,59 @@ def test_a_large_profile_has_its_turn_alone_and_an_endless_one_none(folder):
     assert sink.profile(HOST, cpu, pieces(bombs.deep(400_000))) == {"samples": 1, "cpu": 1}
     with pytest.raises(ProfileError, match="more than 4194304"):
         sink.profile(HOST, cpu, pieces(bombs.deep(16_000_000)))
+
+
+TAKES = """
+import re, sys
+from pathlib import Path
+from hprofiler.errors import ProfileError
+from hprofiler.sink import FolderSink
+from tests.unit.test_sink import CPU, HOST, RunFolder
+
+try:
+    print(FolderSink(RunFolder.create(Path(sys.argv[1]))).profile(HOST, CPU, iter([sys.stdin.buffer.read()])))
+except ProfileError as error:
+    print(error)
+print(re.search("VmHWM:.*", Path("/proc/self/status").read_text())[0])
+"""
+"""What a program of its own does with one profile, and what memory that took."""
+
+
+@pytest.mark.parametrize(
+    "bomb, sizes, said",
+    [
+        (bombs.modules, (12_000_000, 24_000_000), "names: more than 4194304"),
+        (bombs.modules, (4_000_000, 8_000_000), "{'samples': 1, 'cpu': 1}"),
+        (bombs.long_names, (1000, 64_000), "{'samples': 7000, 'cpu': 7000}"),
+        (bombs.long_names, (4000, 64_000), "bytes of names: more than 134217728"),
+    ],
+    ids=["more-names-than-nodes", "many-modules", "long-names", "longer-names"],
+)
+def test_what_a_few_kilobytes_stand_for_takes_no_more_memory_than_it_may(tmp_path, bomb, sizes, said):
+    """The same as 24 bytes a module, or 14 copies of a name, took 1 GiB and more."""
+    sent = bomb(*sizes)
+    assert len(sent) < 256 << 10
+    done = subprocess.run(
+        [sys.executable, "-c", TAKES, str(tmp_path / "run")], input=sent, stdout=subprocess.PIPE, timeout=60
+    )
+    answer, memory = done.stdout.decode().splitlines()
+    assert said in answer
+    assert int(memory.split()[1]) >> 10 < 320, memory
+
+
+def test_few_nodes_with_long_names_have_their_turn_alone(folder, monkeypatch):
+    sink, take, alone = FolderSink(folder), Profile.open, []
+
+    class Watched:
+        @staticmethod
+        def open(path: Path, format: str, **size: int) -> Profile:
+            alone.append(sink._large.locked())
+            return take(path, format, **size)
+
+    monkeypatch.setattr("hprofiler.sink.Profile", Watched)
+    sink.profile(HOST, CPU, pieces(bombs.long_names(125, 64_000)))
+    sink.profile(HOST, CPU, pieces(bombs.long_names(250, 64_000)))
+    assert alone == [False, False, True]
 
 
 def test_amounts_that_cannot_be_spoil_no_sum(folder):

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import getpass
+import io
+import os
+import sys
+import threading
 from pathlib import Path
+from typing import List
 
 import pytest
 
@@ -12,6 +17,7 @@ from hprofiler.model import Host
 from hprofiler.transports.ssh.connector import SshConnector
 from hprofiler.transports.ssh.options import SshOptions
 from hprofiler.transports.ssh.route import RouteFinder
+from tests.lab.procs import PATIENCE
 
 N1 = Host("n1", "n1")
 
@@ -74,6 +80,28 @@ def test_match_exec_leaves_our_input_alone(find, tmp_path, monkeypatch):
         assert find(f'Match exec "cat > {read}"\n  Port 2200\n').port == 2200
         assert stdin.readline() == "of the caller\n"
     assert read.read_text() == ""
+
+
+def test_match_exec_leaves_stdin_to_others_meanwhile(find, tmp_path, monkeypatch):
+    """Of two hosts: the one's way is looked up while the other's key is to be opened, by a passphrase."""
+    terminal = io.StringIO()
+    monkeypatch.setattr("sys.stdin", terminal)
+    begun, goes_on = tmp_path / "begun", tmp_path / "goes_on"
+    for fifo in (begun, goes_on):
+        os.mkfifo(fifo)
+    once = f"if mkdir {tmp_path}/once; then echo > {begun}; cat {goes_on}; fi 2>/dev/null"
+    config = f'Match exec "{once}; true"\n  Port 2200\n'  # paramiko looks twice
+    ports: List[int] = []
+    other = threading.Thread(target=lambda: ports.append(find(config).port), daemon=True)
+    other.start()
+    waiting = threading.Thread(target=begun.read_bytes, daemon=True)
+    waiting.start()
+    waiting.join(PATIENCE)
+    assert not waiting.is_alive()
+    assert sys.stdin is terminal
+    goes_on.write_bytes(b"")
+    other.join(PATIENCE)
+    assert ports == [2200]
 
 
 @pytest.mark.parametrize(

@@ -55,3 +55,47 @@ def test_no_more_than_once_and_no_other(route, monkeypatch, failures, left):
     with pytest.raises(HostError):
         sockets.dial(route, 30, lambda closer: None)
     assert len(rest) == left
+
+
+def full(*_: object) -> None:
+    """What every call gives that opens a file, once there are too many."""
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+@pytest.mark.parametrize("call", ["socket", "socketpair"])
+def test_too_many_open_files_are_an_error_of_the_host_with_a_remedy(route, monkeypatch, call):
+    monkeypatch.setattr(sockets.socket, call, full)
+    with pytest.raises(HostError, match="Too many open files") as caught:
+        if call == "socket":
+            sockets.dial(route, 30, lambda closer: None)
+        else:
+            sockets.spawn_proxy("cat", lambda closer: None)
+    assert "ulimit -n" in caught.value.remedy
+
+
+def test_a_family_of_addresses_that_is_not_there_is_passed_over(route, monkeypatch):
+    both = [(999, socket.SOCK_STREAM, 0, "", ("::1", 1))]
+    both += socket.getaddrinfo(route.hostname, route.port, type=socket.SOCK_STREAM)
+    monkeypatch.setattr(sockets.socket, "getaddrinfo", lambda *_, **__: both)
+    sockets.dial(route, 30, lambda closer: None).close()
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "remedy"),
+    [
+        (socket.EAI_NONAME, "the name 127.0.0.1 is not known", "spelling"),
+        (socket.EAI_AGAIN, "no name server could tell the address of 127.0.0.1: Try again", "network"),
+        (socket.EAI_FAIL, "no name server could tell the address of 127.0.0.1: Try again", "network"),
+    ],
+)
+def test_a_name_that_nobody_knows_is_not_one_that_nobody_was_asked_for(
+    route, monkeypatch, code, reason, remedy
+):
+    def fail(*_: object, **__: object) -> None:
+        raise socket.gaierror(code, "Try again")
+
+    monkeypatch.setattr(sockets.socket, "getaddrinfo", fail)
+    with pytest.raises(HostError) as caught:
+        sockets.dial(route, 30, lambda closer: None)
+    assert caught.value.reason == reason and remedy in caught.value.remedy
+    assert ("spelling" in caught.value.remedy) == (code == socket.EAI_NONAME)

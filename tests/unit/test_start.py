@@ -95,7 +95,7 @@ def opened(argv):
     from hprofiler._flamegraph import Profile
     Profile.open(Asked())
 
-cli._to_the_end = opened
+cli._carry_out = opened
 sys.exit(cli.main([]))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)

@@ -4,6 +4,9 @@ import contextlib
 import json
 import subprocess
 import sys
+import tracemalloc
+from array import array
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +22,18 @@ def test_new_run_goes_beside_an_old_one(tmp_path):
         folder.release()
         names.append(folder.path.name)
     assert names == ["out", "out-2", "out-3"]
+
+
+@pytest.mark.parametrize(("words", "there"), [(".", "out-2"), ("sub/..", "out-2"), ("..", "above-2")])
+def test_a_folder_without_a_name_of_its_own_has_others_beside_it(tmp_path, monkeypatch, words, there):
+    out = tmp_path / "above" / "out"
+    (out / "sub").mkdir(parents=True)
+    for run in (out, out.parent):
+        (run / "run.json").write_text("{}")
+    monkeypatch.chdir(out)
+    folder = RunFolder.create(Path(words))
+    folder.release()
+    assert folder.path.name == there
 
 
 ASKS = """
@@ -122,6 +137,37 @@ def test_run_json_holds_dataclasses(tmp_path):
     folder.write_run({"format": 2, "hosts": [{"name": "h", "recordings": [], "outcomes": [outcome]}]})
     assert json.loads((folder.path / "run.json").read_text())["hosts"][0]["outcomes"][0]["status"] == "failed"
     assert RunFolder.open(folder.path).run["format"] == 2
+
+
+def test_run_json_is_what_was_to_be_written_with_a_line_for_each_list_of_numbers(tmp_path):
+    folder = RunFolder.create(tmp_path / "out")
+    long = list(range(10_000))
+    content = {
+        "format": 2, "empty": [{}, [], (), array("Q")], "words": ["\udcff", 'a "b"\n', None, True, 1.5, -3],
+        "hosts": [{"name": "ü", "path": tmp_path, "timeline": array("Q", long)}, [[1, 2], [3.5, -4]]],
+    }  # fmt: skip
+    folder.write_run(content)
+    plain = {
+        **content, "empty": [{}, [], [], []],
+        "hosts": [{"name": "ü", "path": str(tmp_path), "timeline": long}, [[1, 2], [3.5, -4]]],
+    }  # fmt: skip
+    text = (folder.path / "run.json").read_text()
+    assert json.loads(text) == plain and list(json.loads(text)) == list(content)
+    assert f'\n      "timeline": {long}\n' in text and "\n      [3.5, -4]\n" in text
+    assert text.startswith('{\n  "format": 2,\n') and text.endswith("\n}\n")
+
+
+def test_to_write_run_json_takes_less_memory_than_what_it_tells(tmp_path):
+    timelines = [array("Q", [0, 7, 99, 100] * 900) for _ in range(560)]
+    folder = RunFolder.create(tmp_path / "out")
+    tracemalloc.start()
+    try:
+        folder.write_run({"format": 2, "hosts": [{"timeline": timeline} for timeline in timelines]})
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < sum(len(timeline) * timeline.itemsize for timeline in timelines) / 4
+    assert folder.run["hosts"][559]["timeline"] == list(timelines[559])
 
 
 def test_open_refuses_what_is_no_run_folder(tmp_path):

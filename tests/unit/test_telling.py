@@ -9,17 +9,31 @@ from typing import Dict
 import pytest
 
 from hprofiler import Profile
-from hprofiler.report.telling import telling
+from hprofiler.report.facts import read_facts
+from hprofiler.report.telling import Telling, plain_telling, telling
 
 KERNEL = "entry_SYSCALL_64_[k];do_futex_[k];futex_wait_queue_[k];schedule_[k]"
 PARKED = f"Unsafe_Park;Parker::park;pthread_cond_timedwait;__futex_abstimed_wait_common64;{KERNEL}"
 PARK = f"java/util/concurrent/locks/LockSupport.park_[j];jdk/internal/misc/Unsafe.park_[0];{PARKED}"
 
 
-def told(event: str, *stacks: str) -> Dict[str, int]:
+def of_run(event: str, profile: Profile, *engines: str) -> Telling:
+    """Of a run of one host, with a process for each engine."""
+    recordings = [
+        {"process": {"pid": pid}, "event": event, "engine": engine}
+        for pid, engine in enumerate(engines or ["async-profiler"], 1)
+    ]
+    facts = read_facts({"sampling": {"events": [event]}, "hosts": [{"name": "h", "recordings": recordings}]})
+    return telling(facts, profile)
+
+
+def own_values(told: Telling) -> Dict[str, int]:
     """The methods with a value of their own."""
-    profile = Profile.from_bytes("\n".join(stacks).encode(), "folded")
-    return {one.name: one.self_value for one in telling(event, profile).profile.top(20) if one.self_value}
+    return {one.name: one.self_value for one in told.profile.top(20) if one.self_value}
+
+
+def told(event: str, *stacks: str) -> Dict[str, int]:
+    return own_values(of_run(event, Profile.from_bytes("\n".join(stacks).encode(), "folded")))
 
 
 @pytest.mark.parametrize("event", ["offcpu", "wall"])
@@ -56,7 +70,7 @@ def test_idle_pool_threads_are_left_out_and_that_is_said() -> None:
     waiting = f"[park];Shop.sell_[j];{PARK} 5"
     assert told("offcpu", idle, waiting) == {"Shop.sell": 5}
     both = Profile.from_bytes(f"{idle}\n{waiting}\n".encode(), "folded")
-    assert telling("offcpu", both).share_of == "off-CPU time besides idle threads"
+    assert of_run("offcpu", both).share_of == "off-CPU time besides idle threads"
     assert told("offcpu", idle) == {"java/util/concurrent/ThreadPoolExecutor.getTask": 90}
 
 
@@ -95,9 +109,9 @@ def test_idle_threads_are_left_out_of_the_wall_clock(idle: str) -> None:
         "Compile::Compile": 2,
     }
     profile = Profile.from_bytes("\n".join(stacks).encode(), "folded")
-    assert telling("wall", profile).share_of == "wall-clock time besides idle threads"
+    assert of_run("wall", profile).share_of == "wall-clock time besides idle threads"
     assert profile.total() == 100, "the picture has all"
-    assert telling("cpu", profile).profile.total() == 100
+    assert of_run("cpu", profile).profile.total() == 100
 
 
 def test_a_thread_that_waits_for_the_jvm_is_not_idle() -> None:
@@ -129,6 +143,70 @@ def test_who_allocates_native_memory() -> None:
         "start_thread;zip_open;malloc_hook 8",
     ]
     assert told("nativemem", *stacks) == {"java/nio/DirectByteBuffer.<init>": 64, "zip_open": 8}
+
+
+@pytest.mark.parametrize("event", ["com.acme.Row.parse", "com.acme.Row.*"])
+def test_who_calls_the_method_that_is_counted(event: str) -> None:
+    stacks = [
+        "java/lang/Thread.run_[j];com/acme/Job.load_[j];com/acme/Row.parse_[i] 7",
+        "java/lang/Thread.run_[j];com/acme/Job.check_[0];com/acme/Row.parse_[j] 2",
+        "com/acme/Row.parse_[j] 1",
+    ]
+    assert told(event, *stacks) == {"com/acme/Job.load": 7, "com/acme/Job.check": 2, "com/acme/Row.parse": 1}
+
+
+def test_who_calls_the_function_and_who_passes_the_tracepoint() -> None:
+    assert told("malloc", "main;load;__libc_malloc 3", "main;malloc 2") == {"load": 3, "main": 2}
+    switches = [f"Shop.sell_[j];{PARK} 5", "Shop.run_[j];entry_SYSCALL_64_[k];schedule_[k] 2"]
+    assert told("sched:sched_switch", *switches) == {"Shop.sell": 5, "Shop.run": 2}
+    kept = "Shop.run_[j];do_syscall_64_[k] 2"
+    assert told("cycles:u", kept) == told("cycles", kept) == {"do_syscall_64": 2}
+
+
+HANDLER = (
+    "__restore_rt;WallClock::signalHandler(int, siginfo_t*, void*);Profiler::recordSample;StackWalker::walkVM"
+)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        f"Shop.sell_[j];{HANDLER}",
+        "Shop.sell_[j];Profiler::crashHandler",
+        "attach;Profiler::run;Profiler::runInternal;Profiler::start;mmap",
+    ],
+)
+def test_the_profilers_own_work_is_left_out_where_there_is_other(own: str) -> None:
+    both = Profile.from_bytes(f"{own} 3\nShop.sell_[j];Shop.buy_[j] 1\n".encode(), "folded")
+    of_both = of_run("cpu", both)
+    assert [one.name for one in of_both.profile.top(9) if one.self_value] == ["Shop.buy"]
+    assert (of_both.profiler, of_both.only_profiler) == (3, False)
+    assert of_both.share_of == "CPU time besides the profiler’s own work"
+    alone = of_run("cpu", Profile.from_bytes(f"{own} 3\n".encode(), "folded"))
+    assert (alone.profile.total(), alone.profiler, alone.only_profiler, alone.besides) == (3, 0, True, "")
+    idle = "VMThread::run;Monitor::wait_without_safepoint_check;futex_wait 9"
+    mixed = Profile.from_bytes(f"{idle}\n{own} 3\nShop.sell_[j];Shop.buy_[j] 1\n".encode(), "folded")
+    assert of_run("wall", mixed).besides == " besides idle threads and the profiler’s own work"
+
+
+def test_a_profiler_that_is_none_of_ours_is_told() -> None:
+    assert told("cpu", "Shop.sell_[j];com/acme/Profiler.start_[j] 4") == {"com/acme/Profiler.start": 4}
+    game = [
+        "main;Engine::tick;Profiler::run;Physics::step 900",
+        "main;Profiler::recordSample 50",
+        "main;idle 50",
+    ]
+    mine = {"Physics::step": 900, "Profiler::recordSample": 50, "idle": 50}
+    assert told("cpu", *game) == mine
+
+
+def test_the_profilers_own_work_is_async_profilers_alone() -> None:
+    """perf loads nothing into JVMs; of a file nobody knows what recorded it."""
+    own = "main;PerfEvents::signalHandler;Profiler::recordSample 9\nmain;work 1\n"
+    profile = Profile.from_bytes(own.encode(), "folded")
+    assert of_run("cpu", profile, "perf", "async-profiler").profiler == 9
+    assert of_run("cpu", profile, "perf").profiler == plain_telling(profile).profiler == 0
+    assert own_values(plain_telling(profile)) == {"Profiler::recordSample": 9, "work": 1}
 
 
 def test_cpu_time_is_told_as_it_is() -> None:

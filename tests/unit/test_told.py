@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from dataclasses import replace
 from typing import List
 
 import pytest
 
+from hprofiler.cli.lines import ended, say, width
 from hprofiler.cli.told import (
     host_records,
     outcome_record,
@@ -38,6 +41,7 @@ def host(*reasons: str, status: Status = Status.OK) -> HostResult:
             ["one sample is 10.4 ms, not 10 ms", "one sample is 9.3 ms, not 10 ms"],
             ["note: 2 processes: one sample is 9.3 to 10.4 ms, not 10 ms"],
         ),
+        (["found in process 1", "found in process 2"], ["note: 2 processes: found in the process"]),
         (["exit code 1", "exit code 139"], ["note: n1 pid 1: exit code 1", "note: n1 pid 2: exit code 139"]),
         (
             [f"reason {n}" for n in range(1, 8)],
@@ -91,6 +95,17 @@ def test_what_failed_alike_is_told_once(capsys: pytest.CaptureFixture[str]) -> N
         "  n9: no sh",
         "    mend it",
     ]
+    others = [
+        (f"n1 pid {pid}", f"process {pid} belongs to user root", "become root") for pid in range(502, 508)
+    ]
+    print_failures(others, "report.html")
+    assert capsys.readouterr().err.splitlines() == [
+        "not recorded:",
+        "  n1 pid 502, n1 pid 503, n1 pid 504 and 3 more: the process belongs to user root",
+        "    become root",
+    ]
+    print_failures(others[:1], "report.html")
+    assert "  n1 pid 502: process 502 belongs to user root" in capsys.readouterr().err
     print_failures([(f"n{number}", f"reason {number}", "") for number in range(23)], "report.html")
     assert capsys.readouterr().err.splitlines()[-1] == "  … and 3 more: see the ledger in report.html"
     print_failures([], "report.html")
@@ -148,3 +163,38 @@ def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
             }
         ],
     }
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_is_wider_than_the_terminal_breaks_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = "the kernel allows a user no more than one sample in a while, and 宿主宿主 names are wide"
+    line = Outcome("n1", Status.DEGRADED, "record", reason, "ask for fewer of them, or become root there", 7)
+    result = HostResult(Host("n1", "n1"), None, (), (line,))
+    written = {}
+    for columns in ("40", "1000", "12"):
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setenv("COLUMNS", columns)
+        print_degraded([result])
+        print_failures([("n1 pid 7", reason, "")], "page")
+        written[columns] = terminal.getvalue().splitlines()
+    whole = [f"note: n1 pid 7: {reason}", f"    {line.remedy}", "not recorded:", f"  n1 pid 7: {reason}"]
+    assert written["1000"] == written["12"] == whole, "there is no use in columns of a few letters"
+    narrow = written["40"]
+    assert max(map(width, narrow)) <= 40 and width("宿主") == 4
+    assert narrow[1].startswith("      ") and " ".join(" ".join(narrow).split()) == " ".join(
+        " ".join(whole).split()
+    )
+
+
+def test_a_word_that_is_too_long_is_left_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    terminal = Terminal()
+    say("note: ", f"see {'x' * 40} there", terminal)
+    assert terminal.getvalue() == f"note: see\n      {'x' * 40}\n      there\n"
+    assert ended("java -Xmx48m -XX:+UseSerialGC", 20) == "java -Xmx48m -XX:+U…"
+    assert ended("java Main", 9) == "java Main"

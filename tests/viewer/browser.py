@@ -80,6 +80,10 @@ class Viewer:
         """The element's text with plain spaces."""
         return self.element(id).text.replace("\u202f", " ").replace("\xa0", " ")
 
+    def focused(self) -> str:
+        """The id of what has the focus, in one go: a head drawn anew is another element of that id."""
+        return str(self.driver.execute_script("return document.activeElement.id"))
+
     def until_text(self, id: str, expected: str) -> None:
         self.until(
             "const text = document.getElementById(arguments[0]).textContent.replaceAll('\u202f', ' ');"

@@ -65,8 +65,12 @@ def names(viewer: Viewer, id: str, column: int) -> List[str]:
 def sorted_by(viewer: Viewer, id: str, key: str) -> str:
     """Clicks a head; how its column is sorted then."""
     viewer.element(f"{id}-sort-{key}").click()
-    head = viewer.element(f"{id}-sort-{key}").find_element(By.XPATH, "..")
-    return str(head.get_attribute("aria-sort"))
+    return str(
+        viewer.driver.execute_script(
+            "return document.getElementById(arguments[0]).closest('th').getAttribute('aria-sort')",
+            f"{id}-sort-{key}",
+        )
+    )
 
 
 def lines(viewer: Viewer, share: float, depth: int) -> List[str]:
@@ -106,8 +110,9 @@ def is_match(color: List[int]) -> bool:
 
 
 def is_red(color: List[int]) -> bool:
-    return color[0] > color[2] + 40
+    """Faint ones, too, which may be chance."""
+    return color[0] > color[2] + 15
 
 
 def is_blue(color: List[int]) -> bool:
-    return color[2] > color[0] + 40
+    return color[2] > color[0] + 15

@@ -14,6 +14,7 @@ from hprofiler.report import make_report
 from tests.viewer.browser import Viewer
 from tests.viewer.choosing import choose_scope, listed_scopes
 from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.seeing import table
 
 # Of 300 CPU samples 80 are in hot, all on n1; 4 MiB are allocated, 1 of them on n1.
 Events = Dict[int, Union[str, bytes]]
@@ -197,8 +198,7 @@ def test_hosts_are_read_for_the_event_they_were_asked_for(viewer: Viewer, page: 
     viewer.element("events").find_elements(By.TAG_NAME, "button")[0].click()
     viewer.element("view-methods").click()
     viewer.until("return document.getElementById('methods-body').innerText.includes('of 2')")
-    rows = viewer.driver.find_elements(By.CSS_SELECTOR, "#methods-body tr")
-    hosts = {row.find_elements(By.TAG_NAME, "td")[2].text: row.text.replace("\u202f", " ") for row in rows}
+    hosts = {row[2]: " ".join(row) for row in table(viewer, "methods")}
     assert "2 of 2" in hosts["cold"] and "n2 100 %" in hosts["cold"]
 
 
@@ -221,22 +221,22 @@ def test_classes_and_all_colours_that_are_drawn_are_in_the_legend(viewer: Viewer
     )
     path = make_report(make_run(tmp_path / "run", [host], events=("cpu", "alloc")).path).page
     viewer.open(path)
-    assert legend(viewer) == {
+    by_itself = {
         "Native": "75.0 %",
-        "Java, JIT-compiled": "75.0 %",
         "Unknown": "25.0 %",
-        "Java, interpreted": "25.0 %",
+        "Java, JIT-compiled": "0 %",
+        "Java, interpreted": "0 %",
     }
+    assert list(legend(viewer).items()) == list(by_itself.items()), "they add up to all there is"
+    items = viewer.driver.find_elements(By.CSS_SELECTOR, "#legend li")
+    assert items[0].text == "By itself:"
+    assert items[3].get_attribute("title").replace("\u202f", " ") == "0 % by itself; on 75.0 % of all stacks"
     viewer.open(path, "event=alloc")
-    assert legend(viewer) == {"Java, interpreted": "100 %", "Class": "100 %", "Java, inlined": "75.0 %"}
+    assert legend(viewer) == {"Class": "100 %", "Java, interpreted": "0 %", "Java, inlined": "0 %"}
     for place in ((0.5, 3), (0.9, 2)):
         assert viewer.hover(*place).splitlines()[-1].split(" · ")[0] == "Class"
     viewer.element("view-methods").click()
-    rows = viewer.driver.find_elements(By.CSS_SELECTOR, "#methods-body tr")
-    kinds = {
-        row.find_element(By.CLASS_NAME, "name").text: row.find_element(By.CLASS_NAME, "kind").text
-        for row in rows
-    }
+    kinds = {row[2]: row[3] for row in table(viewer, "methods")}
     assert kinds["byte[]"] == kinds["java.lang.String"] == "Class" and kinds["a/B.copy"] == "Java, inlined"
 
 
@@ -254,7 +254,16 @@ def test_packages_that_cost_the_same_stand_in_one_order(viewer: Viewer, tmp_path
     assert list(legend(viewer).items()) == by_link
 
 
+def test_what_has_no_room_in_the_legend_is_summed_up(viewer: Viewer, tmp_path: Path) -> None:
+    packages = "".join(f"org/p{number:02}/a/Job.run {100 if number < 14 else 5}\n" for number in range(20))
+    viewer.open(
+        make_report(make_run(tmp_path / "run", [MadeHost("n1", {7: packages})]).path).page, "color=package"
+    )
+    shares = legend(viewer)
+    assert list(shares.items())[-1] == ("6 others", "2.1 %") and len(shares) == 15
+
+
 def legend(viewer: Viewer) -> Dict[str, str]:
-    items = viewer.driver.find_elements(By.CSS_SELECTOR, "#legend li")
+    items = viewer.driver.find_elements(By.CSS_SELECTOR, "#legend li:not(:first-child)")
     texts = [item.text.replace("\u202f", " ") for item in items]
     return {label: f"{share} %" for label, share in (text[:-2].rsplit(" ", 1) for text in texts)}

@@ -157,7 +157,7 @@ def test_the_picture_is_what_is_seen(viewer: Viewer, page: Path, downloads: Path
 def test_the_picture_of_a_comparison_tells_both_sides(viewer: Viewer, page: Path, downloads: Path) -> None:
     viewer.open(page, "view=compare&scope=host:0&with=host:1")
     told = [title.replace("\u202f", " ") for title in titles(save(viewer, downloads, "svg"))]
-    assert "k (n1 12.3 %, n2 0 %, Difference only in n1)" in told
+    assert any(title.startswith("k (n1 12.3 %, n2 0 %, Difference only in n1") for title in told)
     assert not any("sample" in title for title in told)
 
 
@@ -191,7 +191,7 @@ def test_a_picture_is_offered_where_there_is_one(
         *("save-folded", "save-pprof", "save-speedscope"),
     ]
     viewer.press(Keys.END)
-    assert viewer.driver.switch_to.active_element.get_attribute("id") == "save-speedscope"
+    assert viewer.focused() == "save-speedscope"
 
 
 def test_hostile_names_in_a_picture_are_text(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
@@ -208,9 +208,9 @@ def test_the_menu_by_keyboard(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     viewer.driver.execute_script("document.getElementById('save-button').focus()")
     viewer.press("\ue007")
-    assert viewer.driver.switch_to.active_element.get_attribute("id") == "save-svg"
+    assert viewer.focused() == "save-svg"
     viewer.press("\ue013")
-    assert viewer.driver.switch_to.active_element.get_attribute("id") == "save-speedscope"
+    assert viewer.focused() == "save-speedscope"
     viewer.press("\ue00c")
-    assert viewer.driver.switch_to.active_element.get_attribute("id") == "save-button"
+    assert viewer.focused() == "save-button"
     assert not viewer.element("save-list").is_displayed()

@@ -30,10 +30,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ).page
 
 
-def focused(viewer: Viewer) -> str:
-    return str(viewer.driver.switch_to.active_element.get_attribute("id"))
-
-
 def held(viewer: Viewer, modifier: str, key: str) -> None:
     ActionChains(viewer.driver).key_down(modifier).send_keys(key).key_up(modifier).perform()
 
@@ -41,7 +37,7 @@ def held(viewer: Viewer, modifier: str, key: str) -> None:
 def tab_to(viewer: Viewer, id: str) -> None:
     """Press Tab until the element has the focus."""
     for _ in range(MOST_TABS):
-        if focused(viewer) == id:
+        if viewer.focused() == id:
             return
         viewer.press(Keys.TAB)
     raise AssertionError(f"Tab never reaches {id}")
@@ -50,7 +46,7 @@ def tab_to(viewer: Viewer, id: str) -> None:
 def test_a_host_is_chosen_and_its_hottest_frame_zoomed(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     viewer.press("w")
-    assert focused(viewer) == "scope-input"
+    assert viewer.focused() == "scope-input"
     viewer.press("h1", Keys.ENTER)
     viewer.until_text("scope-note", "65 of 100 samples")
     tab_to(viewer, "graph-scroller")
@@ -69,14 +65,14 @@ def test_escape_leaves_a_field_and_nothing_else(viewer: Viewer, page: Path) -> N
     state = viewer.state()
     assert "zoom=" in state
     viewer.press("w", Keys.ESCAPE)
-    assert focused(viewer) == "scope-input" and not viewer.element("scope-list").is_displayed()
+    assert viewer.focused() == "scope-input" and not viewer.element("scope-list").is_displayed()
     viewer.press(Keys.ESCAPE)
-    assert focused(viewer) == "" and viewer.state() == state
+    assert viewer.focused() == "" and viewer.state() == state
     viewer.press("/", Keys.ESCAPE)
     viewer.until("return !location.hash.includes('q=')")
-    assert focused(viewer) == "" and "zoom=" in viewer.state()
+    assert viewer.focused() == "" and "zoom=" in viewer.state()
     viewer.press("/", Keys.ESCAPE)
-    assert focused(viewer) == "" and "zoom=" in viewer.state()
+    assert viewer.focused() == "" and "zoom=" in viewer.state()
     viewer.press(Keys.ESCAPE)
     viewer.until("return !location.hash.includes('zoom=')")
 
@@ -107,11 +103,11 @@ def test_views_are_a_row_of_tabs(viewer: Viewer, page: Path) -> None:
     tab_to(viewer, "view-graph")
     for view in ("reversed", "sandwich", "methods", "hosts", "compare", "run", "graph"):
         viewer.press(Keys.ARROW_RIGHT)
-        assert focused(viewer) == f"view-{view}"
+        assert viewer.focused() == f"view-{view}"
         assert viewer.element(f"view-{view}").get_attribute("aria-selected") == "true"
         assert viewer.element(f"{view}-panel").is_displayed()
     viewer.press(Keys.TAB)
-    assert focused(viewer) == "search"
+    assert viewer.focused() == "search"
 
 
 def test_back_leads_out_of_graphs_that_zoom_by_themselves(viewer: Viewer, page: Path) -> None:
@@ -133,20 +129,20 @@ def test_keys_of_views_lead_into_their_graphs(viewer: Viewer, page: Path) -> Non
     viewer.open(page)
     for key, scroller in (("r", "reversed-scroller"), ("g", "graph-scroller")):
         viewer.press(key)
-        assert focused(viewer) == scroller
+        assert viewer.focused() == scroller
     viewer.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
     assert viewer.text("frame-name") == "hot"
     viewer.press("s")
-    assert focused(viewer) == "callers-scroller" and "method=hot" in viewer.state()
+    assert viewer.focused() == "callers-scroller" and "method=hot" in viewer.state()
 
 
 def test_keys_of_views_lead_into_their_tables(viewer: Viewer, page: Path) -> None:
     """The next stop is in the view, not at the beginning of the page."""
     viewer.open(page)
     viewer.press("d")
-    assert focused(viewer) == "compare-scroller"
+    assert viewer.focused() == "compare-scroller"
     viewer.press("m", Keys.TAB)
-    assert focused(viewer) == "methods-sort-self"
+    assert viewer.focused() == "methods-sort-self"
     viewer.press("h", Keys.TAB)
     assert viewer.driver.execute_script("return document.activeElement.closest('#hosts-panel') !== null")
 
@@ -156,11 +152,11 @@ def test_the_keyboard_goes_where_a_row_leads_and_back(viewer: Viewer, page: Path
     tab_to(viewer, "methods-sort-self")
     viewer.driver.execute_script("document.querySelector('#methods-body button').focus()")
     viewer.press(Keys.ENTER)
-    assert focused(viewer) == "callers-scroller"
+    assert viewer.focused() == "callers-scroller"
     viewer.press(Keys.BACKSPACE)
     viewer.until("return !document.getElementById('methods-panel').hidden")
     viewer.press(Keys.TAB)
-    assert focused(viewer) == "methods-sort-self"
+    assert viewer.focused() == "methods-sort-self"
 
 
 def test_cells_of_hosts_are_no_stops_between_methods(viewer: Viewer, page: Path) -> None:

@@ -102,6 +102,100 @@ def test_one_process_on_each_side_is_counted_alone(viewer: Viewer, tmp_path: Pat
     assert {row[5]: row[NOISE] for row in table(viewer, "changes")} == noise
 
 
+def sides_of(tmp_path: Path, **texts: str) -> List[Path]:
+    sides = []
+    for name, text in texts.items():
+        (tmp_path / f"{name}.folded").write_text(text)
+        sides.append(tmp_path / f"{name}.folded")
+    return sides
+
+
+def ramp(viewer: Viewer) -> str:
+    return viewer.driver.find_element(By.CSS_SELECTOR, ".ramp").text
+
+
+def strength(viewer: Viewer, x: float, depth: int) -> int:
+    color = viewer.color(x, depth)
+    return max(color) - min(color)
+
+
+def test_what_may_be_chance_is_faint_and_not_listed(viewer: Viewer, tmp_path: Path) -> None:
+    new = "".join(f"main;hot;new{number} 1\n" for number in range(27))
+    sides = sides_of(tmp_path, old="main;hot 213\nmain;cold 200\n", new=f"main;hot 200\n{new}main;cold 186\n")
+    changes = compared(viewer, *sides, tmp_path / "x.html")
+    until_told(viewer)
+    viewer.canvas = "compare-canvas"
+    viewer.still()
+    assert not any(method.total.beyond for method in changes.methods) and not changes.appeared(99)
+    assert "no frame changed beyond noise" in ramp(viewer)
+    assert viewer.text("only-here").splitlines()[1:] == ["27 within noise: may be chance"]
+    assert strength(viewer, 0.1, 2) < 60 and strength(viewer, 0.8, 2) < 60
+
+
+def test_what_one_process_alone_does_is_faint_and_not_listed(viewer: Viewer, tmp_path: Path) -> None:
+    """It varies more than most methods do: the list, the colours and the line below them say the same."""
+    job = "".join(f"main;m{n} 20\n" for n in range(40))
+    texts = {"old": [job, job, job], "new": [f"{job}main;new 120\n", job, job]}
+    sides = [
+        make_run(tmp_path / name, [MadeHost("n", dict(enumerate(of_side, 1)))]).path
+        for name, of_side in texts.items()
+    ]
+    changes = compared(viewer, *sides, tmp_path / "x.html")
+    until_told(viewer)
+    assert not changes.appeared(99)
+    assert "no frame changed beyond noise" in ramp(viewer)
+    assert viewer.text("only-here").splitlines()[1:] == ["1 within noise: may be chance"]
+
+
+def test_a_trifle_is_faint_where_noise_is_not_known(viewer: Viewer, tmp_path: Path) -> None:
+    text = f"{';'.join(TASK)};work;hot {{}}\n{';'.join(TASK)};work;cold 500000\n"
+    sides = [
+        make_run(tmp_path / name, [MadeHost("n", events={"alloc": {1: text.format(hot)}})], events=("alloc",))
+        for name, hot in (("old", 500_000), ("new", 500_600))
+    ]
+    compared(viewer, *(side.path for side in sides), tmp_path / "x.html")
+    assert "is not known here" in until_told(viewer)
+    viewer.canvas = "compare-canvas"
+    viewer.still()
+    assert ramp(viewer).endswith("the strongest colours are 1.0 points apart")
+    assert strength(viewer, 0.1, len(TASK) + 2) < 60 and strength(viewer, 0.8, len(TASK) + 2) < 60
+
+
+def test_lists_stay_where_noise_is_not_known(viewer: Viewer, tmp_path: Path) -> None:
+    """Made once more they would lose the focus that is in them."""
+    texts = [f"work;{name} 500000\nwork;cold 500000\n" for name in ("old", "new")]
+    hosts = [MadeHost("n", events={"alloc": {1: text}}) for text in texts]
+    sides = [make_run(tmp_path / str(n), [host], events=("alloc",)).path for n, host in enumerate(hosts)]
+    compared(viewer, *sides, tmp_path / "x.html")
+    assert "is not known here" in until_told(viewer)
+    viewer.driver.execute_script(
+        "window.made = 0;"
+        "new MutationObserver((changes) => { window.made += changes.length; })"
+        ".observe(document.getElementById('only-here'), {childList: true});"
+        "document.querySelector('.noise-note').textContent = '';"
+        "location.hash += '&normalize=0'"
+    )
+    assert "is not known here" in until_told(viewer)
+    assert viewer.driver.execute_script("return window.made") == 1
+
+
+def test_what_is_no_chance_is_strong_and_listed(viewer: Viewer, tmp_path: Path) -> None:
+    sides = sides_of(
+        tmp_path,
+        old="main;hot 2000\nmain;cold 2000\n",
+        new="main;hot 2010\nmain;mask 900\nmain;few 2\nmain;cold 1100\n",
+    )
+    changes = compared(viewer, *sides, tmp_path / "x.html")
+    until_told(viewer)
+    viewer.canvas = "compare-canvas"
+    viewer.still()
+    assert [one.name for one in changes.appeared(99)] == ["mask"]
+    assert "the strongest colours are 22.6 points apart; what may be chance is faint" in ramp(viewer)
+    listed = viewer.text("only-here").replace("\u202f", " ").splitlines()[1:]
+    assert listed == ["22.4 % mask called by main", "and 1 within noise: may be chance"]
+    assert strength(viewer, 0.1, 2) > 90 > strength(viewer, 0.6, 2), "cold, and hot"
+
+
 def test_a_host_and_the_rest_have_noise_of_shares_and_of_amounts(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "view=compare&scope=host:0")
     assert "the spread over 1 and 2 processes" in until_told(viewer)

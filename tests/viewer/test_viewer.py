@@ -15,6 +15,7 @@ from hprofiler.report import make_report, write_page
 from tests.viewer.browser import Viewer
 from tests.viewer.choosing import choose_scope, listed_scopes
 from tests.viewer.conftest import prefer
+from tests.viewer.made_profile import made_profile
 from tests.viewer.made_run import MadeHost, make_run
 
 
@@ -363,10 +364,29 @@ def test_what_was_pruned_is_grey_and_named(viewer: Viewer, tmp_path: Path) -> No
 def test_groups_of_threads_and_waits_are_told_apart(viewer: Viewer, tmp_path: Path) -> None:
     page = tmp_path / "waits.html"
     stacks = "[pool-N-thread-N];[park];a/B.run_[j] 60\n[main];c/D.read_[j];[libc.so.6] 40\n"
-    write_page(Profile.from_bytes(stacks.encode(), "folded"), page, "waits")
+    write_page(made_profile("offcpu", stacks), page, "waits")
     viewer.open(page)
     kinds = [viewer.hover(*place).splitlines()[-1] for place in [(0.2, 1), (0.2, 3), (0.8, 1), (0.8, 2)]]
     assert kinds == ["Thread", "Unknown", "Thread", "Waiting"]
+
+
+def test_waits_at_the_root_are_no_threads_and_idle_ones_are_grey(viewer: Viewer, tmp_path: Path) -> None:
+    page = tmp_path / "waits.html"
+    stacks = "[idle pool thread];a/B.take_[j] 60\n[sleep];c/D.nap_[j] 40\n"
+    write_page(made_profile("offcpu", stacks), page, "waits")
+    viewer.open(page)
+    kinds = [viewer.hover(*place).splitlines()[-1] for place in [(0.2, 1), (0.8, 1)]]
+    assert kinds == ["Idle threads", "Waiting"]
+    assert is_grey(viewer.color(0.2, 1)) and not is_grey(viewer.color(0.8, 1))
+
+
+def test_threads_on_cpu_that_are_called_like_waits_are_threads(viewer: Viewer, tmp_path: Path) -> None:
+    page = tmp_path / "threads.html"
+    stacks = "[idle pool thread];a/B.take_[j] 60\n[network];[disk];c/D.send_[j] 60\n"
+    write_page(made_profile("cpu", stacks), page, "threads")
+    viewer.open(page)
+    kinds = [viewer.hover(*place).splitlines()[-1] for place in [(0.2, 1), (0.8, 1), (0.8, 2)]]
+    assert kinds == ["Thread", "Thread", "Unknown"]
 
 
 def test_amounts_are_written_as_on_the_rest_of_the_page(viewer: Viewer, tmp_path: Path) -> None:
@@ -377,7 +397,8 @@ def test_amounts_are_written_as_on_the_rest_of_the_page(viewer: Viewer, tmp_path
     for event in report.events:
         viewer.open(report.page, f"event={event.event}")
         tips.append(viewer.hover(0.5, 1))
-    assert "512 KiB" in tips[0] and "1 sample" in tips[1] and "1 samples" not in tips[1]
+    assert "512 KiB" in tips[0] and "1 call" in tips[1] and "1 calls" not in tips[1]
+    assert viewer.text("wider") == f"calls of {method}"
 
 
 def is_grey(color: List[int]) -> bool:

@@ -64,6 +64,26 @@ def many_names(count: int) -> bytes:
     return packed(_values() + number(0) + number(count) + b"".join(map(piece, pieces)))
 
 
+def modules(names: int, count: int) -> bytes:
+    """So many names without a letter, on one node, and so many modules of one name."""
+    tree = (b"\1\0", b"\0", b"\0", b"\0\1", b"\0\1")
+    parts = map(piece, (bytes(names), bytes(names), b"", *tree))
+    behind = number(count) + text("a") * count + piece(bytes(names)) * 2
+    return packed(_values() + number(0) + number(names) + b"".join(parts) + behind)
+
+
+def long_names(count: int, length: int) -> bytes:
+    """So many names as long that begin alike, each as frames of every kind."""
+    begin, rest = b"x" * (length - 6), b"".join(b"%06d" % name for name in range(count))
+    shared = number(0) + number(len(begin)) * (count - 1)
+    frames = [name << 3 | kind for name in range(count) for kind in range(7)]
+    selves = [0] + [1] * len(frames)
+    pieces = (shared, number(length) + b"\6" * (count - 1), begin + rest)
+    columns = ([len(frames)] + [0] * len(frames), [0] * len(frames), frames, selves, selves)
+    parts = (*map(piece, pieces), *map(_numbers, columns))
+    return packed(_values() + number(0) + number(count) + b"".join(parts))
+
+
 def claims(names: int = 0, nodes: int = 0) -> bytes:
     """A profile that says how many names or nodes follow, and ends."""
     body = _values() + number(0) + number(names or 1)

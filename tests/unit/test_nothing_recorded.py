@@ -1,0 +1,122 @@
+"""A run that recorded nothing: it says what was searched, what was not, and what to do next."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+
+from hprofiler.cli.run import print_summary
+from hprofiler.collect import HostProgress
+from hprofiler.model import Selector, Target
+from hprofiler.report import make_report
+from hprofiler.resolvers import Located
+from hprofiler.run import RunRequest, run
+from tests.unit.limits import Limits
+from tests.unit.stand_in import ANY, Fleet, StandIns
+from tests.viewer.made_run import MadeHost, make_run
+
+IDLE = "hello(); found(); read()"
+MUTE = "hello(); read(); read()"
+FAILED = "sys.exit(9)"
+SEE_ALL = "  see what is there with: hprofiler ps -j java … (same host options)"
+ONLY_JVMS = "  only JVMs were looked for; with --engine perf other programs are recorded too"
+DOCTOR = "  see what is in the way with: hprofiler doctor … (same -j and host options)"
+
+
+@pytest.fixture
+def closing_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., List[str]]]:
+    """What the terminal says of a run over such hosts, from the verdict on and without the ledger's place."""
+    stand_ins = StandIns(tmp_path)
+
+    def said(
+        bodies: Dict[str, str],
+        selector: Selector = ANY,
+        before: Callable[[Fleet], None] = lambda fleet: None,
+    ) -> List[str]:
+        fleet = Fleet(stand_ins, 60.0, bodies)
+        before(fleet)
+        located = Located(Target("hosts", "x"), fleet.hosts)
+        request = RunRequest(located, selector, fleet.sampling, tmp_path / "run", False, ("hprofiler",))
+        result = run(request, fleet.reach, lambda step: fleet.listener(step))
+        print_summary(result, selector, outliers=False)
+        lines = capsys.readouterr().err.splitlines()
+        (verdict,) = (n for n, line in enumerate(lines) if line.startswith("hprofiler: nothing recorded: "))
+        return [lines[verdict].partition("recorded: ")[2], *lines[verdict + 1 : -1]]
+
+    yield said
+    stand_ins.clean()
+
+
+@pytest.mark.parametrize(
+    ("selector", "hints"),
+    [
+        (ANY, [SEE_ALL, ONLY_JVMS]),
+        (replace(ANY, native=True), [SEE_ALL]),
+        (replace(ANY, kind="rule"), [SEE_ALL]),
+    ],
+)
+def test_where_no_process_matches_it_says_where_was_searched(
+    closing_words: Any, selector: Selector, hints: List[str]
+) -> None:
+    assert closing_words({"a": IDLE, "b": IDLE}, selector) == [
+        "no process matches 'any'; searched a, b",
+        *hints,
+    ]
+
+
+def test_a_host_that_could_not_be_searched_is_not_among_those_that_were(closing_words: Any) -> None:
+    told = closing_words({"a": IDLE, "b": FAILED})
+    assert told == ["no process matches 'any'; searched a; not searched: b", SEE_ALL, ONLY_JVMS]
+
+
+def test_a_search_that_timed_out_found_out_nothing(closing_words: Any, limits: Limits) -> None:
+    told = closing_words({"a": MUTE}, before=lambda fleet: limits.pass_when(fleet, 61, a=["find"]))
+    assert told == ["no host could be searched", DOCTOR]
+
+
+def test_nor_did_one_that_the_user_ended(closing_words: Any) -> None:
+    def interrupt(step: HostProgress) -> None:
+        if step.stage == "find":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def listen(fleet: Fleet) -> None:
+        fleet.listener = interrupt
+
+    assert closing_words({"a": MUTE}, before=listen) == [
+        "interrupted before any host was searched",
+        "  see what a run would record with: hprofiler ps … (same -j and host options)",
+    ]
+
+
+def test_nor_did_a_pipe_that_failed(closing_words: Any, tmp_path: Path) -> None:
+    pipe = Selector('grep "x', "pipe", {"kind": "pipe", "pipe": 'grep "x'})
+    listing = "hello(); read(); say('processes', processes=[], ignored=[]); read()"
+    assert closing_words({"a": listing}, pipe) == ["no host could be searched", DOCTOR]
+    assert "the selector's pipe failed: " in (tmp_path / "run" / "run.json").read_text()
+
+
+def page(folder: Path, *hosts: MadeHost) -> str:
+    return make_report(make_run(folder, list(hosts)).path).page.read_text()
+
+
+def test_the_page_of_a_run_that_matched_nothing_does_not_say_that_all_went_well(tmp_path: Path) -> None:
+    hosts = [MadeHost(name).fails("idle", "no process matches (9 processes searched)") for name in "ab"]
+    told = page(tmp_path / "run", *hosts)
+    assert "<b>no process matches on 2 hosts</b>" in told and "<dd>no process matches on 2 hosts</dd>" in told
+    assert SEE_ALL.strip() in told
+    assert '<p class="lead">No process matches, and nothing was recorded.</p>' in told
+    assert "<summary>2 lines of what was searched</summary>" in told
+    assert "Everything that was found" not in told and "went well" not in told and "0 of 0" not in told
+
+
+def test_one_that_could_not_be_searched_is_not_said_to_match_nothing(tmp_path: Path) -> None:
+    failed = MadeHost("b").fails("failed", "timed out")
+    told = page(tmp_path / "failed", failed)
+    assert "no process matches" not in told.casefold() and SEE_ALL.strip() not in told
+    both = page(tmp_path / "both", MadeHost("a").fails("idle", "no process matches"), failed)
+    assert "<b>0 of 0 processes on 0 of 1 host, 1 idle</b>" in both and SEE_ALL.strip() in both

@@ -1,0 +1,126 @@
+"""Logins that come to no answer: whose servers hang, or hang up."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import threading
+import time
+from types import SimpleNamespace
+from typing import Callable, List
+
+import paramiko
+import pytest
+
+from hprofiler.errors import HostError
+from hprofiler.model import Host
+from hprofiler.transports.ssh import handshake
+from hprofiler.transports.ssh.attempt import Attempt
+from hprofiler.transports.ssh.keys import Credential
+from hprofiler.transports.ssh.options import SshOptions
+from hprofiler.transports.ssh.route import RouteFinder
+from tests.lab.procs import PATIENCE
+
+KEYS = [Credential(f"key {name}", paramiko.ECDSAKey.generate()) for name in ("a", "b")]
+
+
+class Server(paramiko.ServerInterface):
+    """`look` at each key that is offered; `offered` counts all that was."""
+
+    def __init__(self) -> None:
+        self.offered: List[str] = []
+        self.look: Callable[[], int] = lambda: paramiko.AUTH_FAILED
+
+    def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
+        self.offered.append("key")
+        return self.look()
+
+    def check_auth_none(self, username: str) -> int:
+        self.offered.append("none")
+        return paramiko.AUTH_FAILED
+
+
+@pytest.fixture
+def server():
+    return Server()
+
+
+@pytest.fixture
+def links(server):
+    """Ours and the server's, with keys exchanged."""
+    ends = [paramiko.Transport(end) for end in socket.socketpair()]
+    for end in ends:
+        end.daemon = True
+    ends[1].add_server_key(paramiko.ECDSAKey.generate())
+    ends[1].start_server(threading.Event(), server)
+    ends[0].start_client(timeout=PATIENCE)
+    yield ends
+    for end in ends:
+        end.close()
+
+
+def log_in(links, tmp_path, seconds: float, credentials=lambda: iter(KEYS), attempt=None) -> None:
+    (tmp_path / "config").write_text("")
+    route = RouteFinder(SshOptions(config_path=tmp_path / "config")).find(Host("n1", "n1", getpass.getuser()))
+    keys = SimpleNamespace(credentials=lambda route: credentials())
+    handshake.log_in(links[0], route, keys, seconds, attempt or Attempt())
+
+
+def test_a_login_that_hangs_is_one_time_limit_and_no_refusal(server, links, tmp_path):
+    released = threading.Event()
+
+    def hang() -> int:
+        released.wait(PATIENCE)
+        return paramiko.AUTH_FAILED
+
+    server.look = hang
+    with pytest.raises(HostError, match=r"timed out after 0\.2 s while logging in .* tried key a$") as error:
+        log_in(links, tmp_path, 0.2)
+    assert "--timeout" in error.value.remedy and len(server.offered) <= 1
+    released.set()
+
+
+def test_a_server_that_hangs_up_is_told_of_the_key_at_which_it_did(server, links, tmp_path):
+    def hang_up() -> int:
+        links[1].close()
+        return paramiko.AUTH_FAILED
+
+    server.look = hang_up
+    with pytest.raises(HostError, match=r"closed the connection during the login as .*: tried key a$"):
+        log_in(links, tmp_path, PATIENCE)
+
+
+def test_a_connection_that_we_close_did_nobody_else(server, links, tmp_path):
+    attempt = Attempt()
+    attempt.on_close(links[1].close)
+
+    def close() -> int:
+        attempt.close()
+        return paramiko.AUTH_FAILED
+
+    server.look = close
+    with pytest.raises(HostError, match="closed by hprofiler"):
+        log_in(links, tmp_path, PATIENCE, attempt=attempt)
+
+
+def test_the_time_that_a_passphrase_takes_is_none_of_the_login_s(server, links, tmp_path, monkeypatch):
+    typing = 0.0
+    monkeypatch.setattr(handshake, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + typing))
+
+    def credentials():
+        nonlocal typing
+        yield KEYS[0]
+        typing += 1000.0
+        server.look = lambda: paramiko.AUTH_SUCCESSFUL
+        yield KEYS[1]
+
+    log_in(links, tmp_path, PATIENCE, credentials)
+    assert links[0].is_authenticated() and server.offered == ["key", "key"]
+
+
+def test_keys_that_are_refused_are_all_tried(server, links, tmp_path):
+    with pytest.raises(
+        HostError, match=r"authentication failed for .*: tried key a, key b; the server allows"
+    ):
+        log_in(links, tmp_path, PATIENCE)
+    assert server.offered == ["key", "key", "none"]

@@ -1,0 +1,152 @@
+"""What somebody takes out of a run folder: a picture of it says how much of the run it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict
+
+import pytest
+
+from hprofiler.report import make_report
+from hprofiler.store import RunFolder
+from tests.unit.test_cli import hprofiler
+from tests.unit.test_covered import subtitle
+from tests.viewer.made_run import MadeHost, make_run
+
+OTHER = "main;other 5\n"
+
+
+def run_in(path: Path, interrupted: bool = False) -> RunFolder:
+    """Five processes on three hosts, one of which failed with its host, one by itself; one has no sample."""
+    hosts = [
+        MadeHost("n1", {11: "main;work 40\n", 12: "main;work 20\n"}),
+        MadeHost("n2", {13: "main;work 2\n", 14: ""}).fails("failed", "no room", pid=15),
+        MadeHost("n3").fails("failed", "no answer"),
+    ]
+    folder = make_run(path, hosts)
+    folder.write_run({**folder.run, "interrupted": interrupted})
+    make_report(folder.path)
+    return folder
+
+
+def told(tmp_path: Path, *words: object, stdin: str = "") -> str:
+    out = tmp_path / "out.svg"
+    done = hprofiler("convert", *words, "-o", out, stdin=stdin.encode())
+    assert (done.returncode, done.stderr) == (0, b"")
+    return subtitle(out.read_text())
+
+
+@pytest.mark.parametrize(
+    ("files", "covered"),
+    [
+        (["cluster/cpu.pb.gz"], "4 of 5 processes on 2 of 3 hosts, interrupted · 300 Hz for 60 s"),
+        (["cluster/cpu-mean.folded"], "4 of 5 processes on 2 of 3 hosts, interrupted · 300 Hz for 60 s"),
+        (["hosts/n1/cpu.pb.gz"], "n1: 2 of 2 processes, interrupted · 300 Hz for 60 s"),
+        (["hosts/n2/cpu.pb.gz"], "n2: 2 of 3 processes, interrupted · 300 Hz for 60 s"),
+        # That is all that there is, as it is in the run's own picture.
+        (
+            ["hosts/n1/cpu.pb.gz", "hosts/n2/cpu.pb.gz"],
+            "4 of 5 processes on 2 of 3 hosts, interrupted · 300 Hz for 60 s",
+        ),
+        (
+            ["hosts/n1/11/cpu.pb.gz", "hosts/n2/13/cpu.pb.gz"],
+            "2 of 5 processes on 2 of 3 hosts, interrupted · 300 Hz for 60 s",
+        ),
+        (["hosts/n1/11/cpu.pb.gz"], "1 of 5 processes on 1 of 3 hosts, interrupted · 300 Hz for 60 s"),
+    ],
+)
+def test_a_picture_of_what_a_run_wrote_says_of_how_much_it_is(tmp_path, files, covered):
+    folder = run_in(tmp_path / "run", interrupted=True)
+    assert told(tmp_path, *(folder.path / file for file in files)) == covered
+
+
+def test_it_says_what_the_pictures_of_the_run_say(tmp_path):
+    folder = run_in(tmp_path / "run")
+    own = subtitle((folder.path / "cluster/cpu.svg").read_text())
+    assert own.startswith(told(tmp_path, folder.path / "cluster/cpu.pb.gz").split(" · ")[0] + " · ")
+
+
+def test_what_the_user_says_wins(tmp_path):
+    file = run_in(tmp_path / "run").path / "cluster/cpu.pb.gz"
+    assert told(tmp_path, file, "--subtitle", "mine") == "mine"
+    assert told(tmp_path, file, "--subtitle", "") == ""
+
+
+def test_of_several_runs_each_is_told(tmp_path):
+    runs = [run_in(tmp_path / name, name == "b").path / "cluster/cpu.pb.gz" for name in "abcde"]
+    first, second = (
+        f"4 of 5 processes on 2 of 3 hosts{how} · 300 Hz for 60 s" for how in ("", ", interrupted")
+    )
+    assert told(tmp_path, *runs[:2]) == f"a: {first} · b: {second}"
+    assert told(tmp_path, *runs) == f"a: {first} · b: {second} · c: {first} · 2 more runs"
+    other = tmp_path / "other.pb.gz"
+    other.write_bytes(runs[0].read_bytes())
+    assert told(tmp_path, runs[0], other).endswith(" for 60 s · 1 profile of no run")
+    assert told(tmp_path, runs[1], "--diff", runs[0]) == f"{first} → {second}"
+    assert told(tmp_path, runs[1], "--diff", other) == f"other.pb.gz → {second}"
+
+
+def test_what_is_of_no_run_is_named_in_a_comparison(tmp_path):
+    run = run_in(tmp_path / "run").path / "cluster/cpu.pb.gz"
+    files = [tmp_path / name for name in ("a.folded", "b.folded")]
+    for file in files:
+        file.write_text(OTHER)
+    known = "4 of 5 processes on 2 of 3 hosts · 300 Hz for 60 s"
+    assert told(tmp_path, files[0], "--diff", run) == f"{known} → a.folded"
+    assert told(tmp_path, *files, "--diff", run) == f"{known} → 2 profiles"
+    assert told(tmp_path, "-", "--diff", run, stdin=OTHER) == f"{known} → stdin"
+    assert told(tmp_path, run, "--diff", "-", stdin=OTHER) == f"stdin → {known}"
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["mine.folded", "cluster/mine.folded", "hosts/n1/cpu-mean.folded", "hosts/n1/11/mine.folded"],
+)
+def test_of_what_is_no_profile_of_a_run_nothing_is_said(tmp_path, place):
+    folder = run_in(tmp_path / "run")
+    (folder.path / place).write_text(OTHER)
+    assert told(tmp_path, folder.path / place) == ""
+    both = told(tmp_path, folder.path / "cluster/cpu.folded", folder.path / place)
+    assert both == "4 of 5 processes on 2 of 3 hosts · 300 Hz for 60 s · 1 profile of no run"
+
+
+def test_of_stdin_nothing_is_said_wherever_one_stands(tmp_path, monkeypatch):
+    monkeypatch.chdir(run_in(tmp_path / "run").cluster_dir)
+    assert told(tmp_path, "-", stdin=OTHER) == ""
+
+
+def test_a_recording_that_an_engine_wrote_is_of_its_process(tmp_path):
+    folder = run_in(tmp_path / "run")
+    recording = folder.raw_path("n1", 11, "recording.jfr")
+    recording.write_text(OTHER)
+    assert told(tmp_path, recording, "--from", "folded") == "1 of 5 processes on 1 of 3 hosts"
+
+
+DAMAGED: Dict[str, str] = {
+    "brackets": "[" * 200_000,
+    "none": "",
+    "another format": '{"format": 1}',
+    "not one of ours": '{"name": "a"}',
+}
+
+
+@pytest.mark.parametrize("text", DAMAGED.values(), ids=list(DAMAGED))
+def test_of_a_damaged_run_the_picture_is_drawn_and_the_lack_is_said(tmp_path, text):
+    folder = run_in(tmp_path / "run")
+    (folder.path / "run.json").write_text(text)
+    done = hprofiler("convert", folder.path / "cluster/cpu.pb.gz", "-o", tmp_path / "out.svg")
+    assert done.returncode == 0
+    assert done.stderr.startswith(b"hprofiler: the picture does not say of how much it is: ")
+    assert subtitle((tmp_path / "out.svg").read_text()) == ""
+
+
+def test_names_of_a_hostile_run_are_text_in_the_picture(tmp_path):
+    folder = run_in(tmp_path / "run")
+    name, record = "</text><script>\x1b", folder.run
+    record["hosts"][0]["name"] = name
+    record["sampling"]["events"] += ["../../etc", 7]
+    folder.write_run(record)
+    (folder.path / "hosts/n1").rename(folder.host_dir(name))
+    said = told(tmp_path, folder.host_dir(name) / "cpu.pb.gz")
+    assert said == "</text><script>\ufffd: 2 of 2 processes · 300 Hz for 60 s"
+    assert "<script>\ufffd" not in (tmp_path / "out.svg").read_text()
