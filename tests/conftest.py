@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
-from typing import Generator
+from typing import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.lab import tracefs
 from tests.needed import HAVE_ALL, is_lacking
 
 # The same examples each time, however long one takes on a busy machine: what fails here fails everywhere.
@@ -37,3 +38,10 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid}: {reason}, and {HAVE_ALL} is set"
     return report
+
+
+@pytest.fixture(scope="module")
+def tracepoints() -> Iterator[None]:
+    """The kernel shows them."""
+    with tracefs.mounted():
+        yield

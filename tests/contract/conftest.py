@@ -96,6 +96,21 @@ def start_agent(private: Path) -> Iterator[StartAgent]:
 
 
 @pytest.fixture
+def agent_by() -> Iterator[Callable[..., Agent]]:
+    """Starts agents by a command, and greets them; all are ended."""
+    agents: List[Agent] = []
+
+    def start(*command: object, env: Optional[Dict[str, str]] = None) -> Agent:
+        agents.append(Agent([str(word) for word in command], env))
+        agents[-1].hello()
+        return agents[-1]
+
+    yield start
+    for agent in agents:
+        agent.end()
+
+
+@pytest.fixture
 def agent(start_agent: StartAgent) -> Agent:
     """One that has been greeted."""
     started = start_agent()

@@ -16,7 +16,7 @@ from tests.contract.perf_engine import FRAME_POINTERS
 from tests.contract.perf_engine import record as record_by_perf
 from tests.contract.test_agent_events import record
 from tests.contract.test_agent_perf_refuses import no_counters
-from tests.lab import attach, procs
+from tests.lab import attach, procs, tracefs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: kernel events")
 
@@ -70,6 +70,7 @@ def refused(agent: Agent, library, burner, event, engine):
     return dict(outcome)
 
 
+@pytest.mark.usefixtures("tracepoints")
 @pytest.mark.parametrize("event", ["page-faults", "context-switches", "Burner.warm", "sched:sched_switch"])
 def test_what_async_profiler_counts_it_counts_under_auto_as_well(agent, library, burn, event):
     burner = burn(role="alloc" if event == "page-faults" else "alpha", load=0.5)
@@ -77,6 +78,31 @@ def test_what_async_profiler_counts_it_counts_under_auto_as_well(agent, library,
     head, profile = profiles[event]
     assert (head["engine"], head["source"], outcome["status"]) == ("async-profiler", event, "ok")
     assert profile.values == [(event, "count")] and profile.total(0) > 0
+
+
+@pytest.mark.usefixtures("tracepoints")
+def test_a_tracepoint_that_a_jvm_of_users_may_not_see(agent, library, burn):
+    """The kernel shows them to root alone, whom the JVM is not; perf may be."""
+    burner = burn(user=OTHER_USER)
+    ready, refused = agent.prepare(library, found(agent, burner), events=["sched:sched_switch"])
+    assert ready == [burner.outer.pid], refused
+    agent.send("start")
+    outcome, _ = agent.next()
+    assert (outcome["type"], outcome["status"], outcome["stage"]) == ("outcome", "failed", "start"), outcome
+    assert "--become sudo --engine perf" in outcome["remedy"]
+
+
+@pytest.mark.parametrize("engine", [*ENGINES, "perf"])
+def test_a_tracepoint_that_nothing_has_mounted_is_refused_and_left_so(
+    agent_by, private, burn, library_file, engine
+):
+    """perf as root would mount them, and leave a host that has what it did not have."""
+    agent = agent_by(*tracefs.WITHOUT, private, "--any-library")
+    library = agent.put(library_file.read_bytes())
+    outcome = refused(agent, library, burn(), "sched:sched_switch", engine)
+    assert "nothing has mounted" in outcome["reason"] and "mount -t tracefs" in outcome["remedy"], outcome
+    assert outcome["reason"].count("sched:sched_switch") == 1
+    assert "tracefs" not in Path(f"/proc/{agent.process.pid}/mounts").read_text()
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,7 @@ def test_several_events_in_one_recording(agent, burn):
     assert done.head("page-faults")["interval"] == 0
 
 
+@pytest.mark.usefixtures("tracepoints")
 def test_beside_a_tracepoint_other_events_have_the_frequency_asked_for(agent, burn):
     done = record(agent, burn(), ["sched:sched_switch", "task-clock", "cpu-clock:u"])
     assert set(done.result.events[done.pid]) == {"sched:sched_switch", "task-clock", "cpu-clock:u"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.agent_driver import Agent, good
+from tests.contract.agent_driver import good
 from tests.contract.conftest import OTHER_USER, as_user
 from tests.contract.perf_engine import FRAME_POINTERS, record, refused
 
@@ -51,6 +51,7 @@ def test_off_cpu_of_a_jvm_is_async_profilers(agent, burn):
     assert "loses the Java frames" in outcome["reason"] and "async-profiler" in outcome["remedy"]
 
 
+@pytest.mark.usefixtures("tracepoints")
 @pytest.mark.parametrize("event", ["no-such-event", "no:such", "/tmp/x.o", "sched:*"])
 def test_an_event_that_perf_does_not_know(agent, burn, event):
     outcome = refused(agent, burn(), [event])
@@ -58,6 +59,7 @@ def test_an_event_that_perf_does_not_know(agent, burn, event):
     assert "no event" in outcome["reason"] and "perf list" in outcome["remedy"], outcome
 
 
+@pytest.mark.usefixtures("tracepoints")
 def test_a_tracepoint_is_roots(start_agent, burn):
     agent = start_agent(user=OTHER_USER)
     agent.hello()
@@ -66,21 +68,6 @@ def test_a_tracepoint_is_roots(start_agent, burn):
 
 
 WRAPPER = "#!/bin/sh\necho WARNING: perf not found for kernel 5.15.0-91 >&2\nexit 2\n"
-
-
-@pytest.fixture
-def agent_by():
-    """Starts agents by a command; all are ended."""
-    agents = []
-
-    def start(*command, env=None):
-        agents.append(Agent([str(word) for word in command], env))
-        agents[-1].hello()
-        return agents[-1]
-
-    yield start
-    for agent in agents:
-        agent.end()
 
 
 def with_another(perf):

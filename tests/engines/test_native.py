@@ -104,6 +104,7 @@ def test_off_cpu(
     assert waited.of(thread, method, kind) > part * waited.of(thread)
 
 
+@pytest.mark.usefixtures("tracepoints")
 @pytest.mark.parametrize("event", ["context-switches", "sched:sched_switch"])
 def test_switches_are_as_many_as_the_kernel_counts(
     record: Runner, programs: Dict[str, Native], event: str

@@ -3,6 +3,7 @@
 pub mod async_profiler;
 pub mod counters;
 pub mod perf;
+pub mod tracepoints;
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,6 +1,7 @@
 //! Which events async-profiler takes, and which of them go into one recording.
 
 use crate::engine::counters::{is_hardware, refuse_missing};
+use crate::engine::tracepoints::refuse_unmounted;
 use crate::outcome::Failure;
 
 /// Events that have an argument of their own, so that all of them go into one recording.
@@ -64,7 +65,8 @@ fn refuse(event: &str) -> Result<(), Failure> {
             format!("choose another, or see whether --engine perf has it: -e {event}"),
         ));
     }
-    refuse_missing(event)
+    refuse_missing(event)?;
+    refuse_unmounted(event)
 }
 
 /// Whether the profiler would look for a function that no program has.
@@ -115,7 +117,6 @@ mod tests {
             ("sched:*", ""),
             ("page-fault off-cpu", ""),
             ("context-switches", "context-switches"),
-            ("sched:a-b", "sched:a-b"),
             ("java.util.HashMap.*", "java.util.HashMap.*"),
         ] {
             let (possible, refused) = of(asked);
@@ -124,6 +125,12 @@ mod tests {
             assert_eq!(refused.len(), words(asked) - words(left), "{asked}");
             assert!(refused.iter().all(|failure| !failure.remedy.is_empty()));
         }
+    }
+
+    #[test]
+    fn a_hyphen_is_the_kernels() {
+        assert!(is_unknown("page-fault") && !is_unknown("page-faults"));
+        assert!(!is_unknown("sched:a-b"));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use super::pieces::Pieces;
 use super::place::Place;
 use super::plan::{Choice, Plan};
 use crate::attach::{Attach, Reply};
+use crate::engine::tracepoints::is_tracepoint;
 use crate::engine::{Shared, Stopped};
 use crate::files::{open_regular, read_regular, regular};
 use crate::foothold::{let_library_go, library_folder, Held, ASYNC_PROFILER};
@@ -331,7 +332,11 @@ fn leaves_descriptors(file: &File) -> bool {
 
 pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
     let event = counted(events).unwrap_or_default();
-    let unknown = format!("{event} is none of async-profiler's events and no function in the process: choose another event");
+    let as_root = match is_tracepoint(event) {
+        true => "; or, if it is a tracepoint, which the kernel shows to nobody but root, record it by perf as root (--become sudo --engine perf)",
+        false => "",
+    };
+    let unknown = format!("{event} is none of async-profiler's events and no function in the process: choose another event{as_root}");
     let remedy = match reason {
         text if text.contains("already started") => {
             "another profiling session began just before; wait for its end, or run hprofiler cleanup if it was broken off"

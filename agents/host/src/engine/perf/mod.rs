@@ -37,6 +37,7 @@ use self::recording::Recording;
 use self::rights::Rights;
 use crate::attach::Attach;
 use crate::engine::counters::refuse_missing;
+use crate::engine::tracepoints::refuse_unmounted;
 use crate::engine::{Engine, EventProfile, Folded, Foreseen, Note, Raw, Shared, Started, Stopped};
 use crate::identity::Shoes;
 use crate::outcome::Failure;
@@ -240,7 +241,8 @@ fn possible(names: &[String]) -> (Vec<Event>, Vec<Failure>) {
     let mut events = Vec::new();
     let mut refused = Vec::new();
     for name in names {
-        match refuse_missing(name).and_then(|()| Event::new(name)) {
+        let event = refuse_missing(name).and_then(|()| Event::new(name));
+        match event.and_then(|event| refuse_unmounted(name).map(|()| event)) {
             Ok(event) => events.push(event),
             Err(failure) => refused.push(failure),
         }
