@@ -7,7 +7,7 @@ import errno
 import queue
 import threading
 import time
-from typing import IO, Optional
+from typing import IO, Optional, Tuple
 
 PATIENCE = 15.0
 """How long a line is waited for at most, in seconds: hosts wait meanwhile."""
@@ -24,7 +24,7 @@ class Scribe:
         self._patience = self._left = min(patience, PATIENCE)
         self._waited = time.monotonic()
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._written: queue.SimpleQueue[Optional[Exception]] = queue.SimpleQueue()
+        self._written: queue.SimpleQueue[Tuple[Optional[Exception], float]] = queue.SimpleQueue()
         self._begun = False
 
     def write(self, line: str) -> None:
@@ -43,25 +43,26 @@ class Scribe:
         self._left = min(self._patience, max(_SHORTEST, self._left + _SHARE * (began - self._waited)))
         self._lines.put(line)
         try:
-            error = self._written.get(timeout=self._left)
+            error, seconds = self._written.get(timeout=self._left)
         except queue.Empty:
             raise OSError(errno.ETIMEDOUT, f"a line was not written within {self._left:.2g} s") from None
         self._waited = time.monotonic()
-        self._left -= self._waited - began
+        self._left -= seconds  # and not for how long threads waited for a busy processor
         if error is not None:
             raise error
 
     def _go_on(self) -> None:
         while True:
             line = self._lines.get()
+            began = time.monotonic()
             try:
                 self._write(line)
             except (OSError, ValueError) as error:
                 with contextlib.suppress(OSError):
                     self._out.close()
-                self._written.put(error)
+                self._written.put((error, time.monotonic() - began))
                 return
-            self._written.put(None)
+            self._written.put((None, time.monotonic() - began))
 
     def _write(self, line: str) -> None:
         self._out.write(line)
