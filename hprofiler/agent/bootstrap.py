@@ -1,8 +1,9 @@
 """Putting the agent on a host and starting it: one round trip when it is there already.
 
 The host needs sh, uname, mkdir, cat, chmod, mv, rm and wc; sha256sum makes the check of the stored
-binary a real one, and ls that of who may write to its folder. The script has no single quote, newline or
-exclamation mark, so that whatever shell the user logs in with (csh and fish too) hands it to sh unharmed.
+binary a real one, and ls that of who may write to its folder. The script has no single quote or newline,
+and exclamation marks only before blanks, so that whatever shell the user logs in with (csh and fish too)
+hands it to sh unharmed.
 """
 
 from __future__ import annotations

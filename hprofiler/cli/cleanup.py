@@ -88,8 +88,12 @@ class _Counting:
             self._say("\r\x1b[K")
 
     def _say(self, text: str) -> None:
-        with floor:
-            past_its_lock(sys.stderr).write(text)
+        """Unless a question is open: it may stay so, and nobody who ends this waits for an answer."""
+        if floor.acquire(blocking=False):
+            try:
+                past_its_lock(sys.stderr).write(text)
+            finally:
+                floor.release()
 
 
 def _wanted(left: Sequence[HostLeft]) -> List[Tuple[Host, List[Leftover]]]:

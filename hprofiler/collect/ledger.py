@@ -161,5 +161,5 @@ def doubts(host: str, found: Found) -> Iterator[Outcome]:
             Status.DEGRADED,
             "find",
             f"pid {doubtful[0].pid} ({doubtful[0].reason}){more}",
-            "name it with -j pid: if it is meant, or see `hprofiler ps`",
+            "`hprofiler ps` lists it; if it is meant, ask for it with -j pid:N",
         )

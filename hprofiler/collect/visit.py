@@ -212,7 +212,8 @@ class Visit(ABC):
         if query is None and found.processes:
             self.outcomes += self._contained.empty(found.processes)
         processes = tuple(self._contained.known(one) for one in found.processes if self._is_believed(one))
-        ignored = (*overlooked, *found.ignored)
+        told = {one.pid for one in found.ignored}
+        ignored = (*(one for one in overlooked if one.pid not in told), *found.ignored)
         ignored = tuple(replace(one, reason=self._contained.named(one.reason)) for one in ignored)
         found = self._without_others(session, replace(found, processes=processes, ignored=ignored))
         self.processes = len(found.processes)

@@ -13,6 +13,8 @@ import pytest
 
 from hprofiler.agent.leftovers import parse_cleaned, parse_leftovers
 from hprofiler.agent.wire import BadEvent
+from hprofiler.cli import cleanup
+from hprofiler.cli.asking import floor
 from hprofiler.cli.cleanup import clean_up
 from hprofiler.cli.exits import Exit
 from tests.unit.stand_in import Fleet, StandIns
@@ -65,6 +67,14 @@ def run(tmp_path, capsys):
 def test_nothing_to_do(run):
     code, out, err = run(a=host(), b=host())
     assert (code, out, err) == (Exit.OK, "nothing is left on 2 hosts\n", "")
+
+
+def test_how_far_it_is_never_waits_for_an_answer(run, monkeypatch):
+    """Who ends it while a key's passphrase is asked for is not held up by what the count would say."""
+    monkeypatch.setattr(cleanup, "_SILENCE", -1.0)
+    assert run(a=host(), b=host())[2] == "looked at 1 of 2 hosts\nlooked at 2 of 2 hosts\n"
+    with floor:
+        assert run(a=host(), b=host()) == (Exit.OK, "nothing is left on 2 hosts\n", "")
 
 
 def test_it_is_listed_and_stays_where_nobody_can_be_asked(run):

@@ -361,7 +361,7 @@ say("processes", processes=[process(5, command="java Main"), process(6, command=
     ignored=[{"pid": 9, "reason": "it hangs"}])
 asked = read()["selector"]
 assert asked == {"kind": "pids", "pids": [5]}, asked
-say("found", searched=1, processes=[process(5)], ignored=[]); read()"""
+say("found", searched=1, processes=[process(5)], ignored=[{"pid": 9, "reason": "it hangs"}]); read()"""
     pipe = Selector("grep Main", "pipe", {"kind": "pipe", "pipe": "grep Main"})
     hosts = fleet(one=body)
     (result,) = find_only(hosts.hosts, pipe, hosts.reach)
