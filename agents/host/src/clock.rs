@@ -46,7 +46,7 @@ impl Clock {
         }
     }
 
-    /// The same of a process that has ended, whose recording stands for so much CPU time.
+    /// The same of a recording that stands for so much CPU time: its process has ended, or it began before this.
     pub fn at_least(&self, cpu_seconds: f64) -> Self {
         Self {
             cpu_seconds: self.cpu_seconds.max(cpu_seconds),

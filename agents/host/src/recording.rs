@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::audit;
 use crate::clock::{Clock, End};
@@ -17,7 +18,10 @@ use crate::proc::target::Target;
 use crate::protocol::{Chosen, ProfileHead, RawHead};
 use crate::sampling::Sampling;
 use crate::threads::{on_thread, unbroken};
-use crate::told::{cpu_seconds, judge, remark, sealed, told};
+use crate::told::{began_before, cpu_seconds, judge, remark, sealed, told, HEARD_LATE};
+
+/// What an engine takes to start, where neither it nor the agent is held up.
+const AT_ONCE: Duration = Duration::from_millis(250);
 
 /// What a recording is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -231,6 +235,7 @@ fn attempt(
         engine: &mut *engine,
         notes,
         ended: None,
+        heard_late: false,
     };
     let over = unbroken(|| recording.run(way.engine, orders, tell));
     let over = over.unwrap_or_else(|broken| Err(broken.at(job.chosen.pid, Stage::Record)));
@@ -244,6 +249,8 @@ struct Recording<'a> {
     engine: &'a mut dyn Engine,
     notes: Vec<Note>,
     ended: Option<Ended>,
+    /// Whether it may have begun some time before the engine said so.
+    heard_late: bool,
 }
 
 impl Recording<'_> {
@@ -258,8 +265,10 @@ impl Recording<'_> {
             let early = Failure::plain("ended before the recording was started");
             return Err(early.at(pid, Stage::Start));
         }
+        let asked = Instant::now();
         let started = self.engine.start();
         let started = started.map_err(|failure| failure.at(pid, Stage::Start))?;
+        self.heard_late = asked.elapsed() > AT_ONCE;
         let mut clock = Clock::start(self.engine.target());
         self.notes.extend(started.notes);
         tell(Report::Started {
@@ -308,10 +317,15 @@ impl Recording<'_> {
         let Folded { profiles, notes } = self.engine.fold(stopped)?;
         self.notes.extend(notes);
         let attached = self.engine.attached();
+        let sampled = cpu_seconds(&profiles);
         let clock = match stopped {
+            Stopped::AsTold if self.heard_late && began_before(sampled, clock.cpu_seconds) => {
+                self.notes.push(Note::plain(HEARD_LATE));
+                clock.at_least(sampled)
+            }
             Stopped::AsTold => clock.clone(),
-            Stopped::WithTheProcess => clock.at_least(cpu_seconds(&profiles)),
-            Stopped::Early => clock.until(cpu_seconds(&profiles)),
+            Stopped::WithTheProcess => clock.at_least(sampled),
+            Stopped::Early => clock.until(sampled),
         };
         let told = profiles
             .into_iter()

@@ -16,12 +16,24 @@ use crate::recording::Job;
 const ENOUGH: f64 = 0.8;
 /// Of fewer expected samples nothing is said.
 const FEW: u64 = 20;
+/// Samples stand for no more than so many times the CPU time that is known, and the kernel counts that in ticks (seconds).
+const SURPLUS: f64 = 1.2;
+const FEW_TICKS: f64 = 0.05;
 
 /// The CPU time that profiles stand for, 0 where it was not recorded.
 pub fn cpu_seconds(profiles: &[EventProfile]) -> f64 {
     let cpu = profiles.iter().find(|recorded| recorded.event == "cpu");
     let nanoseconds = cpu.and_then(|recorded| recorded.profile.total(1).ok());
     nanoseconds.unwrap_or(0) as f64 / 1e9
+}
+
+/// Where an agent stood still (SIGSTOP, a host that swaps) as its recording began.
+pub const HEARD_LATE: &str =
+    "sampled for longer than is told: the agent heard late that the recording had begun";
+
+/// Whether samples stand for much more CPU time than the process is known to have used since the recording began.
+pub fn began_before(sampled: f64, known: f64) -> bool {
+    sampled > known * SURPLUS + FEW_TICKS
 }
 
 /// The raw recording as it is sent.
@@ -235,6 +247,12 @@ mod tests {
             ..head("cpu", 30, 0)
         };
         assert!(remark(&busy, true, threads).is_some_and(|note| note.degraded));
+    }
+
+    #[test]
+    fn what_samples_stand_for_and_the_kernel_counts_are_about_the_same() {
+        assert!(began_before(0.65, 0.34) && began_before(0.1, 0.0));
+        assert!(!began_before(0.65, 0.6) && !began_before(0.02, 0.0) && !began_before(0.5, 2.0));
     }
 
     #[test]
