@@ -48,8 +48,13 @@ impl Clock {
 
     /// The same of a recording that stands for so much CPU time: its process has ended, or it began before this.
     pub fn at_least(&self, cpu_seconds: f64) -> Self {
+        let times = match cpu_seconds / self.cpu_seconds {
+            times if times.is_finite() => times.max(1.0),
+            _ => 1.0,
+        };
         Self {
             cpu_seconds: self.cpu_seconds.max(cpu_seconds),
+            user_seconds: self.user_seconds * times,
             ..self.clone()
         }
     }

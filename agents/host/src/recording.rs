@@ -268,8 +268,8 @@ impl Recording<'_> {
         let asked = Instant::now();
         let started = self.engine.start();
         let started = started.map_err(|failure| failure.at(pid, Stage::Start))?;
-        self.heard_late = asked.elapsed() > AT_ONCE;
         let mut clock = Clock::start(self.engine.target());
+        self.heard_late = asked.elapsed() > AT_ONCE;
         self.notes.extend(started.notes);
         tell(Report::Started {
             engine,

@@ -1,16 +1,14 @@
 //! Tracepoints, `group:name`: places in the kernel, which it shows in a file system of their own.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::outcome::Failure;
 
-/// Where they are once that is mounted, to root alone. systemd does so as a host starts.
-const SHOWN: [&str; 2] = [
-    "/sys/kernel/tracing/events",
-    "/sys/kernel/debug/tracing/events",
-];
-/// What a modifier (`cycles:u`) is made of.
-const MODIFIER: &str = "ukhpPGHSDWe";
+/// Where they are once that is mounted, to root alone: systemd does so as a host starts, the kernel in its debugfs.
+const SHOWN: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing"];
+/// What has a colon behind it and is no group of theirs: addresses, and async-profiler's names for places in the kernel.
+const NO_GROUPS: [&str; 4] = ["mem", "kprobe", "kretprobe", "trace"];
 
 /// Refuse one where nothing shows them: perf as root would mount that, and leave it so.
 pub fn refuse_unmounted(event: &str) -> Result<(), Failure> {
@@ -25,21 +23,26 @@ pub fn refuse_unmounted(event: &str) -> Result<(), Failure> {
     }
 }
 
+/// What is looked at is not followed: that alone would have debugfs mount them.
 fn is_missing(folder: &str) -> bool {
-    matches!(Path::new(folder).try_exists(), Ok(false))
+    let looked = Path::new(folder).symlink_metadata();
+    looked.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-/// Whether it is the name of one, with a modifier or without: not another event with a modifier, an address (`mem:0x10:w`)
-/// or a function (`a::b`).
+/// Whether it is the name of one, with a modifier or without: not another event with a modifier, nor a function (`a::b`).
 pub fn is_tracepoint(event: &str) -> bool {
     let parts: Vec<&str> = event.split(':').collect();
-    let is_modifier = |part: &str| part.chars().all(|c| MODIFIER.contains(c));
     let named = match parts[..] {
-        [group, name] => group != "mem" && !is_modifier(name),
-        [group, _, modifier] => group != "mem" && is_modifier(modifier),
+        [group, name] => !group.is_empty() && !name.is_empty() && !is_modifier(name),
+        [group, name, last] => !group.is_empty() && !name.is_empty() && is_modifier(last),
         _ => false,
     };
-    named && !event.contains('/') && parts.iter().all(|part| !part.is_empty())
+    named && !event.contains('/') && !NO_GROUPS.contains(&parts[0])
+}
+
+/// The `u` of `cycles:u`, and its like.
+pub fn is_modifier(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| "ukhIGHpPSDWeb".contains(c))
 }
 
 #[cfg(test)]
@@ -54,6 +57,8 @@ mod tests {
         for name in [
             "cpu",
             "cycles:u",
+            "cycles:I",
+            "kprobe:do_sys_open",
             "cycles:",
             ":u",
             "mem:0x10",

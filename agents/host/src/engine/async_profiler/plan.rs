@@ -1,14 +1,13 @@
 //! Which commands record the events that are asked for.
 
 use super::events::counted;
-use crate::engine::tracepoints::is_tracepoint;
 use crate::engine::{Note, USER_CODE};
 use crate::outcome::Failure;
 use crate::sampling::Sampling;
 
 /// The profiler stops by itself this long after the asked time, in seconds: should the agent be killed.
 const LEASE: u64 = 30;
-/// What happens in the kernel only, as tracepoints do.
+/// What happens in the kernel only, as tracepoints do (which have a colon in their names).
 const OF_KERNEL: &str = "context-switches";
 const UNSEEN: (&str, &str) = (
     "the kernel does not let this JVM count what happens in the kernel (perf_event_paranoid): there may be no samples",
@@ -206,7 +205,7 @@ fn choices(event: Option<&str>, interval: u64, kernel: bool) -> Vec<Choice> {
         return vec![choice(String::new(), "", None)];
     };
     if event != "cpu" {
-        let unseen = !kernel && (is_tracepoint(event) || event == OF_KERNEL);
+        let unseen = !kernel && (event.contains(':') || event == OF_KERNEL);
         let note = if unseen { worse(UNSEEN) } else { None };
         return vec![choice(format!("event={event}"), event, note)];
     }

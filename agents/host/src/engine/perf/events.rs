@@ -5,6 +5,7 @@ use std::path::Path;
 use flamegraph::perf_data::{Counted, Wanted};
 
 use crate::engine::perf::command::FOLDER;
+use crate::engine::tracepoints::is_modifier;
 use crate::engine::USER_CODE;
 use crate::outcome::Failure;
 
@@ -260,9 +261,8 @@ fn argument(term: &str, kernel: bool) -> String {
 
 /// `event:u` and its like; a tracepoint has a colon too.
 fn has_modifier(term: &str) -> bool {
-    let modifier = |rest: &str| !rest.is_empty() && rest.chars().all(|c| "ukhpPGHSDWe".contains(c));
     term.rsplit_once(':')
-        .is_some_and(|(_, rest)| modifier(rest))
+        .is_some_and(|(_, rest)| is_modifier(rest))
 }
 
 /// The arguments that ask for these events, each of perf's own events once. Beside a tracepoint, of which every one is to
