@@ -21,6 +21,7 @@ from hprofiler.transports.base import Channel, Transport
 
 MARK = "HPROFILER"
 _MARK_LIMIT = 4096
+_PIECES_OF_A_PART = (1 << 20) // PIECE
 _NOISE_LINES = 200
 _END_WAIT = 0.2
 
@@ -71,7 +72,7 @@ def launch(
     """Start the agent; push its binary first where it is missing.
 
     `greet` is called at once, before it is known whether the agent is there: that saves a round trip.
-    `enter` hears when a push begins. Raises HostError.
+    `enter` hears when a push begins, and when it has gone on for a mebibyte. Raises HostError.
     """
     command = start_command(binaries, transport.become)
     pushed = False
@@ -85,8 +86,7 @@ def launch(
             return Launched(channel, wire, answer.arch, pushed)
         channel.close()
         blob = _wanted(binaries, answer, pushed)
-        enter("push")
-        push(transport, blob, answer.folder)
+        push(transport, blob, answer.folder, lambda: enter("push"))
         pushed = True
 
 
@@ -194,16 +194,22 @@ def marked(channel: Channel, wire: Wire) -> Answer:
     )
 
 
-def push(transport: Transport, blob: Blob, folder: str) -> None:
-    """Store the agent's binary in the private folder, checked by size and SHA-256. Raises HostError."""
+def push(transport: Transport, blob: Blob, folder: str, goes_on: Callable[[], None] = lambda: None) -> None:
+    """Store the agent's binary in the private folder, checked by size and SHA-256. Raises HostError.
+
+    `goes_on` is called before each mebibyte that is taken from here, and once more when there is no more.
+    """
     size = blob.path.stat().st_size
     script = _PUSH.format(folder=_quoted(folder), sha256=plain(blob.sha256), size=size, mark=MARK)
     channel = transport.open("exec sh -c " + shlex.quote(script))
     try:
         with contextlib.suppress(HostError):  # where there is no room cat ends early; the answer says so
-            for piece in pieces(blob.path):
+            for number, piece in enumerate(pieces(blob.path)):
+                if number % _PIECES_OF_A_PART == 0:
+                    goes_on()
                 channel.write(piece)
             channel.end_input()
+        goes_on()
         answer = marked(channel, Wire(channel))
         if answer.word != "stored":
             said = printable(channel.stderr_tail()) or "size or SHA-256 differ"

@@ -91,9 +91,9 @@ class AgentSession(Talk):
         witness: Optional[Witness] = None,
         to_resume: bool = False,
     ) -> AgentSession:
-        """Start the agent over a connected transport and greet it. `enter` hears "push" before a push.
+        """Start the agent over a connected transport and greet it.
 
-        A `witness` hears of every request before it is sent, and has the agent tell what it does. With
+        `enter` hears "push" before a push and as it goes on. A `witness` hears of every request before it is sent, and has the agent tell what it does. With
         `to_resume` nothing is sent from here before `resume` is called.
         """
         token = secrets.token_hex(16)

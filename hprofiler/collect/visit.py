@@ -173,10 +173,17 @@ class Visit(ABC):
         return AgentSession.open(
             transport,
             self.reach.binaries,
-            enter=lambda stage: None if to_resume else self.enter(stage, self.reach.timeout),
+            enter=(lambda stage: None) if to_resume else self._push,
             witness=self.audit.witness(of_another=to_resume),
             to_resume=to_resume,
         )
+
+    def _push(self, stage: str) -> None:
+        """A push begins, or another mebibyte of it, which has a time limit of its own."""
+        if self.stage == stage:
+            self.limit(self.reach.timeout)
+        else:
+            self.enter(stage, self.reach.timeout)
 
     # Steps that every visit takes
 
