@@ -93,8 +93,9 @@ class AgentSession(Talk):
     ) -> AgentSession:
         """Start the agent over a connected transport and greet it.
 
-        `enter` hears "push" before a push and as it goes on. A `witness` hears of every request before it is sent, and has the agent tell what it does. With
-        `to_resume` nothing is sent from here before `resume` is called.
+        `enter` hears "push" before a push and as it goes on. A `witness` hears of every request before it is
+        sent, and has the agent tell what it does. With `to_resume` nothing is sent from here before `resume`
+        is called.
         """
         token = secrets.token_hex(16)
         greeting = {
